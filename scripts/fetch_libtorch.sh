@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Fetches the pinned LibTorch wheel and its two CUDA run-time packages, checks their SHA-256 and unpacks them into the
+# user's cache directory. Prints the folder 'torch'. Does nothing when that is already there.
+#   scripts/fetch_libtorch.sh           fetch if needed
+#   scripts/fetch_libtorch.sh --print   only print the folder; fails when it is not there
+set -euo pipefail
+
+cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
+target="$cache/libtorch-2.11.0"
+packages=(
+  "torch==2.11.0 torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl 7aa2f9bbc6d4595ba72138026b2074be1233186150e9292865e04b7a63b8c67a"
+  "nvidia-cuda-runtime==13.0.96 nvidia_cuda_runtime-13.0.96-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl 7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"
+  "nvidia-cuda-cupti==13.0.85 nvidia_cuda_cupti-13.0.85-py3-none-manylinux_2_25_x86_64.whl 4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8"
+)
+
+if [ -e "$target/complete" ]; then
+  echo "$target/torch"
+  exit 0
+fi
+if [ "${1:-}" = "--print" ]; then
+  echo "LibTorch is not in $target; run scripts/fetch_libtorch.sh" >&2
+  exit 1
+fi
+
+wheels="$cache/wheels"
+mkdir -p "$wheels"
+work="$(mktemp -d "$cache/libtorch.XXXXXX")"
+trap 'rm -rf "$work"' EXIT
+for entry in "${packages[@]}"; do
+  read -r requirement file sha <<<"$entry"
+  if ! echo "$sha  $wheels/$file" | sha256sum --check --status 2>/dev/null; then
+    echo "fetching $requirement ..." >&2
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 \
+      --abi none --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 \
+      --dest "$wheels" "$requirement" >&2 || {
+        echo "could not fetch $requirement with pip: check the network and rerun, it goes on from here" >&2; exit 1; }
+    echo "$sha  $wheels/$file" | sha256sum --check --status || {
+        echo "$wheels/$file has another SHA-256 than the pinned $sha: it was not used; delete it and rerun" >&2; exit 1; }
+  fi
+  echo "unpacking $file ..." >&2
+  # Only what a C++ program needs: headers and libraries, neither Python sources nor the CUDA kernels' test tools.
+  python3 - "$wheels/$file" "$work" <<'PY'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    keep = [n for n in wheel.namelist() if n.startswith(("torch/include/", "torch/lib/", "nvidia/"))]
+    wheel.extractall(sys.argv[2], keep)
+PY
+done
+touch "$work/complete"
+chmod 755 "$work"
+rm -rf "$target"
+mv "$work" "$target"
+trap - EXIT
+echo "$target/torch"

@@ -1,0 +1,31 @@
+// What this processor can execute, and what of it Octet is allowed to use.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace octet {
+
+// Instruction sets that the engine has kernels for, weakest first.
+enum class Isa { kScalar, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
+
+const char* isa_name(Isa isa);  // "scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"
+Isa parse_isa(const std::string& name);  // UserError (exit 2) with the list of names
+
+struct CpuFeatures {
+  bool avx2 = false, fma = false, avx_vnni = false, avx512 = false;  // avx512: F, BW, DQ, VL
+  bool avx512_vnni = false, avx512_bf16 = false, amx_int8 = false, amx_bf16 = false;  // amx: also permitted by the OS
+};
+const CpuFeatures& cpu_features();
+
+bool isa_supported(Isa isa);
+std::vector<Isa> supported_isas();
+// The best supported one, or what the environment variable OCTET_ISA names (UserError if this CPU lacks it).
+Isa default_isa();
+// BF16 convolutions run at speed (AVX512-BF16 or AMX-BF16).
+bool has_fast_bf16();
+
+std::string cpu_model_name();
+// CPUs this process may run on: affinity mask and cgroup quota.
+int available_cpus();
+
+}  // namespace octet

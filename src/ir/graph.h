@@ -1,0 +1,123 @@
+// The one description of a network: ONNX semantics, uniform nodes. Zoo builders and the importer make it, passes change
+// it, the trainer executes it, the exporter writes it, the compiler lowers it.
+//
+// Nodes and values are owned by the graph and keep their address for its lifetime or until they are erased. Nodes are
+// kept in execution order: every input of a node is a graph input, a constant, or the output of an earlier node.
+#pragma once
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "ir/ops.h"
+#include "ir/tensor.h"
+
+namespace octet::ir {
+
+struct Node;
+
+struct Value {
+  std::string name;    // unique in the graph; names of the source model survive every pass
+  TensorType type;     // from the file, the builder or infer_shapes
+  Node* producer = nullptr;     // nothing for inputs and constants
+  std::vector<Node*> users;     // one entry per use; kept by Graph
+  std::optional<Tensor> constant;  // an initialiser
+  bool trainable = false;          // an initialiser that the optimiser updates
+  bool is_constant() const { return constant.has_value(); }
+};
+
+using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                               std::vector<std::string>, Tensor>;
+using Attributes = std::map<std::string, Attribute>;
+
+// The states of a FakeQuantize node (attribute "state").
+inline constexpr const char* kObserving = "observing";  // collects a range, passes its input through
+inline constexpr const char* kFrozen = "frozen";        // quantises with a fixed scale
+inline constexpr const char* kLearned = "learned";      // quantises, the scale is trained
+
+struct Node {
+  OpKind kind = OpKind::kIdentity;
+  std::string name;             // unique in the graph
+  std::vector<Value*> inputs;   // nullptr: an optional input that is absent. Change through Graph::set_input.
+  std::vector<Value*> outputs;  // nullptr: an optional output nobody wants
+  Attributes attributes;
+
+  const OpInfo& info() const { return op_info(kind); }
+  bool has_input(size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
+  Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
+  Value* output(size_t i = 0) const { return i < outputs.size() ? outputs[i] : nullptr; }
+
+  // Attribute values, or the default of the ops table, or `fallback`. A wrong type is a UserError naming the node.
+  bool has(const std::string& key) const { return attributes.count(key) > 0; }
+  int64_t get_int(const std::string& key, int64_t fallback = 0) const;
+  float get_float(const std::string& key, float fallback = 0) const;
+  std::string get_string(const std::string& key, const std::string& fallback = "") const;
+  std::vector<int64_t> get_ints(const std::string& key, std::vector<int64_t> fallback = {}) const;
+};
+
+class Graph {
+ public:
+  Graph() = default;
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  Graph(const Graph&) = delete;  // copies are explicit: clone()
+  Graph& operator=(const Graph&) = delete;
+  Graph clone() const;
+
+  std::string name = "octet";
+  int opset = 19;                               // of the file it came from, or to be written
+  std::map<std::string, std::string> metadata;  // ONNX metadata_props: stage, spec hash, data hash ...
+
+  // --- building. Names must be unique; an empty name is invented from `prefix`.
+  Value* add_input(const std::string& name, TensorType type);
+  Value* add_constant(const std::string& name, Tensor tensor, bool trainable = false);
+  // Appends a node with `output_names.size()` new outputs (at the end, or just before `before`).
+  Node* add_node(OpKind kind, const std::string& name, std::vector<Value*> inputs, std::vector<std::string> output_names,
+                 Attributes attributes = {}, Node* before = nullptr);
+  // The same for the usual case of one output, whose name is that of the node. Returns the output.
+  Value* add(OpKind kind, const std::string& name, std::vector<Value*> inputs, Attributes attributes = {});
+  void add_output(Value* value);
+
+  // --- changing
+  void set_input(Node* node, size_t index, Value* value);
+  void set_output_value(size_t index, Value* value) { outputs_.at(index) = value; }
+  // Every use of `from` (graph outputs included, unless `keep_outputs`) becomes a use of `to`.
+  void replace_uses(Value* from, Value* to, bool keep_outputs = false);
+  // Removes a node whose outputs nobody uses (broken invariant otherwise); its outputs go with it.
+  void erase(Node* node);
+  // Removes constants and nodes that reach no graph output. Returns how many.
+  int remove_dead();
+  void rename(Value* value, const std::string& name);
+  // Removes a graph input that nobody uses.
+  void erase_input(Value* value);
+  // Gives the nodes an execution order (stable); UserError naming a node on a cycle.
+  void sort_topologically();
+
+  // --- looking. nodes() is in execution order.
+  const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  std::vector<Value*> values() const;     // all, in a fixed order
+  std::vector<Value*> constants() const;  // initialisers, in a fixed order
+  Value* find_value(const std::string& name) const;  // nullptr when there is none
+  Node* find_node(const std::string& name) const;
+  bool is_output(const Value* value) const;
+  // A name starting with `prefix` that no value or node has.
+  std::string unique_name(const std::string& prefix) const;
+
+ private:
+  Value* new_value(const std::string& name);
+  void erase_value(Value* value);
+
+  std::list<std::unique_ptr<Node>> nodes_;
+  std::unordered_map<Node*, std::list<std::unique_ptr<Node>>::iterator> position_;
+  std::list<std::unique_ptr<Value>> values_;
+  std::unordered_map<std::string, Value*> values_by_name_;
+  std::unordered_map<std::string, Node*> nodes_by_name_;
+  std::vector<Value*> inputs_, outputs_;
+};
+
+}  // namespace octet::ir

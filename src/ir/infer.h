@@ -1,0 +1,25 @@
+// Types of all values from those of the graph's inputs.
+#pragma once
+#include "ir/graph.h"
+
+namespace octet::ir {
+
+// Runs every node's shape rule in execution order. UserError names the first node that does not fit.
+void infer_shapes(Graph& graph);
+
+// Sets the leading (batch) dimension of every graph input and infers again. Requires inputs of known rank.
+void set_batch(Graph& graph, int64_t batch);
+
+// Spatial geometry of a Conv or pooling node with attributes completed (defaults filled in, auto_pad resolved).
+struct WindowGeometry {
+  std::vector<int64_t> kernel, strides, dilations;
+  std::vector<int64_t> pads;  // begin of every axis, then end of every axis
+};
+// `input` and `kernel` are spatial dimensions. UserError for impossible values.
+WindowGeometry window_geometry(const Node& node, const std::vector<int64_t>& input_spatial,
+                               const std::vector<int64_t>& kernel_spatial);
+// Output size of one axis; kDynamic in, kDynamic out.
+int64_t window_output(int64_t input, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad_begin,
+                      int64_t pad_end, bool ceil_mode);
+
+}  // namespace octet::ir

@@ -31,7 +31,7 @@ class InternalError : public std::logic_error {
 template <typename... Args>
 std::string str(Args&&... args) {
   std::ostringstream out;
-  (out << ... << std::forward<Args>(args));
+  static_cast<void>((out << ... << std::forward<Args>(args)));
   return out.str();
 }
 

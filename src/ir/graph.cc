@@ -4,6 +4,8 @@
 #include <queue>
 #include <set>
 
+#include "ir/infer.h"
+
 namespace octet::ir {
 namespace {
 
@@ -144,7 +146,7 @@ Node* Graph::add_node(OpKind kind, const std::string& wanted, std::vector<Value*
 Value* Graph::add(OpKind kind, const std::string& wanted, std::vector<Value*> node_inputs, Attributes attributes) {
   const std::string unique = wanted.empty() ? unique_name(op_info(kind).name) : wanted;
   Node* node = add_node(kind, unique, std::move(node_inputs), {unique}, std::move(attributes));
-  if (op_info(kind).infer) op_info(kind).infer(*node);
+  infer_node(*node);
   return node->output();
 }
 

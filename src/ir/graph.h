@@ -20,10 +20,10 @@ namespace octet::ir {
 struct Node;
 
 struct Value {
-  std::string name;    // unique in the graph; names of the source model survive every pass
-  TensorType type;     // from the file, the builder or infer_shapes
-  Node* producer = nullptr;     // nothing for inputs and constants
-  std::vector<Node*> users;     // one entry per use; kept by Graph
+  std::string name;                // unique in the graph; names of the source model survive every pass
+  TensorType type;                 // from the file, the builder or infer_shapes
+  Node* producer = nullptr;        // nothing for inputs and constants
+  std::vector<Node*> users;        // one entry per use; kept by Graph
   std::optional<Tensor> constant;  // an initialiser
   bool trainable = false;          // an initialiser that the optimiser updates
   bool is_constant() const { return constant.has_value(); }
@@ -75,8 +75,8 @@ class Graph {
   Value* add_input(const std::string& name, TensorType type);
   Value* add_constant(const std::string& name, Tensor tensor, bool trainable = false);
   // Appends a node with `output_names.size()` new outputs (at the end, or just before `before`).
-  Node* add_node(OpKind kind, const std::string& name, std::vector<Value*> inputs, std::vector<std::string> output_names,
-                 Attributes attributes = {}, Node* before = nullptr);
+  Node* add_node(OpKind kind, const std::string& name, std::vector<Value*> inputs,
+                 std::vector<std::string> output_names, Attributes attributes = {}, Node* before = nullptr);
   // The same for the usual case of one output, whose name is that of the node. Returns the output.
   Value* add(OpKind kind, const std::string& name, std::vector<Value*> inputs, Attributes attributes = {});
   void add_output(Value* value);
@@ -100,8 +100,8 @@ class Graph {
   const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
-  std::vector<Value*> values() const;     // all, in a fixed order
-  std::vector<Value*> constants() const;  // initialisers, in a fixed order
+  std::vector<Value*> values() const;                // all, in a fixed order
+  std::vector<Value*> constants() const;             // initialisers, in a fixed order
   Value* find_value(const std::string& name) const;  // nullptr when there is none
   Node* find_node(const std::string& name) const;
   bool is_output(const Value* value) const;

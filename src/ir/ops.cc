@@ -36,7 +36,9 @@ const std::vector<OpInfo>& all_ops() {
   return table;
 }
 
-const OpInfo& op_info(OpKind kind) { return all_ops()[static_cast<size_t>(kind)]; }
+const OpInfo& op_info(OpKind kind) {
+  return all_ops()[static_cast<size_t>(kind)];
+}
 
 const OpInfo* find_op(std::string_view onnx_name) {
   static const std::unordered_map<std::string_view, const OpInfo*> by_name = [] {

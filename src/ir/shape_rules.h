@@ -6,6 +6,11 @@ namespace octet::ir {
 struct Node;
 void infer_same(Node&);       // output 0 has the type of input 0
 void infer_broadcast(Node&);  // numpy broadcasting over all inputs
+void infer_batch_norm(Node&);
+void infer_clip(Node&);
+void infer_prelu(Node&);
+void infer_softmax(Node&);  // and LogSoftmax
+void infer_dropout(Node&);
 void infer_conv(Node&);
 void infer_conv_transpose(Node&);
 void infer_gemm(Node&);
@@ -29,4 +34,5 @@ void infer_depth_to_space(Node&);
 void infer_cast(Node&);
 void infer_quantize(Node&);
 void infer_dequantize(Node&);
+void infer_fake_quantize(Node&);
 }  // namespace octet::ir

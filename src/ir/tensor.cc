@@ -27,16 +27,26 @@ T read(const std::byte* p) {
 template <typename Out>
 Out element(DataType type, const std::byte* p) {
   switch (type) {
-    case DataType::kFloat32: return static_cast<Out>(read<float>(p));
-    case DataType::kFloat64: return static_cast<Out>(read<double>(p));
-    case DataType::kFloat16: return static_cast<Out>(half_to_float(read<uint16_t>(p)));
-    case DataType::kBFloat16: return static_cast<Out>(std::bit_cast<float>(static_cast<uint32_t>(read<uint16_t>(p)) << 16));
-    case DataType::kInt8: return static_cast<Out>(read<int8_t>(p));
-    case DataType::kUInt8: return static_cast<Out>(read<uint8_t>(p));
-    case DataType::kInt32: return static_cast<Out>(read<int32_t>(p));
-    case DataType::kInt64: return static_cast<Out>(read<int64_t>(p));
-    case DataType::kBool: return static_cast<Out>(read<uint8_t>(p) != 0);
-    case DataType::kUndefined: break;
+    case DataType::kFloat32:
+      return static_cast<Out>(read<float>(p));
+    case DataType::kFloat64:
+      return static_cast<Out>(read<double>(p));
+    case DataType::kFloat16:
+      return static_cast<Out>(half_to_float(read<uint16_t>(p)));
+    case DataType::kBFloat16:
+      return static_cast<Out>(std::bit_cast<float>(static_cast<uint32_t>(read<uint16_t>(p)) << 16));
+    case DataType::kInt8:
+      return static_cast<Out>(read<int8_t>(p));
+    case DataType::kUInt8:
+      return static_cast<Out>(read<uint8_t>(p));
+    case DataType::kInt32:
+      return static_cast<Out>(read<int32_t>(p));
+    case DataType::kInt64:
+      return static_cast<Out>(read<int64_t>(p));
+    case DataType::kBool:
+      return static_cast<Out>(read<uint8_t>(p) != 0);
+    case DataType::kUndefined:
+      break;
   }
   OCTET_CHECK(false, "tensor without a data type");
   return Out{};
@@ -54,27 +64,47 @@ std::vector<Out> converted(const Tensor& t) {
 
 const char* data_type_name(DataType type) {
   switch (type) {
-    case DataType::kUndefined: return "undefined";
-    case DataType::kFloat32: return "float32";
-    case DataType::kFloat16: return "float16";
-    case DataType::kBFloat16: return "bfloat16";
-    case DataType::kFloat64: return "float64";
-    case DataType::kInt8: return "int8";
-    case DataType::kUInt8: return "uint8";
-    case DataType::kInt32: return "int32";
-    case DataType::kInt64: return "int64";
-    case DataType::kBool: return "bool";
+    case DataType::kUndefined:
+      return "undefined";
+    case DataType::kFloat32:
+      return "float32";
+    case DataType::kFloat16:
+      return "float16";
+    case DataType::kBFloat16:
+      return "bfloat16";
+    case DataType::kFloat64:
+      return "float64";
+    case DataType::kInt8:
+      return "int8";
+    case DataType::kUInt8:
+      return "uint8";
+    case DataType::kInt32:
+      return "int32";
+    case DataType::kInt64:
+      return "int64";
+    case DataType::kBool:
+      return "bool";
   }
   return "undefined";
 }
 
 size_t data_type_size(DataType type) {
   switch (type) {
-    case DataType::kFloat32: case DataType::kInt32: return 4;
-    case DataType::kFloat64: case DataType::kInt64: return 8;
-    case DataType::kFloat16: case DataType::kBFloat16: return 2;
-    case DataType::kInt8: case DataType::kUInt8: case DataType::kBool: return 1;
-    case DataType::kUndefined: break;
+    case DataType::kFloat32:
+    case DataType::kInt32:
+      return 4;
+    case DataType::kFloat64:
+    case DataType::kInt64:
+      return 8;
+    case DataType::kFloat16:
+    case DataType::kBFloat16:
+      return 2;
+    case DataType::kInt8:
+    case DataType::kUInt8:
+    case DataType::kBool:
+      return 1;
+    case DataType::kUndefined:
+      break;
   }
   return 0;
 }
@@ -113,7 +143,11 @@ Tensor::Tensor(DataType type, Shape shape, std::vector<std::byte> bytes)
               data_type_name(type_), shape_string(shape_), " against ", bytes_->size(), " bytes");
 }
 
-std::vector<float> Tensor::to_floats() const { return converted<float>(*this); }
-std::vector<int64_t> Tensor::to_ints() const { return converted<int64_t>(*this); }
+std::vector<float> Tensor::to_floats() const {
+  return converted<float>(*this);
+}
+std::vector<int64_t> Tensor::to_ints() const {
+  return converted<int64_t>(*this);
+}
 
 }  // namespace octet::ir

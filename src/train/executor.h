@@ -1,0 +1,100 @@
+// Executes an ir::Graph with LibTorch, forward and backward. The graph is compiled once into a list of steps; autograd
+// records them in training. There is no second model class: what the trainer trains, the exporter writes.
+//
+// Layout: tensors keep the logical shapes of the graph (NCHW); with `channels_last`, 4-D activations and weights are held
+// in NHWC memory. Callers may pass any strides.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace at {
+class Tensor;
+}
+
+namespace octet::train {
+
+enum class Mode { kTrain, kEval };
+
+// What convolutions, matrix products and the activations between them are computed in. Parameters, their gradients,
+// scales, rounding, batch norm statistics, softmax and the graph's outputs are float32 also under bf16. float64 is for
+// gradient checks (everything is float64, except that fake-quantisation rounds in float32).
+enum class Precision { kFloat32, kBFloat16, kFloat64 };
+
+Precision parse_precision(const std::string& name);  // "fp32", "bf16", "fp64"; UserError (exit 2) with the names
+const char* precision_name(Precision precision);
+
+struct ExecutorOptions {
+  std::string device = "cpu";  // or "cuda", "cuda:N": UserError where there is none
+  Precision precision = Precision::kFloat32;
+  bool channels_last = true;
+  uint64_t seed = 0;  // of Dropout
+  // How the scales of FakeQuantize nodes follow what they see in training, once per forward(kTrain):
+  // scale = (1 - c) * scale + c * current_scale, current_scale = amax / levels. c = 0: frozen.
+  float activation_averaging_constant = 0.0f;
+  float weight_averaging_constant = 1.0f;
+};
+
+class Executor {
+ public:
+  // Copies what it needs from `graph`, which must have passed ir::infer_shapes. UserError, naming the node, for an
+  // operator or attribute that cannot be executed.
+  explicit Executor(const ir::Graph& graph, ExecutorOptions options = {});
+  ~Executor();
+  Executor(Executor&&) noexcept;
+  Executor& operator=(Executor&&) noexcept;
+
+  // Runs the graph on one batch. `inputs`: one tensor per graph input, in its order; floating inputs of any float type
+  // and any device (they are moved and cast). Returns one tensor per graph output, in its order, float32 if floating.
+  // kTrain: BatchNormalization uses the batch's statistics and updates the running ones, Dropout drops, scales follow
+  // their averaging constants, and the outputs carry an autograd graph. kEval: no autograd, intermediate tensors are
+  // freed after their last use. In float32, kEval computes the plain dequantised float graph, node by node: that is the
+  // reference which the engine is verified against.
+  std::vector<at::Tensor> forward(std::vector<at::Tensor> inputs, Mode mode);
+
+  // Trainable constants in graph order (of first use), named as their values: float32 leaf tensors on the device with
+  // requires_grad. Optimisers update them in place. 4-D ones are dense but, with channels_last, not contiguous; their
+  // gradients have the same strides, so element-wise updates need not care. Use .contiguous() to get graph order.
+  std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
+  // Running statistics of BatchNormalization and scales of FakeQuantize, in graph order: float32, no gradient.
+  std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
+
+  // Copies parameters, buffers and scales into the constants of the same names in `graph` (new Tensor objects).
+  // UserError if a name is missing there or has another shape.
+  void write_back(ir::Graph& graph);
+  // Copies them from the constants of `graph` into the tensors here (which stay the same objects).
+  void load_from(const ir::Graph& graph);
+
+  // kEval only: calls `tap` with every value of `names` (empty: every floating-point value that a node makes, and the
+  // graph's inputs), as float32 in NCHW logical order, as soon as it is computed. UserError for an unknown name. An
+  // empty function removes the tap.
+  using Tap = std::function<void(const ir::Value&, const at::Tensor&)>;
+  void set_tap(Tap tap, std::vector<std::string> names = {});
+
+  // Frozen batch norm: kTrain uses the running statistics and leaves them alone.
+  void set_batch_norm_frozen(bool frozen);
+  // Averaging constants from now on (see ExecutorOptions).
+  void set_averaging_constants(float activations, float weights);
+  // Number of the next forward(kTrain); with the seed it determines Dropout. Counts up by itself; set it on resume.
+  void set_step(int64_t step);
+  int64_t step() const;
+
+  const ExecutorOptions& options() const;
+  // The executor's own copy of the graph (constants as they were at construction or load_from).
+  const ir::Graph& graph() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Operators that Executor cannot run, with the reason; for the test that every kind is executed or rejected.
+// nullptr: the kind is supported.
+const char* unsupported_reason(ir::OpKind kind);
+
+}  // namespace octet::train

@@ -27,6 +27,10 @@ if(OCTET_SANITIZE)
   add_link_options(-fsanitize=${OCTET_SANITIZE})
 endif()
 
+if(OCTET_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # octet_library(<layer> DEPENDS <layers or targets ...>): the static library octet_<layer> of the folder it is called in.
 function(octet_library layer)
   cmake_parse_arguments(arg "" "" "DEPENDS;PRIVATE_DEPENDS" ${ARGN})

@@ -1,0 +1,207 @@
+#include "train/optimizer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace octet::train {
+namespace {
+
+bool contains(const std::vector<std::string>& list, const char* word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+at::Tensor like(const at::Tensor& t) { return at::zeros_like(t.detach(), at::MemoryFormat::Preserve); }
+
+const ir::Tensor& entry(const NamedTensors& state, const std::string& key) {
+  const auto it = state.find(key);
+  if (it == state.end()) fail("the checkpoint holds no '", key, "'; was it written by another network or optimizer?");
+  return it->second;
+}
+
+void restore(at::Tensor& target, const NamedTensors& state, const std::string& key) {
+  const at::Tensor saved = to_torch(entry(state, key));
+  if (saved.sizes() != target.sizes())
+    fail("the checkpoint's '", key, "' has ", saved.numel(), " elements, the network expects ", target.numel());
+  at::NoGradGuard no_grad;
+  target.copy_(saved);
+}
+
+at::ScalarType torch_type(ir::DataType type) {
+  switch (type) {
+    case ir::DataType::kFloat32: return at::kFloat;
+    case ir::DataType::kFloat64: return at::kDouble;
+    case ir::DataType::kFloat16: return at::kHalf;
+    case ir::DataType::kBFloat16: return at::kBFloat16;
+    case ir::DataType::kInt64: return at::kLong;
+    case ir::DataType::kInt32: return at::kInt;
+    case ir::DataType::kInt8: return at::kChar;
+    case ir::DataType::kUInt8: return at::kByte;
+    case ir::DataType::kBool: return at::kBool;
+    case ir::DataType::kUndefined: break;
+  }
+  OCTET_CHECK(false, "constant without a type");
+  return at::kFloat;
+}
+
+ir::DataType constant_type(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: return ir::DataType::kFloat32;
+    case at::kDouble: return ir::DataType::kFloat64;
+    case at::kHalf: return ir::DataType::kFloat16;
+    case at::kBFloat16: return ir::DataType::kBFloat16;
+    case at::kLong: return ir::DataType::kInt64;
+    case at::kInt: return ir::DataType::kInt32;
+    case at::kChar: return ir::DataType::kInt8;
+    case at::kByte: return ir::DataType::kUInt8;
+    case at::kBool: return ir::DataType::kBool;
+    default: break;
+  }
+  OCTET_CHECK(false, "tensor type without a counterpart in the graph");
+  return ir::DataType::kUndefined;
+}
+
+}  // namespace
+
+ir::Tensor to_constant(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
+  const auto* first = static_cast<const std::byte*>(plain.data_ptr());
+  return ir::Tensor(constant_type(plain.scalar_type()), plain.sizes().vec(), {first, first + plain.nbytes()});
+}
+
+at::Tensor to_torch(const ir::Tensor& tensor) {
+  const at::Tensor out = at::empty(tensor.shape(), at::TensorOptions(torch_type(tensor.data_type())));
+  std::copy(tensor.bytes().begin(), tensor.bytes().end(), static_cast<std::byte*>(out.data_ptr()));
+  return out;
+}
+
+Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters) : options_(options) {
+  if (!contains({"sgd", "adam", "adamw"}, options_.type.c_str()))
+    fail_usage("unknown optimizer type '", options_.type, "'; one of sgd, adam, adamw");
+  const bool bias_free = contains(options_.no_decay, "bias"), norm_free = contains(options_.no_decay, "norm");
+  Group decayed{options_.weight_decay, {}, {}, {}, {}, {}}, plain{0.0, {}, {}, {}, {}, {}};
+  for (NamedParameter& p : parameters) {
+    const bool no_decay = (p.is_bias && bias_free) || (p.is_norm && norm_free);
+    Group& g = no_decay || options_.weight_decay == 0 ? plain : decayed;
+    g.names.push_back(p.name);
+    g.parameters.push_back(p.tensor);
+  }
+  for (Group* g : {&decayed, &plain}) {
+    if (g->parameters.empty()) continue;
+    for (const at::Tensor& p : g->parameters) {
+      if (options_.type != "sgd" || options_.momentum != 0) g->first.push_back(like(p));
+      if (options_.type != "sgd") {
+        g->second.push_back(like(p));
+        g->steps.push_back(at::zeros({}, p.options().dtype(at::kFloat).requires_grad(false)));
+      }
+    }
+    groups_.push_back(std::move(*g));
+  }
+}
+
+void Optimizer::step(double factor) {
+  at::NoGradGuard no_grad;
+  const double lr = options_.lr * factor;
+  for (Group& g : groups_) {
+    std::vector<at::Tensor> gradients;
+    for (at::Tensor& p : g.parameters) {
+      if (!p.grad().defined()) p.mutable_grad() = like(p);
+      gradients.push_back(p.grad());
+    }
+    if (options_.type == "sgd") {
+      at::_fused_sgd_(g.parameters, gradients, g.first, g.weight_decay, options_.momentum, lr, 0.0, options_.nesterov,
+                      false, !started_);
+      continue;
+    }
+    at::_foreach_add_(g.steps, 1);
+    // Adam adds the decay to the gradient, AdamW applies it to the weight.
+    const auto fused = [&](auto function) {
+      function(g.parameters, gradients, g.first, g.second, at::TensorList(), g.steps, lr, options_.beta1,
+               options_.beta2, g.weight_decay, options_.eps, false, false, std::nullopt, std::nullopt);
+    };
+    if (options_.type == "adam")
+      fused([](auto&&... arguments) { at::_fused_adam_(arguments...); });
+    else
+      fused([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
+  }
+  started_ = true;
+}
+
+void Optimizer::zero_grad() {
+  for (Group& g : groups_)
+    for (at::Tensor& p : g.parameters) p.mutable_grad() = at::Tensor();
+}
+
+double Optimizer::clip_grad_norm(double max_norm) {
+  at::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients;
+  for (Group& g : groups_)
+    for (at::Tensor& p : g.parameters)
+      if (p.grad().defined()) gradients.push_back(p.grad());
+  if (gradients.empty()) return 0;
+  const double norm = at::stack(at::_foreach_norm(gradients)).norm().item<double>();
+  if (norm > max_norm) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
+  return norm;
+}
+
+void Optimizer::save(NamedTensors& state) const {
+  state["optimizer/started"] = ir::Tensor::scalar<int64_t>(started_);
+  for (const Group& g : groups_)
+    for (size_t i = 0; i < g.names.size(); i++) {
+      const std::string prefix = "optimizer/" + g.names[i];
+      if (!g.first.empty()) state[prefix + "/first"] = to_constant(g.first[i]);
+      if (!g.second.empty()) state[prefix + "/second"] = to_constant(g.second[i]);
+      if (!g.steps.empty()) state[prefix + "/step"] = to_constant(g.steps[i]);
+    }
+}
+
+void Optimizer::load(const NamedTensors& state) {
+  started_ = entry(state, "optimizer/started").to_ints().at(0) != 0;
+  for (Group& g : groups_)
+    for (size_t i = 0; i < g.names.size(); i++) {
+      const std::string prefix = "optimizer/" + g.names[i];
+      if (!g.first.empty()) restore(g.first[i], state, prefix + "/first");
+      if (!g.second.empty()) restore(g.second[i], state, prefix + "/second");
+      if (!g.steps.empty()) restore(g.steps[i], state, prefix + "/step");
+    }
+}
+
+WeightAverage::WeightAverage(double decay, std::vector<NamedParameter> parameters)
+    : decay_(decay), parameters_(std::move(parameters)) {
+  at::NoGradGuard no_grad;
+  for (const NamedParameter& p : parameters_) shadow_.push_back(p.tensor.detach().clone());
+}
+
+void WeightAverage::update() {
+  at::NoGradGuard no_grad;
+  const double n = static_cast<double>(updates_++);
+  const double decay = std::min(decay_, (1 + n) / (10 + n));
+  std::vector<at::Tensor> live;
+  for (const NamedParameter& p : parameters_) live.push_back(p.tensor.detach());
+  at::_foreach_lerp_(shadow_, live, 1 - decay);
+}
+
+void WeightAverage::swap() {
+  at::NoGradGuard no_grad;
+  for (size_t i = 0; i < shadow_.size(); i++) {
+    at::Tensor live = parameters_[i].tensor.detach();
+    const at::Tensor copy = live.clone();
+    live.copy_(shadow_[i]);
+    shadow_[i].copy_(copy);
+  }
+}
+
+void WeightAverage::save(NamedTensors& state) const {
+  state["ema/updates"] = ir::Tensor::scalar<int64_t>(updates_);
+  for (size_t i = 0; i < shadow_.size(); i++) state["ema/" + parameters_[i].name] = to_constant(shadow_[i]);
+}
+
+void WeightAverage::load(const NamedTensors& state) {
+  updates_ = entry(state, "ema/updates").to_ints().at(0);
+  for (size_t i = 0; i < shadow_.size(); i++) restore(shadow_[i], state, "ema/" + parameters_[i].name);
+}
+
+}  // namespace octet::train

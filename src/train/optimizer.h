@@ -1,0 +1,81 @@
+// SGD, Adam and AdamW over the fused multi-tensor kernels of ATen (at::_fused_sgd_ ...), with parameter groups, clipping
+// of the gradient norm, and an exponential moving average of the weights.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/safetensors.h"
+
+namespace octet::train {
+
+struct OptimizerOptions {
+  std::string type = "sgd";  // sgd | adam | adamw
+  double lr = 0.1;
+  double momentum = 0.9;  // sgd
+  bool nesterov = false;  // sgd
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 1e-4;
+  // Parameters without decay: "bias" (names that end in bias, and other vectors of a weighted layer), "norm" (scale and
+  // shift of a normalisation).
+  std::vector<std::string> no_decay = {"bias", "norm"};
+};
+
+struct NamedParameter {
+  std::string name;
+  at::Tensor tensor;  // float32 leaf with requires_grad
+  bool is_bias = false, is_norm = false;
+};
+
+class Optimizer {
+ public:
+  Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters);
+
+  // One update with the gradients that the parameters hold, at learning rate lr * factor.
+  void step(double factor);
+  // Forgets the gradients.
+  void zero_grad();
+  // Scales all gradients so that their joint L2 norm is at most `max_norm`; returns the norm before.
+  double clip_grad_norm(double max_norm);
+
+  // Everything that the next step depends on, as named tensors ("optimizer/<parameter>/momentum" ...).
+  void save(NamedTensors& state) const;
+  void load(const NamedTensors& state);  // UserError when an entry is missing or has another shape
+
+ private:
+  struct Group {
+    double weight_decay;
+    std::vector<std::string> names;
+    std::vector<at::Tensor> parameters, first, second, steps;  // first: momentum or exp_avg; second: exp_avg_sq
+  };
+  OptimizerOptions options_;
+  std::vector<Group> groups_;
+  bool started_ = false;
+};
+
+// Exponential moving average of parameters: shadow <- decay * shadow + (1 - decay) * parameter after every step, with
+// the usual ramp min(decay, (1 + n) / (10 + n)) so that short runs are not dominated by the start.
+class WeightAverage {
+ public:
+  WeightAverage(double decay, std::vector<NamedParameter> parameters);
+  void update();
+  // Exchanges the averages and the live parameters; call again to return.
+  void swap();
+  void save(NamedTensors& state) const;
+  void load(const NamedTensors& state);
+
+ private:
+  double decay_;
+  int64_t updates_ = 0;
+  std::vector<NamedParameter> parameters_;
+  std::vector<at::Tensor> shadow_;
+};
+
+// Conversions between LibTorch tensors and constants of the graph (contiguous, on the CPU).
+ir::Tensor to_constant(const at::Tensor& tensor);
+at::Tensor to_torch(const ir::Tensor& tensor);
+
+}  // namespace octet::train

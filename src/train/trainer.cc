@@ -1,0 +1,196 @@
+#include "train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+
+namespace octet::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the optimizer has to know of each parameter comes from the node that uses it.
+std::vector<NamedParameter> classify_parameters(const Executor& executor) {
+  std::vector<NamedParameter> out;
+  for (const auto& [name, tensor] : executor.named_parameters()) {
+    NamedParameter p{name, tensor};
+    const ir::Value* value = executor.graph().find_value(name);
+    OCTET_CHECK(value != nullptr, name);
+    for (const ir::Node* user : value->users) {
+      p.is_norm |= user->kind == ir::OpKind::kBatchNormalization;
+      p.is_bias |= user->input(2) == value && user->kind != ir::OpKind::kBatchNormalization;
+    }
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+class Run {
+ public:
+  Run(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options, TrainListener* listener)
+      : graph_(graph), loader_(loader), task_(task), options_(options), listener_(listener),
+        executor_(graph, options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
+    if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
+    run_.fingerprint = options_.fingerprint;
+    steps_per_epoch_ = loader_.batches_per_epoch();
+    if (steps_per_epoch_ < 1) fail("the training set has fewer images than one batch");
+  }
+
+  TrainResult operator()() {
+    resume();
+    while (run_.epochs_done < options_.epochs)
+      if (!epoch()) return {run_, true};
+    if (fs::exists(best_path())) {
+      ir::Graph best = onnx::import_model(best_path() / "model.onnx");
+      executor_.load_from(best);
+    } else if (average_) {
+      average_->swap();
+    }
+    executor_.write_back(graph_);
+    return {run_, false};
+  }
+
+ private:
+  fs::path best_path() const { return options_.checkpoints / "best"; }
+
+  void resume() {
+    std::optional<Checkpoint> found = load_latest_checkpoint(options_.checkpoints);
+    if (!found) return;
+    if (found->run.fingerprint != options_.fingerprint)
+      fail_usage(options_.checkpoints.string(), ": holds checkpoints of another experiment; name another results "
+                 "directory, or give --force to start anew");
+    run_ = found->run;
+    at::NoGradGuard no_grad;
+    for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
+      for (const auto& [name, tensor] : tensors) {
+        const auto it = found->state.find("model/" + name);
+        if (it == found->state.end()) fail(options_.checkpoints.string(), ": the checkpoint holds no '", name, "'");
+        at::Tensor target = tensor;
+        target.copy_(to_torch(it->second));
+      }
+    optimizer_.load(found->state);
+    if (average_) average_->load(found->state);
+    executor_.set_step(run_.epochs_done * steps_per_epoch_ + run_.batches_done);
+    if (listener_) listener_->on_resume(run_);
+  }
+
+  void save() {
+    Checkpoint checkpoint{run_, {}};
+    for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
+      for (const auto& [name, tensor] : tensors) checkpoint.state["model/" + name] = to_constant(tensor);
+    optimizer_.save(checkpoint.state);
+    if (average_) average_->save(checkpoint.state);
+    ir::Graph model = graph_.clone();
+    executor_.write_back(model);
+    save_checkpoint(options_.checkpoints, checkpoint, model);
+    prune_checkpoints(options_.checkpoints, options_.keep_checkpoints);
+  }
+
+  void save_best() {
+    ir::Graph model = graph_.clone();
+    executor_.write_back(model);
+    write_directory_atomically(best_path(), [&](const fs::path& temporary) {
+      onnx::export_model(model, temporary / "model.onnx", {.quantize_weights = false});
+      const nlohmann::json j = {{"epoch", run_.best_epoch}, {task_.primary_metric(), run_.best_metric}};
+      write_file_atomically(temporary / "best.json", j.dump(1) + "\n");
+    });
+  }
+
+  // One epoch, or what is left of it. False when a stop was asked for.
+  bool epoch() {
+    const auto start = std::chrono::steady_clock::now();
+    const int64_t total = options_.epochs * steps_per_epoch_;
+    EpochRecord record;
+    record.epoch = run_.epochs_done + 1;
+    loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done);
+    while (run_.batches_done < steps_per_epoch_) {
+      std::optional<data::Batch> batch = loader_.next();
+      if (!batch) break;
+      const int64_t step = run_.epochs_done * steps_per_epoch_ + run_.batches_done;
+      const double factor = schedule_factor(options_.schedule, step, total);
+      record.learning_rate = options_.optimizer.lr * factor;
+      const double loss = update(*batch, factor, record.epoch);
+      run_.batches_done++;
+      run_.loss_sum += loss;
+      if (listener_)
+        listener_->on_step({record.epoch, run_.batches_done, steps_per_epoch_, loss, record.learning_rate, batch->size});
+      if (options_.stop_requested && options_.stop_requested() && run_.batches_done < steps_per_epoch_) {
+        save();
+        return false;
+      }
+    }
+    record.loss = run_.loss_sum / static_cast<double>(std::max<int64_t>(run_.batches_done, 1));
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    run_.epochs_done++;
+    run_.batches_done = 0;
+    run_.loss_sum = 0;
+    const bool last = run_.epochs_done == options_.epochs;
+    if (!task_.primary_metric().empty() && (last || run_.epochs_done % options_.evaluate_interval == 0))
+      evaluate(record);
+    run_.history.push_back(record);
+    if (last || run_.epochs_done % options_.checkpoint_interval == 0) save();
+    if (listener_) listener_->on_epoch(record);
+    if (options_.stop_requested && options_.stop_requested() && !last) {
+      if (run_.epochs_done % options_.checkpoint_interval != 0) save();
+      return false;
+    }
+    return true;
+  }
+
+  double update(const data::Batch& batch, double factor, int64_t epoch) {
+    const at::Tensor images = at::from_blob(const_cast<float*>(batch.images.data()),
+                                            {batch.size, batch.channels, batch.height, batch.width}, at::kFloat);
+    const at::Tensor loss = task_.loss(executor_.forward({images}, Mode::kTrain), batch);
+    loss.backward();
+    const double value = loss.item<double>();
+    if (!std::isfinite(value))
+      fail("the loss became ", value, " in epoch ", epoch, ", batch ", run_.batches_done + 1,
+           "; lower the learning rate, or set train.clip_grad_norm");
+    if (options_.clip_grad_norm > 0) optimizer_.clip_grad_norm(options_.clip_grad_norm);
+    optimizer_.step(factor);
+    optimizer_.zero_grad();
+    if (average_) average_->update();
+    return value;
+  }
+
+  // With a weight average, it is what is measured and kept as the best.
+  void evaluate(EpochRecord& record) {
+    if (average_) average_->swap();
+    record.metrics = task_.evaluate(executor_);
+    const double metric = record.metrics.at(task_.primary_metric());
+    if (metric > run_.best_metric) {
+      run_.best_metric = metric;
+      run_.best_epoch = record.epoch;
+      save_best();
+    }
+    if (average_) average_->swap();
+  }
+
+  ir::Graph& graph_;
+  data::Loader& loader_;
+  Task& task_;
+  const TrainerOptions& options_;
+  TrainListener* listener_;
+  Executor executor_;
+  Optimizer optimizer_;
+  std::optional<WeightAverage> average_;
+  RunState run_;
+  int64_t steps_per_epoch_ = 0;
+};
+
+}  // namespace
+
+TrainResult train(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options,
+                  TrainListener* listener) {
+  return Run(graph, loader, task, options, listener)();
+}
+
+}  // namespace octet::train

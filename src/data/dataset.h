@@ -1,0 +1,82 @@
+// Labelled images, whatever they are stored in. A dataset is opened once (structure checked, labels read, nothing
+// decoded) and then read by many threads.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "data/image.h"
+
+namespace octet::data {
+
+// An image with its class; label -1 where the dataset has no labels.
+struct Sample {
+  Image image;
+  int label = -1;
+};
+
+// One image that cannot be decoded. The loader skips and counts these; everything else that goes wrong is a UserError.
+class CorruptSample : public std::runtime_error {
+ public:
+  CorruptSample(std::string name, std::string reason)
+      : std::runtime_error(name + ": " + reason), name_(std::move(name)), reason_(std::move(reason)) {}
+  const std::string& name() const { return name_; }      // file (and record in it)
+  const std::string& reason() const { return reason_; }  // what is wrong with it
+
+ private:
+  std::string name_, reason_;
+};
+
+// All const members may be called from several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  // `index` in [0, size()). Throws CorruptSample when this one image is damaged.
+  virtual Sample get(int64_t index) const = 0;
+  // The label of get(index) without decoding the image; -1 without labels.
+  virtual int label(int64_t index) const = 0;
+  // The file of an image, with the record number where a file holds many.
+  virtual std::string name(int64_t index) const = 0;
+  // Changes when the images or labels change: hash of the bytes where the dataset lives in memory, else of the sorted
+  // file names and sizes. For provenance, not security.
+  virtual uint64_t content_hash() const = 0;
+
+  // One name per class, in the order of the labels; empty when the dataset has no labels.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  bool labelled() const { return !class_names_.empty(); }
+
+ protected:
+  std::vector<std::string> class_names_;
+};
+
+struct DatasetOptions {
+  // idx           MNIST files, plain or gzip. `path` is the images file (with `labels` beside it, or none), or a
+  // directory
+  //               with the usual four files, of which `split` (train | test) chooses two.
+  // image_folder  one sub-directory per class, classes sorted by name; or a flat folder of images without labels.
+  //               With `split`, the sub-directory of that name. JPEG, PNG, BMP, WebP, PPM, PGM.
+  // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
+  std::string format;
+  std::filesystem::path path;
+  std::filesystem::path labels;
+  std::string split;
+  // 1 (grey) or 3 (RGB); 0 takes images as they are stored, which for an image folder, where files may differ, is RGB.
+  int channels = 0;
+  // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
+  // full. See decode_hint() of augment.h.
+  int min_decode_side = 0;
+  // Replaces the names found in the files; must have at least as many entries as there are classes.
+  std::vector<std::string> class_names;
+};
+
+// Names that DatasetOptions::format may have.
+const std::vector<std::string>& dataset_formats();
+
+// UserError (exit 2 for an unknown format, split or channel count, 1 for missing, empty or damaged files).
+std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options);
+
+}  // namespace octet::data

@@ -1,0 +1,106 @@
+#include "data/idx.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "data/gzip.h"
+#include "data/memory_dataset.h"
+
+namespace octet::data {
+namespace fs = std::filesystem;
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& sizes) {
+  std::string out;
+  for (int64_t size : sizes) out += (out.empty() ? "" : " x ") + std::to_string(size);
+  return out;
+}
+
+// `stem` as the archives spell it ("train-images-idx3-ubyte", once "train-images.idx3-ubyte"), plain or .gz.
+fs::path find_idx(const fs::path& directory, const std::string& kind, const std::string& rank) {
+  for (const char* separator : {"-", "."})
+    for (const char* suffix : {"", ".gz"}) {
+      const fs::path path = directory / (kind + separator + rank + "-ubyte" + suffix);
+      std::error_code ignored;
+      if (fs::is_regular_file(path, ignored)) return path;
+    }
+  fail(directory.string(), ": has no file ", kind, "-", rank,
+       "-ubyte (or .gz); is it a directory of MNIST-like files?");
+}
+
+}  // namespace
+
+IdxArray parse_idx(std::string packed, const std::string& name, size_t max_size) {
+  const std::string bytes = unpack_gzip(std::move(packed), name, max_size);
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
+  require(bytes.size() >= 4 && byte(0) == 0 && byte(1) == 0, name,
+          ": is not an IDX file (it must begin with two zero bytes)");
+  require(byte(2) == 0x08, name, ": IDX type 0x", "0123456789abcdef"[byte(2) >> 4], "0123456789abcdef"[byte(2) & 15],
+          " is not supported, expected 0x08 (unsigned bytes)");
+  const size_t rank = byte(3);
+  require(rank >= 1 && rank <= 4, name, ": has ", rank, " dimensions, expected 1 to 4");
+  const size_t header = 4 + 4 * rank;
+  require(bytes.size() >= header, name, ": ends within its header");
+  IdxArray array;
+  uint64_t total = 1;
+  for (size_t d = 0; d < rank; d++) {
+    const size_t at = 4 + 4 * d;
+    const uint64_t size = byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3);
+    array.sizes.push_back(static_cast<int64_t>(size));
+    // Any product beyond the file's size is refused below; stopping here keeps it from overflowing.
+    total = size != 0 && total > (uint64_t{1} << 62) / size ? uint64_t{1} << 62 : total * size;
+  }
+  require(total == bytes.size() - header, name, ": its header says ", shape_text(array.sizes), " = ", total,
+          " bytes, but ", bytes.size() - header, " follow; the file is damaged or incomplete");
+  array.values = bytes.substr(header);
+  return array;
+}
+
+std::unique_ptr<Dataset> make_idx_dataset(IdxArray images, std::string images_name, std::optional<IdxArray> labels,
+                                          const std::string& labels_name, const DatasetOptions& options) {
+  require(images.sizes.size() == 3, images_name, ": has shape ", shape_text(images.sizes),
+          ", expected images x height x width (is it the labels file?)");
+  const int64_t count = images.sizes[0], height = images.sizes[1], width = images.sizes[2];
+  require(count > 0 && height > 0 && width > 0, images_name, ": holds no images (shape ", shape_text(images.sizes),
+          ")");
+  MemoryDataset::Contents contents;
+  contents.height = static_cast<int>(height);
+  contents.width = static_cast<int>(width);
+  contents.channels = 1;
+  contents.parts.push_back(
+      {std::move(images_name), std::move(images.values), 0, static_cast<size_t>(height * width), count});
+  if (labels) {
+    require(labels->sizes.size() == 1, labels_name, ": has shape ", shape_text(labels->sizes),
+            ", expected one label per image (is it the images file?)");
+    require(labels->sizes[0] == count, labels_name, ": holds ", labels->sizes[0], " labels, but ",
+            contents.parts[0].file, " holds ", count, " images");
+    for (char value : labels->values) contents.labels.push_back(static_cast<uint8_t>(value));
+    const int classes = 1 + *std::max_element(contents.labels.begin(), contents.labels.end());
+    contents.class_names = options.class_names;
+    if (contents.class_names.empty())
+      for (int i = 0; i < classes; i++) contents.class_names.push_back(std::to_string(i));
+    require(std::cmp_greater_equal(contents.class_names.size(), classes), labels_name, ": has labels up to ",
+            classes - 1, ", but only ", contents.class_names.size(), " class names are given");
+  }
+  return std::make_unique<MemoryDataset>(std::move(contents), options.channels);
+}
+
+std::unique_ptr<Dataset> open_idx(const DatasetOptions& options) {
+  fs::path images = options.path, labels = options.labels;
+  if (fs::is_directory(options.path)) {
+    if (options.split.empty())
+      fail_usage(options.path.string(), ": is a directory of IDX files; say which split (train or test)");
+    const std::string prefix = options.split == "train" ? "train" : "t10k";
+    images = find_idx(options.path, prefix + "-images", "idx3");
+    if (labels.empty()) labels = find_idx(options.path, prefix + "-labels", "idx1");
+  }
+  IdxArray image_array = parse_idx(read_file(images), images.string());
+  std::optional<IdxArray> label_array;
+  if (!labels.empty()) label_array = parse_idx(read_file(labels), labels.string());
+  return make_idx_dataset(std::move(image_array), images.string(), std::move(label_array), labels.string(), options);
+}
+
+}  // namespace octet::data

@@ -1,0 +1,149 @@
+#include "data/image.h"
+
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <memory>
+#include <opencv2/imgcodecs.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "data/image_header.h"
+
+namespace octet::data {
+namespace {
+
+void check_size(int64_t width, int64_t height, const DecodeOptions& options) {
+  if (width <= 0 || height <= 0) throw DecodeError(str("its header says ", width, " x ", height, " pixels"));
+  if (width > options.max_pixels / height)
+    throw DecodeError(
+        str("its header says ", width, " x ", height, " pixels, more than the limit of ", options.max_pixels));
+}
+
+// One decompressor a thread: making one costs as much as decoding a small picture.
+tjhandle thread_decompressor() {
+  struct Closer {
+    void operator()(void* handle) const { tjDestroy(handle); }
+  };
+  thread_local std::unique_ptr<void, Closer> handle(tjInitDecompress());
+  if (!handle) throw DecodeError("libturbojpeg could not be initialised");
+  return handle.get();
+}
+
+// The smallest of the scales that libturbojpeg offers (n/8) which keeps both sides at or above `min_side`.
+tjscalingfactor choose_scale(int width, int height, int min_side) {
+  tjscalingfactor best{1, 1};
+  if (min_side <= 0) return best;
+  int count = 0;
+  const tjscalingfactor* factors = tjGetScalingFactors(&count);
+  for (int i = 0; i < count; i++) {
+    const tjscalingfactor f = factors[i];
+    if (f.num >= f.denom || f.num * best.denom >= best.num * f.denom) continue;
+    if (TJSCALED(width, f) >= min_side && TJSCALED(height, f) >= min_side) best = f;
+  }
+  return best;
+}
+
+// Adobe writes CMYK inverted (255 = no ink), which is what libturbojpeg hands on.
+Image rgb_from_inverted_cmyk(const Image& cmyk) {
+  Image out{cmyk.height, cmyk.width, 3, {}};
+  out.pixels.resize(out.size());
+  const size_t pixels = static_cast<size_t>(cmyk.height) * cmyk.width;
+  for (size_t i = 0; i < pixels; i++) {
+    const uint8_t* in = &cmyk.pixels[i * 4];
+    for (size_t c = 0; c < 3; c++) out.pixels[i * 3 + c] = static_cast<uint8_t>((in[c] * in[3] + 127) / 255);
+  }
+  return out;
+}
+
+Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  const tjhandle handle = thread_decompressor();
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  int width = 0, height = 0, subsampling = 0, colours = 0;
+  if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colours) != 0)
+    throw DecodeError(str("its JPEG header cannot be read: ", tjGetErrorStr2(handle)));
+  check_size(width, height, options);
+  const tjscalingfactor scale = choose_scale(width, height, options.min_decode_side);
+  const bool cmyk = colours == TJCS_CMYK || colours == TJCS_YCCK;
+  const int format = cmyk ? TJPF_CMYK : options.channels == 1 ? TJPF_GRAY : TJPF_RGB;
+  Image image{TJSCALED(height, scale), TJSCALED(width, scale), tjPixelSize[format], {}};
+  image.pixels.resize(image.size());
+  if (tjDecompress2(handle, data, bytes.size(), image.pixels.data(), image.width, 0, image.height, format,
+                    TJFLAG_ACCURATEDCT) != 0) {
+    const std::string reason = tjGetErrorStr2(handle);
+    // Stray bytes between markers are common in real collections and harmless; missing data is not.
+    if (tjGetErrorCode(handle) != TJERR_WARNING || reason.find("remature end") != std::string::npos)
+      throw DecodeError(str("its JPEG data is damaged: ", reason));
+  }
+  return cmyk ? convert_channels(rgb_from_inverted_cmyk(image), options.channels) : image;
+}
+
+Image decode_by_opencv(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  cv::Mat mat;
+  try {
+    const cv::Mat raw(1, static_cast<int>(bytes.size()), CV_8U,
+                      const_cast<std::byte*>(bytes.data()));  // read only, cv::Mat has no const form
+    mat = cv::imdecode(
+        raw, (options.channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_IGNORE_ORIENTATION);
+  } catch (const cv::Exception& e) {
+    throw DecodeError(str("its image data is damaged: ", e.err));
+  }
+  if (mat.empty() || mat.depth() != CV_8U || mat.channels() != options.channels)
+    throw DecodeError("its image data is damaged");
+  Image image{mat.rows, mat.cols, options.channels, {}};
+  image.pixels.resize(image.size());
+  const size_t row_bytes = static_cast<size_t>(image.width) * image.channels;
+  for (int y = 0; y < image.height; y++) {
+    const uint8_t* in = mat.ptr<uint8_t>(y);
+    uint8_t* out = image.row(y);
+    if (options.channels == 1) {
+      std::copy(in, in + row_bytes, out);
+    } else {
+      for (size_t x = 0; x < row_bytes; x += 3) {  // OpenCV keeps B, G, R
+        out[x] = in[x + 2];
+        out[x + 1] = in[x + 1];
+        out[x + 2] = in[x];
+      }
+    }
+  }
+  return image;
+}
+
+}  // namespace
+
+Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  OCTET_CHECK(options.channels == 1 || options.channels == 3, options.channels);
+  if (bytes.empty()) throw DecodeError("the file is empty");
+  const ImageHeader header = read_image_header(bytes);
+  switch (header.format) {
+    case ImageFormat::kJpeg:
+      return decode_jpeg(bytes, options);
+    case ImageFormat::kUnknown:
+      throw DecodeError("its first bytes are not those of a JPEG, PNG, BMP, WebP, PPM or PGM image");
+    default:
+      break;
+  }
+  if (bytes.size() > (size_t{1} << 30)) throw DecodeError("the file is larger than 1 GiB");
+  check_size(header.width, header.height, options);
+  return decode_by_opencv(bytes, options);
+}
+
+Image convert_channels(Image image, int channels) {
+  if (image.channels == channels) return image;
+  OCTET_CHECK((image.channels == 1 && channels == 3) || (image.channels == 3 && channels == 1), image.channels, " to ",
+              channels);
+  Image out{image.height, image.width, channels, {}};
+  out.pixels.resize(out.size());
+  const size_t pixels = static_cast<size_t>(image.height) * image.width;
+  for (size_t i = 0; i < pixels; i++) {
+    if (channels == 3) {
+      std::fill_n(&out.pixels[i * 3], 3, image.pixels[i]);
+    } else {
+      const uint8_t* rgb = &image.pixels[i * 3];
+      out.pixels[i] = static_cast<uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+    }
+  }
+  return out;
+}
+
+}  // namespace octet::data

@@ -1,0 +1,126 @@
+#include "data/image_folder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace octet::data {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kEndings[] = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm"};
+
+bool has_image_ending(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
+}
+
+bool hidden(const fs::path& path) {
+  return path.filename().string().starts_with(".");
+}
+
+struct Entry {
+  fs::path path;
+  int label;
+  uint64_t bytes;
+};
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(std::vector<Entry> entries, std::vector<std::string> class_names, const fs::path& root,
+              DecodeOptions decode)
+      : entries_(std::move(entries)), decode_(decode) {
+    class_names_ = std::move(class_names);
+    for (const Entry& entry : entries_)
+      content_hash_ = hash64(str(entry.path.lexically_relative(root).string(), '\n', entry.bytes), content_hash_);
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(entries_.size()); }
+  int label(int64_t index) const override { return entry(index).label; }
+  std::string name(int64_t index) const override { return entry(index).path.string(); }
+  uint64_t content_hash() const override { return content_hash_; }
+
+  Sample get(int64_t index) const override {
+    const Entry& e = entry(index);
+    std::string bytes;
+    try {
+      bytes = read_file(e.path);
+    } catch (const UserError&) {
+      throw CorruptSample(e.path.string(), "cannot be read");
+    }
+    try {
+      return {decode_image(std::as_bytes(std::span(bytes)), decode_), e.label};
+    } catch (const DecodeError& error) {
+      throw CorruptSample(e.path.string(), error.what());
+    }
+  }
+
+ private:
+  const Entry& entry(int64_t index) const {
+    OCTET_CHECK(index >= 0 && index < size(), "image ", index, " of ", size());
+    return entries_[static_cast<size_t>(index)];
+  }
+
+  std::vector<Entry> entries_;
+  DecodeOptions decode_;
+  uint64_t content_hash_ = 0;
+};
+
+// Image files of `directory` itself, or of everything below it.
+template <typename Iterator>
+std::vector<Entry> images_in(const fs::path& directory, int label) {
+  std::vector<Entry> out;
+  for (Iterator it(directory, fs::directory_options::follow_directory_symlink), end; it != end; ++it)
+    if (!hidden(it->path()) && has_image_ending(it->path()) && it->is_regular_file())
+      out.push_back({it->path(), label, it->file_size()});
+  std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.path.native() < b.path.native(); });
+  return out;
+}
+
+std::vector<fs::path> class_directories(const fs::path& root) {
+  std::vector<fs::path> out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root))
+    if (entry.is_directory() && !hidden(entry.path())) out.push_back(entry.path());
+  std::sort(out.begin(), out.end(), [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
+  const fs::path root = options.split.empty() ? options.path : options.path / options.split;
+  require(fs::is_directory(root), root.string(),
+          ": is not a directory; image_folder needs one with a sub-directory per ", "class");
+  try {
+    const std::vector<fs::path> directories = class_directories(root);
+    std::vector<Entry> entries = images_in<fs::directory_iterator>(root, -1);
+    require(entries.empty() || directories.empty(), root.string(), ": has images both directly in it (",
+            entries.empty() ? "" : entries[0].path.filename().string(), ") and class directories (",
+            directories.empty() ? "" : directories[0].filename().string(), "); move one of them away");
+    std::vector<std::string> names;
+    for (const fs::path& directory : directories) {
+      std::vector<Entry> found = images_in<fs::recursive_directory_iterator>(directory, static_cast<int>(names.size()));
+      require(!found.empty(), directory.string(),
+              ": class directory without images (JPEG, PNG, BMP, WebP, PPM or PGM)");
+      std::move(found.begin(), found.end(), std::back_inserter(entries));
+      names.push_back(directory.filename().string());
+    }
+    require(!entries.empty(), root.string(),
+            ": has neither class directories nor images (JPEG, PNG, BMP, WebP, PPM or ", "PGM)");
+    if (!options.class_names.empty() && !names.empty()) {
+      require(options.class_names.size() >= names.size(), root.string(), ": has ", names.size(),
+              " class directories, but only ", options.class_names.size(), " class names are given");
+      names = options.class_names;
+    }
+    const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3, .min_decode_side = options.min_decode_side};
+    return std::make_unique<ImageFolder>(std::move(entries), std::move(names), root, decode);
+  } catch (const fs::filesystem_error& error) {
+    fail(error.path1().string(), ": cannot be read: ", error.code().message());
+  }
+}
+
+}  // namespace octet::data

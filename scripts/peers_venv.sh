@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Makes the virtual environment with ONNX Runtime, OpenVINO, onnx and TensorRT for RTX: oracles and rivals of the tests
+# and benchmarks, never needed to build or run Octet. Prints the folder. Does nothing when it is already there.
+set -euo pipefail
+cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
+venv="$cache/venv-peers-1"
+if [ ! -e "$venv/complete" ]; then
+  echo "making the Python environment of the peers in $venv ..." >&2
+  rm -rf "$venv"
+  mkdir -p "$cache"
+  python3 -m venv "$venv"
+  pip=("$venv/bin/python" -m pip --quiet --disable-pip-version-check)
+  "${pip[@]}" install numpy==1.26.4 onnx==1.20.1 onnxruntime==1.31.1 openvino==2026.4.1 >&2
+  "${pip[@]}" install --no-deps tensorrt-rtx-cu13==1.7.1.116 tensorrt-rtx-cu13-bindings==1.7.1.116 \
+    tensorrt-rtx-cu13-libs==1.7.1.116 nvidia-cuda-runtime==13.0.96 >&2 || {
+      echo "TensorRT for RTX could not be installed" >&2; exit 1; }
+  touch "$venv/complete"
+fi
+echo "$venv"

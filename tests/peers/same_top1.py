@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Runs a QDQ file in ONNX Runtime and OpenVINO on the Fashion-MNIST test images and compares the top-1 classes with those
+of Octet's engine (`octet infer --json`). Fails when a peer agrees on fewer than 99.9 % of the images.
+
+    same_top1.py MODEL.qdq.onnx PREDICTIONS.json DATA_FOLDER MEAN STD [LIMIT]
+"""
+import gzip
+import json
+import pathlib
+import sys
+
+import numpy
+
+
+def images(folder, mean, std):
+    with gzip.open(pathlib.Path(folder) / "t10k-images-idx3-ubyte.gz") as f:
+        raw = numpy.frombuffer(f.read(), numpy.uint8, offset=16).reshape(-1, 1, 28, 28)
+    return ((raw.astype(numpy.float32) / numpy.float32(255) - numpy.float32(mean)) / numpy.float32(std)).astype(numpy.float32)
+
+
+def onnxruntime_classes(path, x):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return numpy.concatenate([session.run(None, {name: x[i:i + 100]})[0].argmax(1) for i in range(0, len(x), 100)])
+
+
+def openvino_classes(path, x):
+    import openvino
+
+    core = openvino.Core()
+    model = core.read_model(path)
+    model.reshape([100, *x.shape[1:]])
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return numpy.concatenate([compiled(x[i:i + 100])[0].argmax(1) for i in range(0, len(x), 100)])
+
+
+def main():
+    path, predictions, folder, mean, std = sys.argv[1:6]
+    x = images(folder, float(mean), float(std))
+    if len(sys.argv) > 6:
+        x = x[:int(sys.argv[6])]
+    with open(predictions) as f:
+        octet = numpy.array([entry["class"] for entry in json.load(f)["predictions"]])
+    if len(octet) != len(x):
+        sys.exit(f"{predictions} holds {len(octet)} predictions, there are {len(x)} images")
+    failed = False
+    for name, classes in (("ONNX Runtime", onnxruntime_classes(path, x)), ("OpenVINO", openvino_classes(path, x))):
+        same = int((classes == octet).sum())
+        ok = same >= 0.999 * len(x)
+        print(f"{name}: the same top-1 as Octet's engine on {same} of {len(x)} images: {'ok' if ok else 'FAILED'}")
+        failed |= not ok
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

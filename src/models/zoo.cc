@@ -1,0 +1,94 @@
+#include "models/zoo.h"
+
+#include "base/nearest.h"
+#include "models/networks.h"
+
+namespace octet::models {
+namespace {
+
+struct Row {
+  ModelInfo info;
+  ir::Graph (*build)(const ModelOptions&);
+};
+
+// Published counts: the CIFAR ResNets of He et al. 2015 (0.27, 0.46, 0.85 million parameters with parameter-free
+// shortcuts) are built with projection shortcuts, which quantise as ordinary convolutions and add 2,752 parameters;
+// these numbers are those of the widely used chenyaofo/pytorch-cifar-models. The others are torchvision's,
+// MobileNetV1's those of Howard et al. 2017 and Keras (trainable).
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows = {
+      {{"resnet20", "ResNet-20 for small images (He et al. 2015)", {3, 32, 32}, 10, 272474, 0.04081},
+       build_cifar_resnet},
+      {{"resnet32", "ResNet-32 for small images (He et al. 2015)", {3, 32, 32}, 10, 466906, 0.06913},
+       build_cifar_resnet},
+      {{"resnet56", "ResNet-56 for small images (He et al. 2015)", {3, 32, 32}, 10, 855770, 0.12575},
+       build_cifar_resnet},
+      {{"resnet18", "ResNet-18 (He et al. 2015)", {3, 224, 224}, 1000, 11689512, 1.814}, build_resnet},
+      {{"resnet34", "ResNet-34 (He et al. 2015)", {3, 224, 224}, 1000, 21797672, 3.664}, build_resnet},
+      {{"resnet50", "ResNet-50 v1.5 (He et al. 2015; stride in the 3x3)", {3, 224, 224}, 1000, 25557032, 4.089},
+       build_resnet},
+      {{"resnet101", "ResNet-101 v1.5 (He et al. 2015; stride in the 3x3)", {3, 224, 224}, 1000, 44549160, 7.801},
+       build_resnet},
+      {{"mobilenet_v1", "MobileNetV1 1.0 (Howard et al. 2017)", {3, 224, 224}, 1000, 4231976, 0.569},
+       build_mobilenet_v1},
+      {{"mobilenet_v2", "MobileNetV2 1.0 (Sandler et al. 2018)", {3, 224, 224}, 1000, 3504872, 0.301},
+       build_mobilenet_v2},
+      {{"efficientnet_b0", "EfficientNet-B0 (Tan and Le 2019)", {3, 224, 224}, 1000, 5288548, 0.386},
+       build_efficientnet},
+      {{"vgg16_bn",
+        "VGG-16 with batch normalisation (Simonyan and Zisserman 2014)",
+        {3, 224, 224},
+        1000,
+        138365992,
+        15.47},
+       build_vgg},
+  };
+  return rows;
+}
+
+const Row& find_row(const std::string& arch) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const Row& row : table()) {
+    if (row.info.name == arch) return row;
+    names.push_back(row.info.name);
+    list += (list.empty() ? "" : ", ") + row.info.name;
+  }
+  fail_usage("unknown network '", arch, "'", did_you_mean(arch, names), "; known networks: ", list);
+}
+
+// 2^14 pixels a side and 2^20 classes are far above any use and keep all sizes inside int64.
+void check_options(const ModelOptions& options) {
+  const auto check = [](const char* what, int64_t value, int64_t limit) {
+    if (value < 1 || value > limit) fail_usage("model ", what, " is ", value, ", expected 1 to ", limit);
+  };
+  check("class count", options.num_classes, int64_t{1} << 20);
+  check("input channel count", options.input[0], 1024);
+  check("input height", options.input[1], int64_t{1} << 14);
+  check("input width", options.input[2], int64_t{1} << 14);
+  if (!(options.dropout < 1)) fail_usage("model dropout is ", options.dropout, ", expected a probability below 1");
+}
+
+}  // namespace
+
+const std::vector<ModelInfo>& all_models() {
+  static const std::vector<ModelInfo> infos = [] {
+    std::vector<ModelInfo> out;
+    for (const Row& row : table()) out.push_back(row.info);
+    return out;
+  }();
+  return infos;
+}
+
+ModelOptions default_options(const std::string& arch) {
+  const ModelInfo& info = find_row(arch).info;
+  return {.arch = arch, .num_classes = info.num_classes, .input = info.input};
+}
+
+ir::Graph build_model(const ModelOptions& options) {
+  const Row& row = find_row(options.arch);
+  check_options(options);
+  return row.build(options);
+}
+
+}  // namespace octet::models

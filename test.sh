@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds and runs every test of Octet. Installs what it needs; stops at the first failure and says which step it was.
+#   ./test.sh           everything
+#   ./test.sh --quick   without the sanitizer, fuzz and peer steps
+set -euo pipefail
+cd "$(dirname "$0")"
+quick=false
+[ "${1:-}" = "--quick" ] && quick=true
+jobs=$(nproc)
+step_name=""
+started=$SECONDS
+step() { step_name="$1"; printf '\n== %s (at %d s)\n' "$1" $((SECONDS - started)); }
+trap 'status=$?; [ $status -eq 0 ] || echo "test.sh: FAILED in step: $step_name" >&2' EXIT
+
+step "packages"
+scripts/install_packages.sh
+step "LibTorch"
+scripts/fetch_libtorch.sh
+step "rules of the architecture"
+python3 scripts/check_layers.py
+
+step "release build"
+cmake --preset release >/dev/null
+cmake --build --preset release -j "$jobs"
+$quick || { step "ONNX Runtime, OpenVINO and TensorRT"; scripts/peers_venv.sh; }
+step "tests"
+ctest --test-dir build/release --output-on-failure --no-tests=error
+
+if ! $quick; then
+  step "build without LibTorch, address and undefined-behaviour sanitizers"
+  cmake --preset asan >/dev/null
+  cmake --build --preset asan -j "$jobs"
+  ctest --test-dir build/asan --output-on-failure --no-tests=error -LE slow
+  step "fuzzers, briefly"
+  cmake --preset fuzz >/dev/null
+  cmake --build --preset fuzz -j "$jobs" --target fuzzers
+  scripts/run_fuzzers.sh build/fuzz "${OCTET_FUZZ_SECONDS:-20}"
+fi
+printf '\nall tests passed in %d s\n' $((SECONDS - started))

@@ -1,0 +1,13 @@
+// Which constants an optimiser updates. ONNX files do not say, so an imported graph is marked by what uses them.
+// Precondition: none. Sets Value::trainable to true for floating-point weights and biases of Conv, ConvTranspose, Gemm and
+// MatMul (also behind a FakeQuantize), scale and shift of BatchNormalization and the slope of PRelu, and to false for every
+// other constant. Test: tests/passes/mark_trainable_test.cc.
+#pragma once
+#include "ir/graph.h"
+
+namespace octet::passes {
+
+// Returns how many constants are trainable.
+int mark_trainable(ir::Graph& graph);
+
+}  // namespace octet::passes

@@ -1,0 +1,163 @@
+#include "spec/experiment.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
+#include "spec/experiment_schema.h"
+#include "spec/tree.h"
+
+namespace octet::spec {
+namespace {
+
+// What no single key can check. `at` gives the place of a key, or of the nearest section around it that is in the file.
+class CrossChecks {
+ public:
+  CrossChecks(const ExperimentSpec& spec, const Node& root) : spec_(spec), root_(root) {}
+
+  void run() const {
+    const size_t channels = static_cast<size_t>(spec_.model.channels());
+    for (const auto& [key, values] : {std::pair{"data.mean", &spec_.data.mean}, std::pair{"data.std", &spec_.data.std}})
+      if (values->size() != 1 && values->size() != channels)
+        refuse(key, "has ", values->size(), " values, but model.input has ", channels, " channels; give 1 or ",
+               channels);
+    const AugmentSpec& augment = spec_.data.augment;
+    if (augment.scale[0] > augment.scale[1]) refuse("data.augment.scale", "must be [smallest, largest]");
+    if (augment.ratio[0] > augment.ratio[1]) refuse("data.augment.ratio", "must be [narrowest, widest]");
+    if (augment.random_resized_crop && augment.crop_padding > 0)
+      refuse("data.augment.crop_padding", "cannot be combined with random_resized_crop; choose one of the crops");
+    if (spec_.model.load_graph && spec_.model.pretrained.empty())
+      refuse("model.load_graph", "needs model.pretrained, the ONNX file whose graph is meant");
+    check_training(spec_.train, "train");
+    check_training(spec_.finetune, "finetune");
+    for (const Exclusion& exclusion : spec_.quant.exclude)
+      if (exclusion.name.empty() == exclusion.op.empty())
+        refuse("quant.exclude", "takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]");
+  }
+
+ private:
+  void check_training(const TrainSpec& train, const std::string& path) const {
+    const OptimizerSpec& optimizer = train.optimizer;
+    if (optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0)
+      refuse(path + ".optimizer.nesterov", "needs a momentum above 0");
+    for (const double beta : optimizer.betas)
+      if (beta >= 1) refuse(path + ".optimizer.betas", "must be less than 1");
+    const ScheduleSpec& schedule = train.schedule;
+    if (schedule.min_lr > optimizer.lr)
+      refuse(path + ".schedule.min_lr", "is ", number_text(schedule.min_lr), ", more than optimizer.lr, ",
+             number_text(optimizer.lr));
+    if (!std::is_sorted(schedule.steps.begin(), schedule.steps.end()))
+      refuse(path + ".schedule.steps", "must be in ascending order");
+    if (schedule.type == ScheduleType::kSoftStart) {
+      if (schedule.min_lr <= 0) refuse(path + ".schedule.min_lr", "must be more than 0 for the type soft_start");
+      if (schedule.soft_start > schedule.annealing)
+        refuse(path + ".schedule.soft_start", "must not be more than annealing");
+    }
+  }
+
+  template <typename... Args>
+  [[noreturn]] void refuse(const std::string& path, Args&&... args) const {
+    fail_usage(at(path), ": '", path, "' ", std::forward<Args>(args)...);
+  }
+
+  std::string at(const std::string& path) const {
+    const Node* node = &root_;
+    for (size_t begin = 0; begin <= path.size();) {
+      const size_t end = std::min(path.find('.', begin), path.size());
+      const Node* next = node->find(std::string_view(path).substr(begin, end - begin));
+      if (!next) break;
+      node = next;
+      begin = end + 1;
+    }
+    return node->location;
+  }
+
+  const ExperimentSpec& spec_;
+  const Node& root_;
+};
+
+std::string hash_text(const std::string& text) {
+  return hex64(hash64(text));
+}
+
+// Settings of speed, memory and book-keeping do not change what is computed.
+void clear_incidentals(TrainSpec& train) {
+  const TrainSpec defaults;
+  train.threads = defaults.threads;
+  train.checkpoint_interval = defaults.checkpoint_interval;
+  train.keep_checkpoints = defaults.keep_checkpoints;
+}
+
+ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
+  ExperimentSpec out = spec;
+  clear_incidentals(out.train);
+  clear_incidentals(out.finetune);
+  out.data.threads = 0;
+  out.quant.calibration.batch_size = CalibrationSpec().batch_size;
+  out.evaluate = {};
+  out.export_options = {};
+  out.engine = {};
+  return out;
+}
+
+}  // namespace
+
+ExperimentSpec load_experiment(const std::string& path, const LoadOptions& options) {
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const UserError& e) {
+    fail_usage(e.what());  // a spec that is not there is a usage error
+  }
+  return parse_experiment(text, path, options);
+}
+
+ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options) {
+  Node root = parse_yaml(text, name);
+  for (const std::string& assignment : options.overrides) apply_override(root, assignment);
+  ExperimentSpec spec;
+  Section section;
+  describe(section, spec);
+  read_section(section, root, "", {.check_files = options.check_files});
+  CrossChecks(spec, root).run();
+  return spec;
+}
+
+std::string to_yaml(const ExperimentSpec& spec) {
+  ExperimentSpec copy = spec;
+  Section section;
+  describe(section, copy);
+  return write_section(section);
+}
+
+std::string spec_hash(const ExperimentSpec& spec) {
+  return hash_text(to_yaml(without_incidentals(spec)));
+}
+
+std::string spec_hash(const ExperimentSpec& spec, Stage stage) {
+  ExperimentSpec kept = without_incidentals(spec);
+  // Ranges depend on the calibration images, and the quantised fine-tune on the ranges.
+  if (stage == Stage::kFloat || stage == Stage::kControl) {
+    kept.quant = {};
+    kept.data.calibration.reset();
+  }
+  if (stage == Stage::kFloat || stage == Stage::kCalibration) kept.finetune = {};
+  if (stage != Stage::kFloat) kept.train = {};
+  return hash_text(stage_name(stage) + to_yaml(kept));
+}
+
+Stage parse_stage(const std::string& name) {
+  std::vector<std::string> names;
+  for (const EnumName<Stage>& entry : enum_names(Stage{})) {
+    if (name == entry.name) return entry.value;
+    names.push_back(entry.name);
+  }
+  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", join(names, ", "), ")");
+}
+
+const char* stage_name(Stage stage) {
+  return enum_name(stage);
+}
+
+}  // namespace octet::spec

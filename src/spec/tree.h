@@ -1,0 +1,42 @@
+// A parsed spec before it has meaning: maps, lists and scalars that know where they stand in the file.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace octet::spec {
+
+struct Entry;
+
+struct Node {
+  enum class Kind { kNull, kScalar, kList, kMap };
+  Kind kind = Kind::kNull;
+  std::string location;        // "spec.yaml:12:3", or the override it came from
+  std::string text;            // scalar
+  bool quoted = false;         // scalar: written in quotes, so certainly text
+  std::vector<Node> items;     // list
+  std::vector<Entry> entries;  // map, in the file's order, keys unique
+
+  const Node* find(std::string_view key) const;  // map; nullptr when absent
+};
+
+struct Entry {
+  std::string key;
+  std::string location;  // of the key
+  Node value;
+};
+
+// "a list", "the text 'abc'", ... for messages.
+std::string describe_node(const Node& node);
+
+// Parses one YAML document; an empty one is an empty map. `name` stands for the file in locations and messages.
+// UserError (exit 2) for syntax errors, duplicate keys, keys that are not plain text, bytes that are not UTF-8, more
+// than one document, and for files that are too large, too deep or multiply themselves through aliases.
+Node parse_yaml(std::string_view text, const std::string& name);
+
+// Applies "train.optimizer.lr=0.01" to the tree; the value is YAML. UserError (exit 2) when it is malformed or goes
+// through something that is not a section.
+void apply_override(Node& root, const std::string& assignment);
+
+}  // namespace octet::spec

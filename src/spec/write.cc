@@ -1,0 +1,101 @@
+// Typed options to YAML.
+#include <algorithm>
+#include <cstdio>
+
+#include "spec/schema.h"
+
+namespace octet::spec {
+namespace {
+
+// Text is written plainly where it cannot be taken for anything else, else in double quotes.
+std::string text_yaml(const std::string& text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '/' || c == '-' || c == '+';
+  };
+  const bool starts_well =
+      !text.empty() && (text[0] == '/' || (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'));
+  const bool reserved = text == "null" || text == "Null" || text == "NULL";
+  if (starts_well && !reserved && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+template <typename T, typename Text>
+std::string list_yaml(const std::vector<T>& values, Text text) {
+  std::vector<std::string> parts;
+  for (const T& value : values) parts.push_back(text(value));
+  return "[" + join(parts, ", ") + "]";
+}
+
+void write(const Section& section, const std::string& indent, std::string& out);
+
+// The value after "key:", with the line's end; sections go on in the following lines.
+struct ValueWriter {
+  const std::string& indent;
+  std::string& out;
+
+  void line(const std::string& value) const { out += " " + value + "\n"; }
+  void operator()(const bool* value) const { line(*value ? "true" : "false"); }
+  void operator()(const int64_t* value) const { line(std::to_string(*value)); }
+  void operator()(const double* value) const { line(number_text(*value)); }
+  void operator()(const std::string* value) const { line(text_yaml(*value)); }
+  void operator()(const std::vector<int64_t>* values) const {
+    line(list_yaml(*values, [](int64_t v) { return std::to_string(v); }));
+  }
+  void operator()(const std::vector<double>* values) const { line(list_yaml(*values, number_text)); }
+  void operator()(const std::vector<std::string>* values) const { line(list_yaml(*values, text_yaml)); }
+  void operator()(const EnumSlot& slot) const { line(slot.names[slot.get()]); }
+  void operator()(const EnumListSlot& slot) const {
+    line(list_yaml(slot.get(), [&](size_t i) { return slot.names[i]; }));
+  }
+  void operator()(const SectionSlot& slot) const {
+    out += "\n";
+    write(*slot.section, indent + "  ", out);
+  }
+  void operator()(const OptionalSectionSlot& slot) const {
+    out += "\n";
+    write(slot.bind(), indent + "  ", out);
+  }
+  void operator()(const SectionListSlot& slot) const {
+    if (slot.size() == 0) return line("[]");
+    out += "\n";
+    for (size_t i = 0; i < slot.size(); i++) {
+      std::string item;
+      write(slot.bind(i), indent + "    ", item);
+      item.replace(indent.size() + 2, 1, "-");  // the first key stands behind the dash
+      out += item;
+    }
+  }
+};
+
+void write(const Section& section, const std::string& indent, std::string& out) {
+  for (const Field& field : section.fields()) {
+    const auto* optional = std::get_if<OptionalSectionSlot>(&field.slot());
+    if (optional && !optional->present()) continue;
+    out += indent + field.name() + ":";
+    std::visit(ValueWriter{indent, out}, field.slot());
+  }
+}
+
+}  // namespace
+
+std::string write_section(const Section& section) {
+  std::string out;
+  write(section, "", out);
+  return out;
+}
+
+}  // namespace octet::spec

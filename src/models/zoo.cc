@@ -19,7 +19,7 @@ const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
       {{"resnet20", "ResNet-20 for small images (He et al. 2015)", {3, 32, 32}, 10, 272474, 0.04081},
        build_cifar_resnet},
-      {{"resnet32", "ResNet-32 for small images (He et al. 2015)", {3, 32, 32}, 10, 466906, 0.06913},
+      {{"resnet32", "ResNet-32 for small images (He et al. 2015)", {3, 32, 32}, 10, 466906, 0.06912},
        build_cifar_resnet},
       {{"resnet56", "ResNet-56 for small images (He et al. 2015)", {3, 32, 32}, 10, 855770, 0.12575},
        build_cifar_resnet},

@@ -143,9 +143,10 @@ Node* Graph::add_node(OpKind kind, const std::string& wanted, std::vector<Value*
   return node;
 }
 
-Value* Graph::add(OpKind kind, const std::string& wanted, std::vector<Value*> node_inputs, Attributes attributes) {
+Value* Graph::add(OpKind kind, const std::string& wanted, std::vector<Value*> node_inputs, Attributes attributes,
+                  Node* before) {
   const std::string unique = wanted.empty() ? unique_name(op_info(kind).name) : wanted;
-  Node* node = add_node(kind, unique, std::move(node_inputs), {unique}, std::move(attributes));
+  Node* node = add_node(kind, unique, std::move(node_inputs), {unique}, std::move(attributes), before);
   infer_node(*node);
   return node->output();
 }
@@ -162,17 +163,26 @@ void Graph::set_input(Node* node, size_t index, Value* value) {
   if (value) value->users.push_back(node);
 }
 
-void Graph::replace_uses(Value* from, Value* to, bool keep_outputs) {
+void Graph::replace_uses(Value* from, Value* to, bool keep_outputs, const Node* except) {
   OCTET_CHECK(from != to);
   const std::vector<Node*> users = from->users;
   for (Node* user : std::set<Node*>(users.begin(), users.end())) {
+    if (user == except) continue;
     for (size_t i = 0; i < user->inputs.size(); i++)
       if (user->inputs[i] == from) set_input(user, i, to);
   }
   if (!keep_outputs) std::replace(outputs_.begin(), outputs_.end(), from, to);
 }
 
+void Graph::set_constant(Value* value, Tensor tensor) {
+  OCTET_CHECK(value->is_constant(), value->name, " is not a constant");
+  value->type = {tensor.data_type(), tensor.shape()};
+  value->constant = std::move(tensor);
+}
+
 void Graph::erase(Node* node) {
+  for (const Value* v : node->outputs)  // before anything changes
+    OCTET_CHECK(!v || (v->users.empty() && !is_output(v)), "output ", v->name, " of node ", node->name, " is in use");
   for (size_t i = 0; i < node->inputs.size(); i++) set_input(node, i, nullptr);
   for (Value* v : node->outputs)
     if (v) erase_value(v);
@@ -207,6 +217,14 @@ void Graph::rename(Value* value, const std::string& new_name) {
   values_by_name_.erase(value->name);
   value->name = new_name;
   values_by_name_[new_name] = value;
+}
+
+void Graph::rename(Node* node, const std::string& new_name) {
+  if (node->name == new_name) return;
+  if (nodes_by_name_.count(new_name)) fail("graph '", name, "': two nodes are named '", new_name, "'");
+  nodes_by_name_.erase(node->name);
+  node->name = new_name;
+  nodes_by_name_[new_name] = node;
 }
 
 void Graph::erase_input(Value* value) {
@@ -270,6 +288,11 @@ Value* Graph::find_value(const std::string& value_name) const {
 Node* Graph::find_node(const std::string& node_name) const {
   const auto it = nodes_by_name_.find(node_name);
   return it == nodes_by_name_.end() ? nullptr : it->second;
+}
+
+Node* Graph::next(const Node* node) const {
+  const auto it = std::next(position_.at(node));
+  return it == nodes_.end() ? nullptr : it->get();
 }
 
 bool Graph::is_output(const Value* value) const {

@@ -77,20 +77,25 @@ class Graph {
   // Appends a node with `output_names.size()` new outputs (at the end, or just before `before`).
   Node* add_node(OpKind kind, const std::string& name, std::vector<Value*> inputs,
                  std::vector<std::string> output_names, Attributes attributes = {}, Node* before = nullptr);
-  // The same for the usual case of one output, whose name is that of the node. Returns the output.
-  Value* add(OpKind kind, const std::string& name, std::vector<Value*> inputs, Attributes attributes = {});
+  // The same for the usual case of one output, whose name is that of the node; infers its type. Returns the output.
+  Value* add(OpKind kind, const std::string& name, std::vector<Value*> inputs, Attributes attributes = {},
+             Node* before = nullptr);
   void add_output(Value* value);
 
   // --- changing
   void set_input(Node* node, size_t index, Value* value);
   void set_output_value(size_t index, Value* value) { outputs_.at(index) = value; }
-  // Every use of `from` (graph outputs included, unless `keep_outputs`) becomes a use of `to`.
-  void replace_uses(Value* from, Value* to, bool keep_outputs = false);
+  // Every use of `from` (graph outputs included, unless `keep_outputs`) becomes a use of `to`; `except`, which may be
+  // the node that makes `to` from `from`, keeps its inputs.
+  void replace_uses(Value* from, Value* to, bool keep_outputs = false, const Node* except = nullptr);
+  // Puts another tensor into a constant, and its type.
+  void set_constant(Value* value, Tensor tensor);
   // Removes a node whose outputs nobody uses (broken invariant otherwise); its outputs go with it.
   void erase(Node* node);
   // Removes constants and nodes that reach no graph output. Returns how many.
   int remove_dead();
   void rename(Value* value, const std::string& name);
+  void rename(Node* node, const std::string& name);
   // Removes a graph input that nobody uses.
   void erase_input(Value* value);
   // Gives the nodes an execution order (stable); UserError naming a node on a cycle.
@@ -104,6 +109,8 @@ class Graph {
   std::vector<Value*> constants() const;             // initialisers, in a fixed order
   Value* find_value(const std::string& name) const;  // nullptr when there is none
   Node* find_node(const std::string& name) const;
+  // The node after this one in execution order (so that add_node(..., next(n)) inserts behind n); nullptr at the end.
+  Node* next(const Node* node) const;
   bool is_output(const Value* value) const;
   // A name starting with `prefix` that no value or node has.
   std::string unique_name(const std::string& prefix) const;
@@ -113,7 +120,7 @@ class Graph {
   void erase_value(Value* value);
 
   std::list<std::unique_ptr<Node>> nodes_;
-  std::unordered_map<Node*, std::list<std::unique_ptr<Node>>::iterator> position_;
+  std::unordered_map<const Node*, std::list<std::unique_ptr<Node>>::iterator> position_;
   std::list<std::unique_ptr<Value>> values_;
   std::unordered_map<std::string, Value*> values_by_name_;
   std::unordered_map<std::string, Node*> nodes_by_name_;

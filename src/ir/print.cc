@@ -95,7 +95,7 @@ std::string to_text(const Graph& graph) {
   for (const auto& [key, value] : graph.metadata) out += "metadata " + name_text(key) + " = " + quoted(value) + "\n";
   for (const Value* value : graph.inputs()) out += "input " + typed(*value) + "\n";
   for (const Value* value : graph.constants())
-    out += "constant " + typed(*value) + (value->trainable ? ", trainable" : "") + content(*value->constant) + "\n";
+    out += "constant " + typed(*value) + content(*value->constant) + (value->trainable ? ", trainable" : "") + "\n";
   for (const auto& node : graph.nodes()) out += to_text(*node) + "\n";
   for (const Value* value : graph.outputs()) out += "output " + typed(*value) + "\n";
   return out;

@@ -122,7 +122,7 @@ int64_t element_count(const Shape& shape) {
   int64_t n = 1;
   for (int64_t d : shape) {
     OCTET_CHECK(d >= 0, "shape ", shape_string(shape), " is not static");
-    n *= d;
+    if (__builtin_mul_overflow(n, d, &n)) fail("shape ", shape_string(shape), " has more elements than can be counted");
   }
   return n;
 }

@@ -22,7 +22,7 @@ inline constexpr int64_t kDynamic = -1;
 using Shape = std::vector<int64_t>;
 
 std::string shape_string(const Shape& shape);  // "[?, 3, 224, 224]"
-// Product of the dimensions. Requires a static shape.
+// Product of the dimensions. Requires a static shape; UserError when the product is beyond int64.
 int64_t element_count(const Shape& shape);
 bool is_static(const Shape& shape);
 

@@ -1,0 +1,60 @@
+// One row of kernels per instruction set. A kernel that an instruction set lacks is that of the next weaker one; every
+// entry knows for which set it was written, for reports.
+//
+//   const KernelTable& k = kernels(default_isa());
+//   k.conv(args, rows, blocks);  isa_name(k.conv.isa)
+#pragma once
+#include "base/cpu_features.h"
+#include "engine/kernels/float_conv.h"
+#include "engine/kernels/float_ops.h"
+#include "engine/kernels/int8_conv.h"
+#include "engine/kernels/int8_ops.h"
+
+namespace octet::kernels {
+
+template <typename Function>
+struct Entry {
+  Function* function = nullptr;
+  Isa isa = Isa::kScalar;  // the set the function was written for
+  template <typename... Args>
+  void operator()(const Args&... args) const {
+    function(args...);
+  }
+};
+
+struct KernelTable {
+  Isa isa = Isa::kScalar;
+  // INT8
+  Entry<ConvFunction> conv;
+  Entry<DepthwiseFunction> depthwise;
+  Entry<MaxPoolFunction> max_pool;
+  Entry<AveragePoolFunction> average_pool;
+  Entry<GlobalAverageFunction> global_average;
+  Entry<AddFunction> add;
+  Entry<MulFunction> mul;
+  Entry<CopyFunction> copy;  // also tables and requantisation through a table
+  Entry<ResizeNearestFunction> resize_nearest;
+  Entry<QuantizeFunction> quantize;
+  Entry<DequantizeFunction> dequantize;
+  // Float
+  Entry<FloatConvFunction> float_conv;
+  Entry<FloatDepthwiseFunction> float_depthwise;
+  Entry<FloatConvTransposeFunction> float_conv_transpose;
+  Entry<FloatGemmFunction> float_gemm;
+  Entry<FloatMatMulFunction> float_matmul;
+  Entry<FloatPoolFunction> float_pool;
+  Entry<UnaryFunction> unary;
+  Entry<BinaryFunction> binary;
+  Entry<StridedCopyFunction> strided_copy;
+  Entry<SoftmaxFunction> softmax;
+  Entry<ReduceFunction> reduce;
+  Entry<ArgMaxFunction> arg_max;
+  Entry<ScaleShiftFunction> scale_shift;
+  Entry<FloatResizeFunction> float_resize;
+  Entry<LrnFunction> lrn;
+};
+
+// The table of an instruction set. Running it needs a CPU with that set (isa_supported).
+const KernelTable& kernels(Isa isa);
+
+}  // namespace octet::kernels

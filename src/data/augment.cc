@@ -1,0 +1,160 @@
+#include "data/augment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "data/counter_rng.h"
+#include "data/resize.h"
+
+namespace octet::data {
+namespace {
+
+int shorter_side(const TransformOptions& options) {
+  if (options.resize_shorter > 0) return options.resize_shorter;
+  return static_cast<int>(std::lround(std::max(options.height, options.width) / 0.875));
+}
+
+std::array<float, 256> normalisation_table(float mean, float stddev) {
+  std::array<float, 256> table;
+  for (int x = 0; x < 256; x++) table[static_cast<size_t>(x)] = (static_cast<float>(x) / 255.0f - mean) / stddev;
+  return table;
+}
+
+void check_statistics(const char* name, const std::vector<float>& values, int channels, bool positive) {
+  if (!values.empty() && values.size() != 1 && std::cmp_not_equal(values.size(), channels))
+    fail_usage("transform: ", values.size(), " values of ", name, " for images of ", channels, " channels");
+  for (float value : values)
+    if (!std::isfinite(value) || (positive && value <= 0))
+      fail_usage("transform: ", name, " ", value, " is out of range");
+}
+
+void check_options(const TransformOptions& o) {
+  if (o.height < 0 || o.width < 0) fail_usage("transform: output size ", o.height, " x ", o.width, " is negative");
+  if (o.resize != ResizeMode::kNone && (o.height == 0 || o.width == 0))
+    fail_usage("transform: resizing needs the output height and width");
+  if (o.resize == ResizeMode::kCenterCrop && shorter_side(o) < std::max(o.height, o.width))
+    fail_usage("transform: the shorter side (", shorter_side(o), ") must be at least the crop (", o.height, " x ",
+               o.width, ")");
+  if (o.crop_padding < 0) fail_usage("transform: crop_padding ", o.crop_padding, " is negative");
+  if (!(o.min_area > 0 && o.min_area <= o.max_area && o.max_area <= 1))
+    fail_usage("transform: random crop areas ", o.min_area, " to ", o.max_area, " must lie in (0, 1]");
+  if (!(o.min_aspect > 0 && o.min_aspect <= o.max_aspect))
+    fail_usage("transform: aspect ratios ", o.min_aspect, " to ", o.max_aspect, " must be positive and ordered");
+}
+
+// As torchvision: ten tries, then the largest centred rectangle within the limits of the aspect ratio.
+Region random_region(const Image& image, const TransformOptions& o, CounterRng& random) {
+  const double area = static_cast<double>(image.height) * image.width;
+  for (int attempt = 0; attempt < 10; attempt++) {
+    const double target = area * random.uniform(o.min_area, o.max_area);
+    const double aspect = std::exp(random.uniform(std::log(o.min_aspect), std::log(o.max_aspect)));
+    const int width = static_cast<int>(std::lround(std::sqrt(target * aspect)));
+    const int height = static_cast<int>(std::lround(std::sqrt(target / aspect)));
+    const int64_t tops = image.height - height + 1, lefts = image.width - width + 1;
+    if (width > 0 && height > 0 && tops > 0 && lefts > 0)
+      return {static_cast<int>(random.below(tops)), static_cast<int>(random.below(lefts)), height, width};
+  }
+  const double aspect = std::clamp(static_cast<double>(image.width) / image.height, o.min_aspect, o.max_aspect);
+  const int width = std::clamp(static_cast<int>(std::lround(image.height * aspect)), 1, image.width);
+  const int height = std::clamp(static_cast<int>(std::lround(image.width / aspect)), 1, image.height);
+  return {(image.height - height) / 2, (image.width - width) / 2, height, width};
+}
+
+Image center_crop(const Image& image, int shorter, int height, int width) {
+  const bool tall = image.height > image.width;
+  const auto longer = [&](int64_t other, int64_t side) { return static_cast<int>(shorter * other / side); };
+  const int h = tall ? longer(image.height, image.width) : shorter;
+  const int w = tall ? shorter : longer(image.width, image.height);
+  const Image resized = resize_bilinear(image, h, w);
+  const Region middle{static_cast<int>(std::nearbyint((h - height) / 2.0)),
+                      static_cast<int>(std::nearbyint((w - width) / 2.0)), height, width};
+  return resize_bilinear(resized, middle, height, width);
+}
+
+}  // namespace
+
+Transform::Transform(const TransformOptions& options, const Image& first) : options_(options) {
+  check_options(options);
+  check_statistics("mean", options.mean, first.channels, false);
+  check_statistics("stddev", options.stddev, first.channels, true);
+  shape_ = {first.channels, options.height > 0 ? options.height : first.height,
+            options.width > 0 ? options.width : first.width};
+  for (int c = 0; c < shape_.channels; c++) {
+    const auto value = [c](const std::vector<float>& values, float otherwise) {
+      return values.empty() ? otherwise : values[values.size() == 1 ? 0 : static_cast<size_t>(c)];
+    };
+    normalised_.push_back(normalisation_table(value(options.mean, 0), value(options.stddev, 1)));
+  }
+}
+
+void Transform::apply(const Image& image, const AugmentKey& key, float* out) const {
+  require(image.channels == shape_.channels, "has ", image.channels, " channels, expected ", shape_.channels);
+  CounterRng random(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.index));
+  Image resized;
+  const Image* source = &resized;
+  switch (options_.resize) {
+    case ResizeMode::kNone:
+      require(image.height == shape_.height && image.width == shape_.width, "is ", image.height, " x ", image.width,
+              " pixels (height x width), expected ", shape_.height, " x ", shape_.width, "; choose a way of resizing");
+      source = &image;
+      break;
+    case ResizeMode::kStretch:
+      resized = resize_bilinear(image, shape_.height, shape_.width);
+      break;
+    case ResizeMode::kCenterCrop:
+      resized = center_crop(image, shorter_side(options_), shape_.height, shape_.width);
+      break;
+    case ResizeMode::kRandomResizedCrop:
+      resized = resize_bilinear(image, random_region(image, options_, random), shape_.height, shape_.width);
+      break;
+  }
+  int dy = 0, dx = 0;
+  if (const int padding = options_.crop_padding; padding > 0) {
+    dy = static_cast<int>(random.below(2 * padding + 1)) - padding;
+    dx = static_cast<int>(random.below(2 * padding + 1)) - padding;
+  }
+  const bool flip = options_.random_flip && (random.next() & 1);
+
+  const int channels = shape_.channels, height = shape_.height, width = shape_.width;
+  // Output columns [begin, end) read source column x + dx before the flip; the others are border.
+  const int begin = std::clamp(-dx, 0, width), end = std::clamp(width - dx, begin, width);
+  for (int c = 0; c < channels; c++) {
+    const std::array<float, 256>& table = normalised_[static_cast<size_t>(c)];
+    for (int y = 0; y < height; y++, out += width) {
+      const int source_y = y + dy;
+      if (source_y < 0 || source_y >= height) {
+        std::fill_n(out, width, table[0]);
+        continue;
+      }
+      std::fill(out, out + begin, table[0]);
+      std::fill(out + end, out + width, table[0]);
+      const uint8_t* in = source->row(source_y) + static_cast<ptrdiff_t>(begin + dx) * channels + c;
+      for (int x = begin; x < end; x++, in += channels) out[x] = table[*in];
+      if (flip) std::reverse(out, out + width);
+    }
+  }
+}
+
+int decode_hint(const TransformOptions& options) {
+  switch (options.resize) {
+    case ResizeMode::kStretch:
+      return std::max(options.height, options.width);
+    case ResizeMode::kCenterCrop:
+      return shorter_side(options);
+    case ResizeMode::kNone:
+    case ResizeMode::kRandomResizedCrop:
+      break;  // a small crop may use every pixel
+  }
+  return 0;
+}
+
+TransformOptions evaluation_transform(TransformOptions training) {
+  if (training.resize == ResizeMode::kRandomResizedCrop) training.resize = ResizeMode::kCenterCrop;
+  training.crop_padding = 0;
+  training.random_flip = false;
+  return training;
+}
+
+}  // namespace octet::data

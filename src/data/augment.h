@@ -1,0 +1,69 @@
+// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, normalise.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "data/image.h"
+
+namespace octet::data {
+
+enum class ResizeMode {
+  kNone,               // images must have the output size already
+  kStretch,            // resize to the output size, whatever the aspect ratio
+  kCenterCrop,         // resize the shorter side to `resize_shorter`, cut the output size from the middle
+  kRandomResizedCrop,  // cut a random rectangle (area and aspect ratio as below), resize it to the output size
+};
+
+struct TransformOptions {
+  int height = 0, width = 0;  // of the output, pixels; 0: as the images (only with kNone)
+  ResizeMode resize = ResizeMode::kNone;
+  int resize_shorter = 0;  // kCenterCrop, pixels; 0: the longer output side / 0.875, rounded (224 -> 256)
+  double min_area = 0.08, max_area = 1.0;             // kRandomResizedCrop, fraction of the image
+  double min_aspect = 3.0 / 4, max_aspect = 4.0 / 3;  // kRandomResizedCrop, width / height
+  int crop_padding = 0;      // after resizing: shift by up to this many pixels either way, black beyond the border
+  bool random_flip = false;  // mirror left and right with probability 1/2
+  std::vector<float> mean, stddev;  // per channel (or one for all) of x / 255; empty: 0 and 1
+};
+
+// Floats per image, in the order of the output (CHW).
+struct ImageShape {
+  int channels = 0, height = 0, width = 0;
+  int64_t size() const { return static_cast<int64_t>(channels) * height * width; }
+  bool operator==(const ImageShape&) const = default;
+};
+
+// What makes the random choices for one image: the same key gives the same choices, on any thread, in any order.
+struct AugmentKey {
+  uint64_t seed = 0;
+  int64_t epoch = 0, index = 0;
+};
+
+// Immutable after construction; apply() may run on many threads at once.
+class Transform {
+ public:
+  // `first` is an image of the dataset; it decides the number of channels and, where options leave it open, the output
+  // size. UserError (exit 2) for options that do not fit together.
+  Transform(const TransformOptions& options, const Image& first);
+
+  const ImageShape& output_shape() const { return shape_; }
+
+  // Writes output_shape().size() floats, CHW: (x / 255 - mean) / stddev, evaluated in float32. UserError for an image
+  // of another size (kNone) or number of channels.
+  void apply(const Image& image, const AugmentKey& key, float* out) const;
+
+ private:
+  TransformOptions options_;
+  ImageShape shape_;
+  std::vector<std::array<float, 256>> normalised_;  // [channel][byte]
+};
+
+// The value for DatasetOptions::min_decode_side that loses nothing which the transform would keep: the side to which
+// the images are shrunk anyway, or 0 where they are not.
+int decode_hint(const TransformOptions& options);
+
+// The transform for evaluation that belongs to one for training: without random choices; a random resized crop becomes
+// a centre crop.
+TransformOptions evaluation_transform(TransformOptions training);
+
+}  // namespace octet::data

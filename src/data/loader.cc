@@ -1,0 +1,267 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "data/counter_rng.h"
+
+namespace octet::data {
+namespace {
+
+constexpr uint64_t kOrderStream = 0x6f72646572;  // keeps the order's random numbers apart from the augmentation's
+
+struct Epoch {
+  int number = 0;
+  std::vector<int64_t> order;  // indices into the dataset
+};
+
+// A finished batch with what happened on the way; `error` is kept for its turn so that failures come in order.
+struct Result {
+  Batch batch;
+  std::vector<std::pair<int64_t, CorruptReport::Entry>> corrupt;
+  std::exception_ptr error;
+};
+
+void check_options(const LoaderOptions& options, const Dataset& dataset) {
+  if (options.batch_size < 1) fail_usage("loader: batch size ", options.batch_size, ", expected at least 1");
+  if (options.threads < 0 || options.threads > 1024)
+    fail_usage("loader: ", options.threads, " threads, expected 0 to 1024");
+  if (options.prefetch_batches < 0) fail_usage("loader: prefetch_batches ", options.prefetch_batches, " is negative");
+  if (options.max_images < 0) fail_usage("loader: max_images ", options.max_images, " is negative");
+  if (!(options.max_corrupt_fraction >= 0 && options.max_corrupt_fraction <= 1))
+    fail_usage("loader: max_corrupt_fraction ", options.max_corrupt_fraction, ", expected 0 to 1");
+  require(dataset.size() > 0, "the dataset has no images");
+}
+
+}  // namespace
+
+class Loader::Impl {
+ public:
+  Impl(const Dataset& dataset, LoaderOptions options)
+      : dataset_(dataset),
+        options_((check_options(options, dataset), std::move(options))),
+        transform_(options_.transform, first_image()),
+        images_(options_.max_images > 0 ? std::min(options_.max_images, dataset.size()) : dataset.size()),
+        batches_(options_.drop_last ? images_ / options_.batch_size
+                                    : (images_ + options_.batch_size - 1) / options_.batch_size),
+        ahead_(options_.threads + options_.prefetch_batches),
+        ready_(static_cast<size_t>(std::max<int64_t>(ahead_, 1))) {
+    for (int i = 0; i < options_.threads; i++) workers_.emplace_back([this] { work(); });
+  }
+
+  ~Impl() {
+    {
+      const std::scoped_lock lock(mutex_);
+      stop_ = true;
+    }
+    work_available_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  void start_epoch(int number, int64_t first_batch) {
+    OCTET_CHECK(first_batch >= 0 && first_batch <= batches_, "batch ", first_batch, " of ", batches_);
+    auto epoch = std::make_shared<Epoch>();
+    epoch->number = number;
+    epoch->order.resize(static_cast<size_t>(dataset_.size()));
+    std::iota(epoch->order.begin(), epoch->order.end(), int64_t{0});
+    if (options_.shuffle) {  // Fisher-Yates; std::shuffle may differ between standard libraries
+      CounterRng random(options_.seed, kOrderStream, static_cast<uint64_t>(number));
+      for (int64_t i = dataset_.size() - 1; i > 0; i--) std::swap(epoch->order[i], epoch->order[random.below(i + 1)]);
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      for (std::optional<Result>& slot : ready_) slot.reset();
+      epoch_ = std::move(epoch);
+      next_to_make_ = next_to_give_ = first_batch;
+      end_ = batches_;
+    }
+    work_available_.notify_all();
+  }
+
+  std::optional<Batch> next() {
+    OCTET_CHECK(epoch_ != nullptr, "start_epoch() comes first");
+    while (next_to_give_ < end_) {
+      Result result = options_.threads == 0 ? make(*epoch_, next_to_give_++) : take_ready();
+      for (auto& [index, entry] : result.corrupt) note_corrupt(index, std::move(entry));
+      if (report_.count() > allowed_corrupt()) {
+        finish_epoch();
+        fail_too_many();
+      }
+      if (result.error) {
+        finish_epoch();
+        std::rethrow_exception(result.error);
+      }
+      if (result.batch.size > 0) return std::move(result.batch);  // all images of it may have been left out
+    }
+    return std::nullopt;
+  }
+
+  const Dataset& dataset() const { return dataset_; }
+  const LoaderOptions& options() const { return options_; }
+  const Transform& transform() const { return transform_; }
+  const CorruptReport& report() const { return report_; }
+  int64_t images() const { return options_.drop_last ? batches_ * options_.batch_size : images_; }
+  int64_t batches() const { return batches_; }
+
+ private:
+  // Whole images only: of 150 images at 1 % one may be corrupt.
+  int64_t allowed_corrupt() const {
+    return static_cast<int64_t>(options_.max_corrupt_fraction * static_cast<double>(dataset_.size()));
+  }
+
+  [[noreturn]] void fail_too_many() const {
+    const auto& [index, first] = *report_.entries.begin();
+    fail("at least ", report_.count(), " of ", dataset_.size(), " images are corrupt, more than the ",
+         options_.max_corrupt_fraction * 100, " % allowed; the first is ", first.name, ": ", first.reason);
+  }
+
+  void note_corrupt(int64_t index, CorruptReport::Entry entry) {
+    const auto [place, is_new] = report_.entries.try_emplace(index, std::move(entry));
+    if (is_new)
+      log_warning("corrupt image ", options_.replace_corrupt ? "replaced" : "left out", ": ", place->second.name, ": ",
+                  place->second.reason);
+  }
+
+  Image first_image() {
+    for (int64_t index = 0; index < dataset_.size(); index++) {
+      try {
+        return dataset_.get(index).image;
+      } catch (const CorruptSample& corrupt) {
+        note_corrupt(index, {corrupt.name(), corrupt.reason()});
+        if (report_.count() > allowed_corrupt()) fail_too_many();
+      }
+    }
+    fail_too_many();
+  }
+
+  // The image that goes where `index` was wanted, with its own index; nothing when it is left out.
+  std::optional<int64_t> load(int64_t index, int epoch, float* out, Result& result, int* label) const {
+    for (int64_t tries = 0; tries <= allowed_corrupt(); tries++, index = (index + 1) % dataset_.size()) {
+      try {
+        const Sample sample = dataset_.get(index);
+        transform_.apply(sample.image, {options_.seed, epoch, index}, out);
+        *label = sample.label;
+        return index;
+      } catch (const CorruptSample& corrupt) {
+        result.corrupt.push_back({index, {corrupt.name(), corrupt.reason()}});
+        if (!options_.replace_corrupt) return std::nullopt;
+      } catch (const UserError& error) {
+        throw UserError(str(dataset_.name(index), ": ", error.what()), error.code());
+      }
+    }
+    return std::nullopt;  // so many in a row that next() stops the run
+  }
+
+  Result make(const Epoch& epoch, int64_t number) const {
+    Result result;
+    Batch& batch = result.batch;
+    const ImageShape& shape = transform_.output_shape();
+    const int64_t begin = number * options_.batch_size, end = std::min(begin + options_.batch_size, images_);
+    batch.channels = shape.channels;
+    batch.height = shape.height;
+    batch.width = shape.width;
+    try {
+      batch.images = pool_->take(static_cast<size_t>((end - begin) * shape.size()));
+      for (int64_t i = begin; i < end; i++) {
+        int label = -1;
+        float* out = batch.images.data() + batch.size * shape.size();
+        if (const auto index = load(epoch.order[static_cast<size_t>(i)], epoch.number, out, result, &label)) {
+          batch.indices.push_back(*index);
+          batch.labels.push_back(label);
+          batch.size++;
+        }
+      }
+      batch.images.shrink(static_cast<size_t>(batch.size * shape.size()));
+    } catch (...) {
+      result.error = std::current_exception();
+    }
+    return result;
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      work_available_.wait(
+          lock, [this] { return stop_ || (epoch_ && next_to_make_ < end_ && next_to_make_ < next_to_give_ + ahead_); });
+      if (stop_) return;
+      const std::shared_ptr<const Epoch> epoch = epoch_;
+      const int64_t number = next_to_make_++;
+      lock.unlock();
+      Result result = make(*epoch, number);
+      lock.lock();
+      if (epoch != epoch_ || number >= end_) continue;  // that epoch was left meanwhile
+      slot(number) = std::move(result);
+      if (number == next_to_give_) batch_ready_.notify_one();
+    }
+  }
+
+  Result take_ready() {
+    std::unique_lock lock(mutex_);
+    batch_ready_.wait(lock, [this] { return slot(next_to_give_).has_value(); });
+    Result result = std::move(*slot(next_to_give_));
+    slot(next_to_give_).reset();
+    next_to_give_++;
+    lock.unlock();
+    work_available_.notify_one();
+    return result;
+  }
+
+  void finish_epoch() {
+    const std::scoped_lock lock(mutex_);
+    end_ = next_to_give_;
+  }
+
+  std::optional<Result>& slot(int64_t number) { return ready_[static_cast<size_t>(number) % ready_.size()]; }
+
+  const Dataset& dataset_;
+  const LoaderOptions options_;
+  CorruptReport report_;  // of the calling thread; before transform_, whose initialiser may add to it
+  const Transform transform_;
+  const int64_t images_, batches_, ahead_;
+  const std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
+
+  std::mutex mutex_;  // guards what follows; the calling thread alone writes epoch_, next_to_give_ and end_
+  std::condition_variable work_available_, batch_ready_;
+  std::shared_ptr<const Epoch> epoch_;
+  std::vector<std::optional<Result>> ready_;  // batch n waits in slot n % size
+  int64_t next_to_make_ = 0, next_to_give_ = 0, end_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> workers_;
+};
+
+Loader::Loader(const Dataset& dataset, LoaderOptions options)
+    : impl_(std::make_unique<Impl>(dataset, std::move(options))) {}
+Loader::~Loader() = default;
+void Loader::start_epoch(int epoch, int64_t first_batch) {
+  impl_->start_epoch(epoch, first_batch);
+}
+std::optional<Batch> Loader::next() {
+  return impl_->next();
+}
+int64_t Loader::batches_per_epoch() const {
+  return impl_->batches();
+}
+int64_t Loader::images_per_epoch() const {
+  return impl_->images();
+}
+const ImageShape& Loader::image_shape() const {
+  return impl_->transform().output_shape();
+}
+const Dataset& Loader::dataset() const {
+  return impl_->dataset();
+}
+const LoaderOptions& Loader::options() const {
+  return impl_->options();
+}
+const CorruptReport& Loader::corrupt() const {
+  return impl_->report();
+}
+
+}  // namespace octet::data

@@ -1,0 +1,79 @@
+// Batches of transformed images, prepared ahead by worker threads. The batches are a function of (dataset, options,
+// epoch): the number of threads changes nothing but the time.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/augment.h"
+#include "data/buffer_pool.h"
+#include "data/dataset.h"
+
+namespace octet::data {
+
+struct Batch {
+  int64_t size = 0;  // images in it
+  int channels = 0, height = 0, width = 0;
+  BufferPool::Buffer images;     // size * channels * height * width floats, NCHW
+  std::vector<int64_t> labels;   // -1 without labels
+  std::vector<int64_t> indices;  // of the images in the dataset
+};
+
+struct LoaderOptions {
+  int64_t batch_size = 1;
+  bool shuffle = false;    // a new order each epoch, from seed and epoch
+  uint64_t seed = 0;       // of order and augmentation
+  int threads = 1;         // workers; 0: work in the thread that calls next()
+  bool drop_last = false;  // leave out the last batch when it is not full
+  int64_t max_images = 0;  // only that many of the epoch's order; 0: all
+  TransformOptions transform;
+  // A corrupt image is replaced by the next good one of the dataset, so that batches keep their size (training); or
+  // left out, so that no image counts twice (evaluation: batches may be smaller).
+  bool replace_corrupt = true;
+  double max_corrupt_fraction = 0.01;  // of the dataset's images; beyond it next() throws
+  int prefetch_batches = 2;            // ready in advance, besides one in work per thread
+};
+
+// The images that could not be decoded so far, each once, whatever the number of epochs.
+struct CorruptReport {
+  struct Entry {
+    std::string name, reason;
+  };
+  std::map<int64_t, Entry> entries;  // by index in the dataset
+  int64_t count() const { return static_cast<int64_t>(entries.size()); }
+};
+
+// Belongs to one thread; its workers are its own.
+class Loader {
+ public:
+  // `dataset` must outlive the loader. Decodes the first image to learn the shape. UserError (exit 2) for options out
+  // of range, (exit 1) when images do not fit the transform or too many are corrupt.
+  Loader(const Dataset& dataset, LoaderOptions options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Begins an epoch, also in the middle of another: `first_batch` > 0 resumes one where it was left.
+  void start_epoch(int epoch, int64_t first_batch = 0);
+
+  // The next batch of the epoch; nothing at its end. UserError when more than the allowed fraction of the images is
+  // corrupt or an image does not fit the transform; the epoch is then over.
+  std::optional<Batch> next();
+
+  int64_t batches_per_epoch() const;
+  int64_t images_per_epoch() const;
+  const ImageShape& image_shape() const;
+  const Dataset& dataset() const;
+  const LoaderOptions& options() const;
+  // Corrupt images in the batches handed out so far.
+  const CorruptReport& corrupt() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace octet::data

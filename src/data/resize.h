@@ -1,0 +1,20 @@
+// Change of an image's size.
+#pragma once
+#include "data/image.h"
+
+namespace octet::data {
+
+// A rectangle of pixels inside an image.
+struct Region {
+  int top = 0, left = 0, height = 0, width = 0;
+};
+
+// Bilinear, pixel centres at half-integers ("align_corners = false"). Where the image shrinks the triangle filter is
+// widened by the factor, so that every source pixel counts: the same bits as Pillow's Image.resize(BILINEAR), hence as
+// torchvision on PIL images, which is what pretrained networks were made with. (OpenCV's INTER_LINEAR would alias.)
+// Reads only `region`, which must lie inside the image; height and width are at least 1.
+Image resize_bilinear(const Image& image, const Region& region, int height, int width);
+
+Image resize_bilinear(const Image& image, int height, int width);
+
+}  // namespace octet::data

@@ -48,25 +48,27 @@ class Reader {
     std::vector<std::string> names;
     for (const Field& field : section.fields()) names.push_back(field.name());
     std::string hint;
-    for (const Field& field : section.fields()) {
-      const auto& synonyms = field.synonyms();
-      if (std::find(synonyms.begin(), synonyms.end(), entry.key) != synonyms.end())
-        hint = str("; did you mean '", field.name(), "'?");
-    }
+    const std::string synonym = find_synonym(section, path, entry.key, /*deep=*/false);
+    if (!synonym.empty()) hint = str("; did you mean '", synonym, "'?");
     // The right key in the wrong section is likelier than a key that merely looks alike.
-    if (hint.empty()) {
-      std::vector<std::string> homes;
-      find_homes(root_, "", entry.key, homes);
-      if (!homes.empty()) hint = str("; it belongs in '", homes.front(), "'");
+    for (const auto& [from, from_path] : {std::pair(&section, path), std::pair(&root_, std::string())}) {
+      if (hint.empty()) {
+        const std::string home = find_home(*from, from_path, entry.key);
+        if (!home.empty()) hint = str("; it belongs in '", home, "'");
+      }
+      if (hint.empty()) {
+        const std::string distant = find_synonym(*from, from_path, entry.key, /*deep=*/true);
+        if (!distant.empty()) hint = str("; did you mean '", distant, "'?");
+      }
     }
     if (hint.empty()) hint = did_you_mean(entry.key, names);
     if (hint.empty()) hint = str("; known keys: ", join(names, ", "));
     fail_usage(entry.location, ": unknown key '", entry.key, "' in ", quoted_section(path), hint);
   }
 
-  // Sections that have the key, outermost first.
-  void find_homes(const Section& section, const std::string& path, const std::string& key,
-                  std::vector<std::string>& homes) const {
+  // Calls visit(section, path) for every section inside, outermost first, until one returns something.
+  template <typename Visit>
+  static std::string search_inside(const Section& section, const std::string& path, Visit visit) {
     for (const Field& field : section.fields()) {
       const Section* inner = nullptr;
       std::optional<Section> prototype;
@@ -74,10 +76,32 @@ class Reader {
       if (const auto* optional = std::get_if<OptionalSectionSlot>(&field.slot()))
         inner = &prototype.emplace(optional->prototype());
       if (!inner) continue;
-      const std::string inner_path = dotted(path, field.name());
-      if (inner->find(key)) homes.push_back(inner_path);
-      find_homes(*inner, inner_path, key, homes);
+      std::string found = visit(*inner, dotted(path, field.name()));
+      if (found.empty()) found = search_inside(*inner, dotted(path, field.name()), visit);
+      if (!found.empty()) return found;
     }
+    return "";
+  }
+
+  // A section inside `section` that has the key.
+  static std::string find_home(const Section& section, const std::string& path, const std::string& key) {
+    return search_inside(section, path, [&](const Section& inner, const std::string& inner_path) {
+      return inner.find(key) ? inner_path : std::string();
+    });
+  }
+
+  // The key that other tools call `key`: just its name where it is in `section` itself, else with its path.
+  static std::string find_synonym(const Section& section, const std::string& path, const std::string& key, bool deep) {
+    const auto in = [&](const Section& where) -> const Field* {
+      for (const Field& field : where.fields())
+        if (std::count(field.synonyms().begin(), field.synonyms().end(), key) > 0) return &field;
+      return nullptr;
+    };
+    if (!deep) return in(section) ? in(section)->name() : "";
+    return search_inside(section, path, [&](const Section& inner, const std::string& inner_path) {
+      const Field* field = in(inner);
+      return field ? dotted(inner_path, field->name()) : std::string();
+    });
   }
 
   [[noreturn]] static void refuse_type(const Field& field, const Node& node, const std::string& path) {

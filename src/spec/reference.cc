@@ -12,23 +12,30 @@ std::string dotted(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
 
-// A section to be documented, and a place for the prototype that it is a part of.
+std::string help_of(const Field& field) {
+  std::string out = field.help_text();
+  if (!field.same_keys().empty()) out += str(" Same keys as `", field.same_keys(), "`.");
+  if (!field.starting_text().empty()) out += str(" A key that is absent is taken from ", field.starting_text(), ".");
+  return out;
+}
+
 struct Documented {
-  std::string path;
-  const Field* field;  // nullptr: the file
+  std::string path;  // empty: the file
+  std::string help;
   Section section;
 };
 
-void collect(const Section& section, const std::string& path, const Field* field, std::vector<Documented>& out) {
-  out.push_back({path, field, section});
+void collect(const Section& section, const std::string& path, const std::string& help, std::vector<Documented>& out) {
+  out.push_back({path, help, section});
   for (const Field& inner : section.fields()) {
     if (!inner.same_keys().empty()) continue;
     const std::string inner_path = dotted(path, inner.name());
-    if (const auto* plain = std::get_if<SectionSlot>(&inner.slot())) collect(*plain->section, inner_path, &inner, out);
+    if (const auto* plain = std::get_if<SectionSlot>(&inner.slot()))
+      collect(*plain->section, inner_path, help_of(inner), out);
     if (const auto* optional = std::get_if<OptionalSectionSlot>(&inner.slot()))
-      collect(optional->prototype(), inner_path, &inner, out);
+      collect(optional->prototype(), inner_path, help_of(inner), out);
     if (const auto* list = std::get_if<SectionListSlot>(&inner.slot()))
-      collect(list->prototype(), inner_path, &inner, out);
+      collect(list->prototype(), inner_path, help_of(inner), out);
   }
 }
 
@@ -71,18 +78,11 @@ std::string range_and_unit(const Field& field) {
   return field.range_text() + (field.unit_text().empty() ? "" : ", " + field.unit_text());
 }
 
-std::string help_of(const Field& field) {
-  std::string out = field.help_text();
-  if (!field.same_keys().empty()) out += str(" Same keys as `", field.same_keys(), "`.");
-  if (!field.starting_text().empty()) out += str(" A key that is absent is taken from ", field.starting_text(), ".");
-  return out;
-}
-
 std::vector<Documented> all_sections(ExperimentSpec& spec) {
   Section root;
   describe(root, spec);
   std::vector<Documented> out;
-  collect(root, "", nullptr, out);
+  collect(root, "", "", out);
   return out;
 }
 
@@ -137,7 +137,7 @@ std::string reference_markdown() {
   std::string out = kIntroduction;
   for (const Documented& part : all_sections(spec)) {
     out += part.path.empty() ? "\n## Top level\n\n" : "\n## `" + part.path + "`\n\n";
-    if (part.field) out += help_of(*part.field) + "\n\n";
+    if (!part.help.empty()) out += part.help + "\n\n";
     out += table(part.section);
   }
   return out;
@@ -151,7 +151,7 @@ std::string section_help(const std::string& path) {
     paths.push_back(part.path);
     const bool wanted = path.empty() || part.path == path;
     if (!wanted) continue;
-    out += part.path.empty() ? "top level\n" : str(part.path, "  -  ", part.field->help_text(), "\n");
+    out += part.path.empty() ? "top level\n" : str(part.path, "  -  ", part.help, "\n");
     for (const Field& field : part.section.fields()) {
       const std::string value = default_text(field);
       const std::string range = range_and_unit(field);

@@ -13,6 +13,12 @@ std::string alternatives(const std::vector<std::string>& names) {
   return join({names.begin(), names.end() - 1}, ", ") + " or " + names.back();
 }
 
+// Limits are round numbers: "100000" reads better than the shortest form, "1e+05".
+std::string limit_text(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<int64_t>(value));
+  return number_text(value);
+}
+
 }  // namespace
 
 std::string number_text(double value) {
@@ -49,9 +55,10 @@ std::string Field::range_text() const {
     return alternatives(names);
   }
   const bool low = std::isfinite(low_), high = std::isfinite(high_);
-  if (low && high) return str(open_low_ ? "more than " : "", number_text(low_), " to ", number_text(high_));
-  if (low) return str(open_low_ ? "more than " : "at least ", number_text(low_));
-  if (high) return str("at most ", number_text(high_));
+  if (low && high && open_low_) return str("more than ", limit_text(low_), ", at most ", limit_text(high_));
+  if (low && high) return str(limit_text(low_), " to ", limit_text(high_));
+  if (low) return str(open_low_ ? "more than " : "at least ", limit_text(low_));
+  if (high) return str("at most ", limit_text(high_));
   return "";
 }
 

@@ -1,0 +1,187 @@
+#include "spec/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace octet::spec {
+namespace {
+
+ExperimentSpec parse(const std::string& text, std::vector<std::string> overrides = {}) {
+  return parse_experiment(text, "s.yaml", {.overrides = std::move(overrides), .check_files = false});
+}
+
+TEST(Experiment, EmptyFileHasTheDefaultsOfTheStruct) {
+  const ExperimentSpec spec = parse("");
+  const ExperimentSpec defaults;
+  EXPECT_EQ(spec.model.arch, defaults.model.arch);
+  EXPECT_EQ(spec.train.epochs, defaults.train.epochs);
+  EXPECT_EQ(spec.quant.calibration.images, defaults.quant.calibration.images);
+  EXPECT_FALSE(spec.data.train.has_value());
+  EXPECT_EQ(spec.data.calibration_source(), nullptr);
+}
+
+TEST(Experiment, ReadsEveryKindOfValue) {
+  const ExperimentSpec spec = parse(R"(
+task: classification
+model: {arch: resnet20, num_classes: 10, input: [1, 28, 28]}
+data:
+  train: {format: idx, path: d, split: train, limit: 500}
+  test: {format: cifar10, path: e, split: test}
+  mean: 0.5
+  augment: {flip: True, crop_padding: 2}
+train:
+  precision: bf16
+  optimizer: {type: adamw, lr: 1e-3, betas: [0.8, 0.99], no_decay: [norm]}
+  schedule: {type: step, steps: [0.5, 0.75, 0.9]}
+  ema: {enable: true}
+quant:
+  activations: {averaging_constant: 0, unsigned: auto}
+  rules: [resnet_v1, mobilenet]
+  exclude: ["head/*", {op: Sigmoid}]
+export: {opset: 13, target: "tensorrt:8.6"}
+engine: {isa: avx2}
+)");
+  EXPECT_EQ(spec.model.input, (std::vector<int64_t>{1, 28, 28}));
+  EXPECT_EQ(spec.data.train->format, DataFormat::kIdx);
+  EXPECT_EQ(spec.data.train->limit, 500);
+  EXPECT_EQ(spec.data.test->format, DataFormat::kCifar10);
+  EXPECT_EQ(spec.data.calibration_source(), &*spec.data.train);
+  EXPECT_EQ(spec.data.evaluation_source(), &*spec.data.test);
+  EXPECT_EQ(spec.data.mean, std::vector<double>{0.5});
+  EXPECT_TRUE(spec.data.augment.flip);
+  EXPECT_EQ(spec.train.precision, Precision::kBf16);
+  EXPECT_EQ(spec.train.optimizer.type, OptimizerType::kAdamW);
+  EXPECT_EQ(spec.train.optimizer.lr, 1e-3);
+  EXPECT_EQ(spec.train.optimizer.no_decay, std::vector<NoDecay>{NoDecay::kNorm});
+  EXPECT_EQ(spec.train.schedule.steps.size(), 3u);
+  EXPECT_TRUE(spec.train.ema.enable);
+  EXPECT_EQ(spec.quant.activations.unsigned_range, UnsignedActivations::kAuto);
+  EXPECT_EQ(spec.quant.rules, (std::vector<PlacementRule>{PlacementRule::kResNetV1, PlacementRule::kMobileNet}));
+  ASSERT_EQ(spec.quant.exclude.size(), 2u);
+  EXPECT_EQ(spec.quant.exclude[0].name, "head/*");
+  EXPECT_EQ(spec.quant.exclude[1].op, "Sigmoid");
+  EXPECT_EQ(spec.export_options.opset, 13);
+  EXPECT_EQ(spec.export_options.target, "tensorrt:8.6");
+  EXPECT_EQ(spec.engine.isa, EngineIsa::kAvx2);
+}
+
+TEST(Experiment, FinetuneStartsFromTrain) {
+  const ExperimentSpec spec =
+      parse("finetune: {epochs: 7}\ntrain: {epochs: 40, batch_size_per_gpu: 32, optimizer: {lr: 0.2}}\n");
+  EXPECT_EQ(spec.finetune.epochs, 7);
+  EXPECT_EQ(spec.finetune.batch_size_per_gpu, 32);
+  EXPECT_DOUBLE_EQ(spec.finetune.optimizer.lr, 0.002);
+  EXPECT_EQ(spec.finetune.schedule.warmup, 0.0);
+  EXPECT_EQ(parse("train: {epochs: 40}").finetune.epochs, 4);
+  EXPECT_EQ(parse("train: {epochs: 3}").finetune.epochs, 1);
+  EXPECT_EQ(&spec.schedule_for(Stage::kFloat), &spec.train);
+  EXPECT_EQ(&spec.schedule_for(Stage::kQat), &spec.finetune);
+  EXPECT_EQ(&spec.schedule_for(Stage::kControl), &spec.finetune);
+}
+
+TEST(Experiment, OverridesTakePartInDefaults) {
+  const ExperimentSpec spec = parse("train: {epochs: 40}\n", {"train.epochs=20", "train.optimizer.lr=1"});
+  EXPECT_EQ(spec.train.epochs, 20);
+  EXPECT_EQ(spec.finetune.epochs, 2);
+  EXPECT_DOUBLE_EQ(spec.finetune.optimizer.lr, 0.01);
+}
+
+TEST(Experiment, WrittenYamlReadsBackAsTheSame) {
+  const ExperimentSpec spec = parse(R"(
+data:
+  train: {format: image_folder, path: "with space/and: colon", labels: "names \"1\".txt"}
+  std: [0.1, 0.2, 0.30000000000000004]
+quant: {exclude: [{op: Sigmoid}, "a*", "null"]}
+train: {optimizer: {lr: 1e-7}, schedule: {steps: []}}
+)");
+  const std::string yaml = to_yaml(spec);
+  EXPECT_EQ(to_yaml(parse(yaml)), yaml);
+  EXPECT_EQ(parse(yaml).data.train->path, "with space/and: colon");
+  EXPECT_EQ(parse(yaml).quant.exclude.at(2).name, "null");
+  EXPECT_EQ(parse(yaml).data.std.at(2), 0.30000000000000004);
+  EXPECT_EQ(spec_hash(parse(yaml)), spec_hash(spec));
+}
+
+TEST(Experiment, HashCoversWhatTheStageDependsOn) {
+  const ExperimentSpec base = parse("train: {epochs: 5}");
+  const ExperimentSpec other_quant = parse("{train: {epochs: 5}, quant: {calibration: {images: 7}}}");
+  EXPECT_EQ(spec_hash(base, Stage::kFloat), spec_hash(other_quant, Stage::kFloat));
+  EXPECT_EQ(spec_hash(base, Stage::kControl), spec_hash(other_quant, Stage::kControl));
+  EXPECT_NE(spec_hash(base, Stage::kCalibration), spec_hash(other_quant, Stage::kCalibration));
+  EXPECT_NE(spec_hash(base, Stage::kQat), spec_hash(other_quant, Stage::kQat));
+  EXPECT_NE(spec_hash(base), spec_hash(other_quant));
+  EXPECT_NE(spec_hash(base, Stage::kFloat), spec_hash(parse("train: {epochs: 6}"), Stage::kFloat));
+  const ExperimentSpec other_threads = parse("{train: {epochs: 5, threads: 3}, data: {threads: 2}}");
+  EXPECT_EQ(spec_hash(base), spec_hash(other_threads));
+  EXPECT_EQ(spec_hash(base, Stage::kFloat), spec_hash(other_threads, Stage::kFloat));
+}
+
+TEST(Experiment, InputFilesMustExist) {
+  const auto folder = std::filesystem::temp_directory_path() / "octet_spec_test";
+  std::filesystem::create_directories(folder / "images");
+  const std::string file = (folder / "s.yaml").string();
+  {
+    std::ofstream(file) << "data:\n  train: {format: image_folder, path: " << (folder / "images").string() << "}\n";
+    EXPECT_EQ(load_experiment(file).data.train->path, (folder / "images").string());
+  }
+  {
+    std::ofstream(file) << "data:\n  train:\n    format: image_folder\n    path: /no/such/folder\n";
+    try {
+      load_experiment(file);
+      FAIL();
+    } catch (const UserError& e) {
+      EXPECT_EQ(std::string(e.what()), file + ":4:11: 'data.train.path' names /no/such/folder, which does not exist");
+      EXPECT_EQ(e.code(), ExitCode::kUsage);
+    }
+    EXPECT_NO_THROW(load_experiment(file, {.check_files = false}));
+  }
+  std::filesystem::remove_all(folder);
+  try {
+    load_experiment(file);
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kUsage);
+    EXPECT_NE(std::string(e.what()).find(file), std::string::npos);
+  }
+}
+
+TEST(Experiment, ExamplesAreValid) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(OCTET_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() != ".yaml") continue;
+    EXPECT_NO_THROW(load_experiment(entry.path().string(), {.check_files = false})) << entry.path();
+    files++;
+  }
+  EXPECT_GE(files, 2);
+}
+
+TEST(Experiment, ReferenceIsUpToDate) {
+  EXPECT_EQ(read_file(OCTET_SOURCE_DIR "/docs/spec.md"), reference_markdown())
+      << "run: octet spec --markdown > docs/spec.md";
+}
+
+TEST(Experiment, SectionHelpKnowsItsSections) {
+  const std::string text = section_help("train.optimizer");
+  EXPECT_NE(text.find("momentum: number; default 0.9; 0 to 1"), std::string::npos) << text;
+  EXPECT_EQ(text.find("epochs"), std::string::npos);
+  try {
+    section_help("train.optimiser");
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean 'train.optimizer'?"), std::string::npos);
+  }
+}
+
+TEST(Experiment, StagesHaveNames) {
+  for (const Stage stage : {Stage::kFloat, Stage::kCalibration, Stage::kQat, Stage::kControl})
+    EXPECT_EQ(parse_stage(stage_name(stage)), stage);
+  EXPECT_THROW(parse_stage("quat"), UserError);
+}
+
+}  // namespace
+}  // namespace octet::spec

@@ -140,6 +140,30 @@ TEST(ZooTest, VersionOneFiveStridesInTheThreeByThree) {
   EXPECT_EQ(strides("layer2.0.conv2"), (std::vector<int64_t>{2, 2}));
 }
 
+// State dictionaries of torchvision and ONNX files made from its networks have these names.
+TEST(ZooTest, ParametersHaveTorchvisionsNames) {
+  const std::pair<const char*, std::vector<const char*>> expected[] = {
+      {"resnet50",
+       {"conv1.weight", "bn1.running_var", "layer1.0.conv3.weight", "layer4.2.bn3.bias", "layer2.0.downsample.0.weight",
+        "layer2.0.downsample.1.running_mean", "fc.weight", "fc.bias"}},
+      {"mobilenet_v2",
+       {"features.0.0.weight", "features.1.conv.0.0.weight", "features.1.conv.1.weight",
+        "features.1.conv.2.running_mean", "features.17.conv.0.1.bias", "features.17.conv.2.weight",
+        "features.17.conv.3.weight", "features.18.0.weight", "classifier.1.weight"}},
+      {"efficientnet_b0",
+       {"features.0.0.weight", "features.1.0.block.0.0.weight", "features.1.0.block.1.fc1.bias",
+        "features.1.0.block.2.1.weight", "features.4.2.block.2.fc2.weight", "features.7.0.block.3.0.weight",
+        "features.8.1.running_var", "classifier.1.bias"}},
+  };
+  for (const auto& [arch, names] : expected) {
+    const ir::Graph graph = build_model({.arch = arch, .num_classes = 2, .input = {3, 32, 32}});
+    for (const char* name : names) {
+      const ir::Value* value = graph.find_value(name);
+      EXPECT_TRUE(value && value->is_constant()) << arch << " " << name;
+    }
+  }
+}
+
 TEST(ZooTest, DropoutFollowsTheOptions) {
   const auto ratio = [](const ModelOptions& options) {
     const ir::Graph graph = build_model(options);

@@ -1,0 +1,94 @@
+#include "cli/experiment_data.h"
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+#include "data/subset.h"
+
+namespace octet::cli {
+namespace {
+
+const char* format_name(spec::DataFormat format) {
+  switch (format) {
+    case spec::DataFormat::kIdx: return "idx";
+    case spec::DataFormat::kImageFolder: return "image_folder";
+    case spec::DataFormat::kCifar10: return "cifar10";
+    case spec::DataFormat::kCifar100: return "cifar100";
+  }
+  return "";
+}
+
+data::TransformOptions training_transform(const spec::ExperimentSpec& spec) {
+  const spec::AugmentSpec& augment = spec.data.augment;
+  data::TransformOptions t;
+  t.height = static_cast<int>(spec.model.height());
+  t.width = static_cast<int>(spec.model.width());
+  t.resize = augment.random_resized_crop ? data::ResizeMode::kRandomResizedCrop
+             : spec.data.resize > 0      ? data::ResizeMode::kCenterCrop
+                                         : data::ResizeMode::kStretch;
+  t.resize_shorter = static_cast<int>(spec.data.resize);
+  t.min_area = augment.scale.at(0);
+  t.max_area = augment.scale.at(1);
+  t.min_aspect = augment.ratio.at(0);
+  t.max_aspect = augment.ratio.at(1);
+  t.crop_padding = static_cast<int>(augment.crop_padding);
+  t.random_flip = augment.flip;
+  t.mean.assign(spec.data.mean.begin(), spec.data.mean.end());
+  t.stddev.assign(spec.data.std.begin(), spec.data.std.end());
+  return t;
+}
+
+DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source, data::LoaderOptions options) {
+  data::DatasetOptions d;
+  d.format = format_name(source.format);
+  d.path = source.path;
+  d.labels = source.labels;
+  if (source.format != spec::DataFormat::kImageFolder) d.split = source.split == spec::Split::kTrain ? "train" : "test";
+  d.channels = static_cast<int>(spec.model.channels());
+  d.min_decode_side = data::decode_hint(options.transform);
+  options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
+  options.seed = static_cast<uint64_t>(spec.data.seed);
+  DataStream stream;
+  stream.dataset = data::take_subset(data::open_dataset(d), source.offset, source.limit);
+  const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
+  if (stream.dataset->labelled() && classes > spec.model.num_classes)
+    fail_usage(source.path, ": holds ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
+  stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
+  return stream;
+}
+
+data::LoaderOptions in_order(const spec::ExperimentSpec& spec, int64_t batch_size) {
+  data::LoaderOptions options{.batch_size = batch_size, .replace_corrupt = false};
+  options.transform = data::evaluation_transform(training_transform(spec));
+  return options;
+}
+
+}  // namespace
+
+DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule) {
+  if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
+  data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
+  options.transform = training_transform(spec);
+  return open(spec, *spec.data.train, options);
+}
+
+DataStream open_validation_data(const spec::ExperimentSpec& spec) {
+  if (!spec.data.val) return {};
+  return open(spec, *spec.data.val, in_order(spec, spec.evaluate.batch_size));
+}
+
+DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size) {
+  const spec::DataSource* source = spec.data.evaluation_source();
+  if (!source) fail_usage("the spec names no images to evaluate; add data.test or data.val");
+  return open(spec, *source, in_order(spec, batch_size > 0 ? batch_size : spec.evaluate.batch_size));
+}
+
+DataStream open_calibration_data(const spec::ExperimentSpec& spec) {
+  const spec::DataSource* source = spec.data.calibration_source();
+  if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
+  data::LoaderOptions options = in_order(spec, spec.quant.calibration.batch_size);
+  options.shuffle = true;
+  options.max_images = spec.quant.calibration.images;
+  return open(spec, *source, options);
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,25 @@
+// From the `data` section of a spec to datasets and loaders.
+#pragma once
+#include <memory>
+
+#include "data/loader.h"
+#include "spec/experiment.h"
+
+namespace octet::cli {
+
+// A dataset with the loader that reads it.
+struct DataStream {
+  std::unique_ptr<data::Dataset> dataset;
+  std::unique_ptr<data::Loader> loader;
+};
+
+// Shuffled, augmented, whole batches: what training reads. UserError (exit 2) when the spec names no training images.
+DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule);
+// Validation images in their order, or nothing when the spec names none.
+DataStream open_validation_data(const spec::ExperimentSpec& spec);
+// Test images (else validation images) in their order. `batch_size` 0: that of the spec.
+DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size = 0);
+// The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, not augmented.
+DataStream open_calibration_data(const spec::ExperimentSpec& spec);
+
+}  // namespace octet::cli

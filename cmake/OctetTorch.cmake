@@ -15,7 +15,7 @@ foreach(lib c10 torch_cpu)
   add_library(octet_imported_${lib} SHARED IMPORTED GLOBAL)
   set_target_properties(octet_imported_${lib} PROPERTIES
     IMPORTED_LOCATION "${OCTET_TORCH_DIR}/lib/lib${lib}.so"
-    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${OCTET_TORCH_DIR}/include;${OCTET_TORCH_DIR}/include/torch/csrc/api/include")
+    INTERFACE_INCLUDE_DIRECTORIES "${OCTET_TORCH_DIR}/include;${OCTET_TORCH_DIR}/include/torch/csrc/api/include")
 endforeach()
 # libgomp of the wheel, not the system's: one OpenMP runtime in the process.
 add_library(octet_torch INTERFACE)

@@ -42,7 +42,7 @@ DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source
   d.format = format_name(source.format);
   d.path = source.path;
   d.labels = source.labels;
-  if (source.format != spec::DataFormat::kImageFolder) d.split = source.split == spec::Split::kTrain ? "train" : "test";
+  if (source.split != spec::Split::kAuto) d.split = source.split == spec::Split::kTrain ? "train" : "test";
   d.channels = static_cast<int>(spec.model.channels());
   d.min_decode_side = data::decode_hint(options.transform);
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());

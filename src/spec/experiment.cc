@@ -25,8 +25,10 @@ class CrossChecks {
     const AugmentSpec& augment = spec_.data.augment;
     if (augment.scale[0] > augment.scale[1]) refuse("data.augment.scale", "must be [smallest, largest]");
     if (augment.ratio[0] > augment.ratio[1]) refuse("data.augment.ratio", "must be [narrowest, widest]");
-    if (augment.random_resized_crop && augment.crop_padding > 0)
-      refuse("data.augment.crop_padding", "cannot be combined with random_resized_crop; choose one of the crops");
+    check_source(spec_.data.train, "data.train");
+    check_source(spec_.data.val, "data.val");
+    check_source(spec_.data.test, "data.test");
+    check_source(spec_.data.calibration, "data.calibration");
     if (spec_.model.load_graph && spec_.model.pretrained.empty())
       refuse("model.load_graph", "needs model.pretrained, the ONNX file whose graph is meant");
     check_training(spec_.train, "train");
@@ -37,6 +39,11 @@ class CrossChecks {
   }
 
  private:
+  void check_source(const std::optional<DataSource>& source, const std::string& path) const {
+    if (source && source->format != DataFormat::kIdx && !source->labels.empty())
+      refuse(path + ".labels", "belongs to the format idx; other formats hold their labels themselves");
+  }
+
   void check_training(const TrainSpec& train, const std::string& path) const {
     const OptimizerSpec& optimizer = train.optimizer;
     if (optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0)
@@ -81,6 +88,11 @@ std::string hash_text(const std::string& text) {
   return hex64(hash64(text));
 }
 
+// The half of a data set that is meant where the file names none.
+void resolve_split(std::optional<DataSource>& source, Split split) {
+  if (source && source->split == Split::kAuto && source->format != DataFormat::kImageFolder) source->split = split;
+}
+
 // Settings of speed, memory and book-keeping do not change what is computed.
 void clear_incidentals(TrainSpec& train) {
   const TrainSpec defaults;
@@ -121,6 +133,10 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
   describe(section, spec);
   read_section(section, root, "", {.check_files = options.check_files});
   CrossChecks(spec, root).run();
+  resolve_split(spec.data.train, Split::kTrain);
+  resolve_split(spec.data.calibration, Split::kTrain);
+  resolve_split(spec.data.val, Split::kTest);
+  resolve_split(spec.data.test, Split::kTest);
   return spec;
 }
 

@@ -37,20 +37,22 @@ struct ModelSpec {
 
 // ----------------------------------------------------------------------------------------------------------- data
 enum class DataFormat { kIdx, kImageFolder, kCifar10, kCifar100 };
-enum class Split { kTrain, kTest };
+enum class Split { kAuto, kTrain, kTest };
 
 struct DataSource {
   DataFormat format = DataFormat::kImageFolder;
-  std::string path;             // folder of the images (idx: folder, or the image file itself)
-  std::string labels;           // idx: the label file, image_folder: file with one class name a line; empty: found
-  Split split = Split::kTrain;  // which half of an idx or cifar folder
-  int64_t offset = 0;           // first image taken
-  int64_t limit = 0;            // how many are taken from there; 0: all that follow
+  std::string path;    // folder of the images (idx: folder, or the image file itself)
+  std::string labels;  // idx: the label file, where path is the image file; empty: found beside it
+  // Which half of an idx or cifar folder; image_folder: the sub-folder of that name. After reading, kAuto is left only
+  // for image_folder, where it means the folder itself.
+  Split split = Split::kAuto;
+  int64_t offset = 0;  // first image taken
+  int64_t limit = 0;   // how many are taken from there; 0: all that follow
 };
 
 // Only training images are augmented.
 struct AugmentSpec {
-  int64_t crop_padding = 0;  // zero pixels on each side, then a random crop of the input size
+  int64_t crop_padding = 0;  // black pixels on each side, then a random crop of the input size
   bool flip = false;         // mirror left-right with probability 1/2
   bool random_resized_crop = false;
   std::vector<double> scale = {0.08, 1.0};          // share of the area, of random_resized_crop

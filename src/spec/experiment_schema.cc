@@ -16,7 +16,7 @@ OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibra
                  {Stage::kControl, "control"})
 OCTET_ENUM_NAMES(DataFormat, {DataFormat::kIdx, "idx"}, {DataFormat::kImageFolder, "image_folder"},
                  {DataFormat::kCifar10, "cifar10"}, {DataFormat::kCifar100, "cifar100"})
-OCTET_ENUM_NAMES(Split, {Split::kTrain, "train"}, {Split::kTest, "test"})
+OCTET_ENUM_NAMES(Split, {Split::kAuto, "auto"}, {Split::kTrain, "train"}, {Split::kTest, "test"})
 OCTET_ENUM_NAMES(Precision, {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kAuto, "auto"})
 OCTET_ENUM_NAMES(Device, {Device::kCpu, "cpu"}, {Device::kCuda, "cuda"})
 OCTET_ENUM_NAMES(OptimizerType, {OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdam, "adam"},
@@ -80,9 +80,13 @@ void describe(Section& s, DataSource& source) {
   s.field("labels", source.labels)
       .input_path()
       .help(
-          "idx: label file, where `path` is an image file; image_folder: file with one class name a line, in the order "
-          "of the outputs (empty: folder names, sorted).");
-  s.field("split", source.split).known_elsewhere_as({"subset"}).help("Half of an idx or cifar folder to take.");
+          "idx: label file, where `path` is an image file and the labels are not beside it. Classes of an image_folder "
+          "are its sub-folders, sorted.");
+  s.field("split", source.split)
+      .known_elsewhere_as({"subset"})
+      .help(
+          "Half of an idx or cifar folder (auto: train for `train` and `calibration`, test for `val` and `test`); "
+          "image_folder: sub-folder of that name (auto: none).");
   s.field("offset", source.offset)
       .range(0, 1e12)
       .unit("images")
@@ -98,7 +102,7 @@ void describe(Section& s, AugmentSpec& augment) {
   s.field("crop_padding", augment.crop_padding)
       .range(0, 256)
       .unit("pixels")
-      .help("Pad with zeros on each side, then crop the input size at random.");
+      .help("Pad with black on each side, then crop the input size at random.");
   s.field("flip", augment.flip)
       .known_elsewhere_as({"hflip", "horizontal_flip"})
       .help("Mirror left-right with probability 1/2.");
@@ -257,7 +261,7 @@ void describe(Section& s, CalibrationSpec& calibration) {
   s.field("images", calibration.images)
       .range(1, 1e9)
       .known_elsewhere_as({"num_images", "samples", "batches"})
-      .help("Images that are run, drawn evenly over the set. 500 to 1,500 suit classification.");
+      .help("Images that are run, drawn at random (data.seed). 500 to 1,500 suit classification.");
   s.field("batch_size", calibration.batch_size)
       .range(1, 65'536)
       .unit("images")

@@ -88,6 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
              "s.yaml:1:50: 'train.schedule.min_lr' is 0.5, more than optimizer.lr, 0.1"},
         Case{"train: {schedule: {steps: [0.9, 0.5]}}\n",
              "s.yaml:1:27: 'train.schedule.steps' must be in ascending order"},
+        Case{"data: {val: {format: cifar10, path: d, labels: l}}\n",
+             "s.yaml:1:48: 'data.val.labels' belongs to the format idx; other formats hold their labels themselves"},
         Case{"quant: {exclude: [{}]}\n",
              "s.yaml:1:18: 'quant.exclude' takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]"},
         Case{"model: {load_graph: true}\n",

@@ -70,6 +70,20 @@ engine: {isa: avx2}
   EXPECT_EQ(spec.engine.isa, EngineIsa::kAvx2);
 }
 
+TEST(Experiment, SplitFollowsTheUse) {
+  const ExperimentSpec spec = parse(R"(
+data:
+  train: {format: idx, path: d}
+  val: {format: idx, path: d}
+  test: {format: image_folder, path: d}
+  calibration: {format: cifar10, path: d, split: test}
+)");
+  EXPECT_EQ(spec.data.train->split, Split::kTrain);
+  EXPECT_EQ(spec.data.val->split, Split::kTest);
+  EXPECT_EQ(spec.data.test->split, Split::kAuto);
+  EXPECT_EQ(spec.data.calibration->split, Split::kTest);
+}
+
 TEST(Experiment, FinetuneStartsFromTrain) {
   const ExperimentSpec spec =
       parse("finetune: {epochs: 7}\ntrain: {epochs: 40, batch_size_per_gpu: 32, optimizer: {lr: 0.2}}\n");
@@ -94,7 +108,7 @@ TEST(Experiment, OverridesTakePartInDefaults) {
 TEST(Experiment, WrittenYamlReadsBackAsTheSame) {
   const ExperimentSpec spec = parse(R"(
 data:
-  train: {format: image_folder, path: "with space/and: colon", labels: "names \"1\".txt"}
+  train: {format: idx, path: "with space/and: colon", labels: "names \"1\".txt"}
   std: [0.1, 0.2, 0.30000000000000004]
 quant: {exclude: [{op: Sigmoid}, "a*", "null"]}
 train: {optimizer: {lr: 1e-7}, schedule: {steps: []}}

@@ -1,0 +1,35 @@
+#include "cli/commands.h"
+
+namespace octet::cli {
+namespace {
+
+#ifndef OCTET_WITH_TRAINING
+// A command that needs LibTorch, in a build without it.
+Command without_training(const std::string& name, const std::string& summary) {
+  Command command;
+  command.name = name;
+  command.summary = summary;
+  command.unavailable = "this build has no training; configure it with -DOCTET_TRAIN=ON";
+  return command;
+}
+#endif
+
+std::vector<Command> make_commands() {
+  std::vector<Command> commands;
+#ifndef OCTET_WITH_TRAINING
+  commands.push_back(without_training("train", "Train a network, or fine-tune it quantisation-aware"));
+  commands.push_back(without_training("calibrate", "Collect activation ranges of a float model"));
+#endif
+  commands.push_back(models_command());
+  commands.push_back(spec_command());
+  return commands;
+}
+
+}  // namespace
+
+const std::vector<Command>& all_commands() {
+  static const std::vector<Command> commands = make_commands();
+  return commands;
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,138 @@
+#include "cli/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/nearest.h"
+
+namespace octet::cli {
+namespace {
+
+CLI::Option* needed(CLI::Option* option, Need need) {
+  return option->required(need == Need::kRequired);
+}
+
+}  // namespace
+
+spec::ExperimentSpec SpecFlags::load() const {
+  const std::vector<std::string> tasks = {"classification"};
+  if (!task.empty() && task != tasks[0])
+    fail_usage("unknown task '", task, "'", did_you_mean(task, tasks), " (this version has: classification)");
+  if (gpus > 1) fail_usage("--gpus ", gpus, ": this version trains on one device; use --gpus 1");
+  spec::LoadOptions options;
+  options.overrides = overrides;
+  // Both schedules, also where the file names another precision in `finetune`.
+  if (use_amp) options.overrides.insert(options.overrides.begin(), {"train.precision=auto", "finetune.precision=auto"});
+  if (gpus == 1) options.overrides.insert(options.overrides.begin(), {"train.device=cuda", "finetune.device=cuda"});
+  return path.empty() ? spec::parse_experiment("", "(no experiment file)", options)
+                      : spec::load_experiment(path, options);
+}
+
+void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
+  app.add_option("TASK", flags.task, "classification (the default)");
+  needed(app.add_option("-e,--experiment_spec,--experiment_spec_file", flags.path,
+                        "Experiment file (YAML; docs/spec.md, octet spec)"),
+         need);
+  app.add_option("--set", flags.overrides, "Change a key of the experiment: --set train.epochs=3 (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  if (!training) return;
+  app.add_option("--gpus", flags.gpus, "Train on this many GPUs instead of the spec's device")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  app.add_flag("--use_amp", flags.use_amp, "Mixed precision where the hardware has it (train.precision=auto)");
+}
+
+void OutputFlags::check() const {
+  if (path.empty()) return;
+  require_writable_output(path, force);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+    fail_usage(path, ": the folder ", folder.string(), " does not exist");
+}
+
+void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, Need need) {
+  needed(app.add_option("-o,--output_file", flags.path, what), need);
+  app.add_flag("--force", flags.force, "Replace an output that exists");
+}
+
+CLI::Option* add_model_flag(CLI::App& app, std::string& path, const std::string& what, Need need) {
+  return needed(app.add_option("-m,--model,--model_filename", path, what), need);
+}
+
+CLI::Option* add_results_flag(CLI::App& app, std::string& path, Need need) {
+  return needed(app.add_option("-r,--results_dir", path, "Folder for everything that is written; made if missing"),
+                need);
+}
+
+CLI::Option* add_name_flag(CLI::App& app, std::string& name) {
+  return app.add_option("-n,--model_name", name, "Name of the model's files, without ending");
+}
+
+void add_key_flag(CLI::App& app) {
+  app.add_option_function<std::string>(
+      "-k,--key", [](const std::string&) { log_info("-k is not necessary: Octet's files are not encrypted"); },
+      "Accepted and not necessary: files are not encrypted");
+}
+
+CLI::Option* add_json_flag(CLI::App& app, std::string& path) {
+  return app.add_option("--json", path, "Write the result as JSON to this file (-: standard output)");
+}
+
+CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size) {
+  return app.add_option("--batch_size", batch_size, "Images at a time")->check(CLI::Range(int64_t{1}, int64_t{65'536}));
+}
+
+CLI::Option* add_threads_flag(CLI::App& app, int64_t& threads) {
+  return app.add_option("--threads", threads, "Threads; 0: as many as CPUs")
+      ->check(CLI::Range(int64_t{0}, int64_t{1024}));
+}
+
+CLI::Option* add_isa_flag(CLI::App& app, std::string& isa) {
+  return app.add_option("--isa", isa, "Instruction set: auto, scalar, avx2, avx_vnni, avx512_vnni, amx_int8");
+}
+
+CLI::Option* add_data_type_flag(CLI::App& app, std::string& data_type) {
+  return app.add_option("--data_type", data_type, "Arithmetic of the result: fp32 or int8")
+      ->check(CLI::IsMember({"fp32", "int8"}));
+}
+
+CLI::Option* add_cal_cache_flag(CLI::App& app, std::string& path, const std::string& what) {
+  return app.add_option("--cal_cache_file", path, what);
+}
+
+CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::string& what) {
+  return app.add_option("--engine_file", path, what);
+}
+
+void require_file(const std::string& path, const std::string& flag) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) fail_usage(flag, " ", path, ": there is no such file");
+  if (std::filesystem::is_directory(status)) fail_usage(flag, " ", path, ": is a folder, expected a file");
+}
+
+Isa chosen_isa(const std::string& name) {
+  if (name.empty() || name == "auto") return default_isa();
+  const Isa isa = parse_isa(name);
+  if (!isa_supported(isa)) {
+    std::string supported;
+    for (const Isa each : supported_isas()) supported += (supported.empty() ? "" : ", ") + std::string(isa_name(each));
+    fail_usage("this CPU has no ", name, "; it has ", supported);
+  }
+  return isa;
+}
+
+void write_text_output(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::cout << text;
+  } else {
+    write_file_atomically(path, text);
+  }
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,77 @@
+// Flags that several commands have. The names are those of TAO Toolkit, so that its command lines go on working.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/cpu_features.h"
+#include "spec/experiment.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace octet::cli {
+
+enum class Need { kRequired, kOptional };
+
+// An experiment file and what the command line changes in it:
+//   [TASK] -e SPEC --set KEY=VALUE ... --gpus N --use_amp
+struct SpecFlags {
+  std::string task;  // "classification", or empty
+  std::string path;  // empty: all defaults
+  std::vector<std::string> overrides;
+  int64_t gpus = 0;  // 0: not given
+  bool use_amp = false;
+
+  // The experiment with everything applied. UserError (exit 2).
+  spec::ExperimentSpec load() const;
+};
+// `training` adds --gpus and --use_amp.
+void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired, bool training = false);
+
+// -o OUT --force
+struct OutputFlags {
+  std::string path;
+  bool force = false;
+
+  // UserError (exit 2) when the output exists and --force was not given, or its folder does not exist. Call before any
+  // work starts. Nothing happens when no output was named.
+  void check() const;
+};
+void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, Need need = Need::kRequired);
+
+// -m MODEL: an existing file (UserError from require_file below).
+CLI::Option* add_model_flag(CLI::App& app, std::string& path, const std::string& what, Need need = Need::kRequired);
+// -r RESULTS
+CLI::Option* add_results_flag(CLI::App& app, std::string& path, Need need = Need::kRequired);
+// -n NAME: of the files that are written, without ending
+CLI::Option* add_name_flag(CLI::App& app, std::string& name);
+// -k KEY: accepted, because TAO's command lines have it; files are not encrypted.
+void add_key_flag(CLI::App& app);
+// --json FILE ("-": standard output)
+CLI::Option* add_json_flag(CLI::App& app, std::string& path);
+// --batch_size N
+CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size);
+// --threads N (0: as many as CPUs)
+CLI::Option* add_threads_flag(CLI::App& app, int64_t& threads);
+// --isa NAME (empty: the best of this machine)
+CLI::Option* add_isa_flag(CLI::App& app, std::string& isa);
+// --data_type fp32|int8
+CLI::Option* add_data_type_flag(CLI::App& app, std::string& data_type);
+// --cal_cache_file FILE
+CLI::Option* add_cal_cache_flag(CLI::App& app, std::string& path, const std::string& what);
+// --engine_file FILE
+CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::string& what);
+
+// UserError (exit 2) unless `path` is an existing file; `flag` is named in the message.
+void require_file(const std::string& path, const std::string& flag);
+
+// The instruction set that --isa or a spec asks for: empty or "auto" is default_isa().
+Isa chosen_isa(const std::string& name);
+
+// Writes `text` to the file, atomically, or to standard output when `path` is "-".
+void write_text_output(const std::string& path, const std::string& text);
+
+}  // namespace octet::cli

@@ -1,0 +1,144 @@
+#include "cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <new>
+
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/signals.h"
+#include "cli/commands.h"
+
+namespace octet::cli {
+namespace {
+
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string program_help() {
+  std::string out =
+      "Octet: low-precision training and INT8 deployment of vision networks\n\n"
+      "usage: octet COMMAND [OPTIONS]\n\ncommands:\n";
+  size_t width = 0;
+  for (const Command& command : all_commands()) width = std::max(width, command.name.size());
+  for (const Command& command : all_commands())
+    out += "  " + command.name + std::string(width + 2 - command.name.size(), ' ') + command.summary +
+           (command.unavailable.empty() ? "" : " (not in this build)") + "\n";
+  return out +
+         "\n"
+         "  octet COMMAND --help   options and an example of a command\n"
+         "  octet --version        version and build\n"
+         "\n"
+         "exit codes: 0 done, 1 the work failed, 2 usage or spec error, 3 a check did not hold\n";
+}
+
+const char* version_text() {
+#ifdef OCTET_WITH_TRAINING
+  return "octet " OCTET_VERSION "\n";
+#else
+  return "octet " OCTET_VERSION " (without training)\n";
+#endif
+}
+
+const Command& find_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : all_commands()) {
+    if (command.name == name) return command;
+    names.push_back(command.name);
+  }
+  const std::string hint = did_you_mean(name, names);
+  fail_usage("unknown command '", name, "'",
+             hint.empty() ? "; the commands are " + CLI::detail::join(names, ", ") : hint);
+}
+
+// Every way to write every option, as in "-m" and "--model".
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+ExitCode run_command(const Command& command, std::vector<std::string> arguments) {
+  const std::string whole_name = "octet " + command.name;
+  const std::string see_help = "; see '" + whole_name + " --help'";
+  if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
+  CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + command.details), whole_name);
+  app.get_formatter()->column_width(34);
+  app.allow_extras();  // they are refused below, with the nearest name
+  std::string footer = command.examples.size() > 1 ? "Examples:" : "Example:";
+  for (const std::string& example : command.examples) footer += "\n  " + example;
+  app.footer(footer);
+  bool verbose = false, quiet = false;
+  const Run run = command.define(app);
+  app.add_flag("-v,--verbose", verbose, "Say more about what is done");
+  app.add_flag("--quiet", quiet, "Say only what went wrong");
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 wants in a vector
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return ExitCode::kDone;
+  } catch (const CLI::ParseError& e) {
+    fail_usage(whole_name, ": ", one_line(e.what()), see_help);
+  }
+  for (const std::string& extra : app.remaining()) {
+    if (extra.size() < 2 || extra[0] != '-') fail_usage(whole_name, ": unexpected argument '", extra, "'", see_help);
+    const std::string name = extra.substr(0, extra.find('='));
+    const std::string hint = did_you_mean(name, option_names(app));
+    fail_usage(whole_name, ": unknown option '", name, "'", hint.empty() ? see_help : hint);
+  }
+  set_log_level(quiet ? LogLevel::kError : verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  return run();
+}
+
+ExitCode run(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    std::cerr << program_help();
+    return ExitCode::kUsage;
+  }
+  const std::string& first = arguments[0];
+  if (first == "--help" || first == "-h" || (first == "help" && arguments.size() == 1)) {
+    std::cout << program_help();
+    return ExitCode::kDone;
+  }
+  if (first == "--version") {
+    std::cout << version_text();
+    return ExitCode::kDone;
+  }
+  if (first == "help") return run_command(find_command(arguments[1]), {"--help"});
+  return run_command(find_command(first), {arguments.begin() + 1, arguments.end()});
+}
+
+int report(const std::string& message, ExitCode code) {
+  std::cout.flush();
+  std::cerr << "octet: " << one_line(message) << std::endl;
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments) {
+  install_stop_handler();
+  try {
+    const ExitCode code = run(arguments);
+    if (!std::cout.flush()) fail("standard output cannot be written");
+    return static_cast<int>(code);
+  } catch (const UserError& e) {
+    return report(e.what(), e.code());
+  } catch (const InternalError& e) {
+    return report(str(e.what(), "; this is a fault of Octet, please report it"), ExitCode::kFailed);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", ExitCode::kFailed);
+  } catch (const std::exception& e) {
+    return report(str("unexpected error: ", e.what()), ExitCode::kFailed);
+  }
+}
+
+}  // namespace octet::cli

@@ -11,10 +11,14 @@ bool is_parameter_input(OpKind kind, size_t index) {
     case OpKind::kConv:
     case OpKind::kConvTranspose:
     case OpKind::kGemm:
-    case OpKind::kBatchNormalization: return index == 1 || index == 2;
-    case OpKind::kMatMul: return true;  // only a constant operand comes here
-    case OpKind::kPRelu: return index == 1;
-    default: return false;
+    case OpKind::kBatchNormalization:
+      return index == 1 || index == 2;
+    case OpKind::kMatMul:
+      return true;  // only a constant operand comes here
+    case OpKind::kPRelu:
+      return index == 1;
+    default:
+      return false;
   }
 }
 

@@ -1,0 +1,79 @@
+#include "passes/place_fake_quant.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/infer.h"
+
+namespace octet::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Tensor;
+using ir::Value;
+
+struct Constants {
+  Value* scale;
+  Value* zero_point;
+};
+
+Constants add_constants(Graph& graph, const quant::PlacedQuantizer& p) {
+  const std::string& stem = p.scale_group.empty() ? p.value->name : p.scale_group;
+  ir::Shape shape;
+  if (p.axis) shape = {p.value->constant->shape().at(static_cast<size_t>(*p.axis))};
+  const size_t n = static_cast<size_t>(ir::element_count(shape));
+  Constants c;
+  c.scale =
+      graph.add_constant(graph.unique_name(stem + "/scale"), Tensor::of<float>(shape, std::vector<float>(n, 1.0f)));
+  const Tensor zeros = p.qmin < 0 ? Tensor::of<int8_t>(shape, std::vector<int8_t>(n))
+                                  : Tensor::of<uint8_t>(shape, std::vector<uint8_t>(n));
+  c.zero_point = graph.add_constant(graph.unique_name(stem + "/zero_point"), zeros);
+  return c;
+}
+
+}  // namespace
+
+int place_fake_quant(Graph& graph, const quant::PlacementOptions& options) {
+  const std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
+  std::unordered_map<const Node*, size_t> position;
+  for (const auto& node : graph.nodes()) position.emplace(node.get(), position.size());
+  std::unordered_map<std::string, Constants> groups;
+  for (const quant::PlacedQuantizer& p : plan) {
+    Constants c;
+    if (const auto it = groups.find(p.scale_group); !p.scale_group.empty() && it != groups.end()) {
+      c = it->second;
+    } else {
+      c = add_constants(graph, p);
+      if (!p.scale_group.empty()) groups[p.scale_group] = c;
+    }
+    const auto first = std::min_element(p.uses.begin(), p.uses.end(), [&](const auto& a, const auto& b) {
+      return position.at(a.node) < position.at(b.node);
+    });
+    ir::Attributes attributes = {
+        {"qmin", int64_t{p.qmin}}, {"qmax", int64_t{p.qmax}}, {"state", std::string(ir::kObserving)}};
+    if (p.axis) attributes["axis"] = int64_t{*p.axis};
+    const std::string name = graph.unique_name(p.value->name + "/fake_quantize");
+    Node* node = graph.add_node(OpKind::kFakeQuantize, name, {p.value, c.scale, c.zero_point}, {name},
+                                std::move(attributes), first->node);
+    ir::infer_node(*node);
+    for (const quant::QuantizedUse& use : p.uses) graph.set_input(use.node, use.input, node->output());
+  }
+  return static_cast<int>(plan.size());
+}
+
+int remove_fake_quant(Graph& graph) {
+  int removed = 0;
+  for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
+    Node* node = (it++)->get();
+    if (node->kind != OpKind::kFakeQuantize) continue;
+    graph.replace_uses(node->output(), node->input(0));
+    graph.erase(node);
+    removed++;
+  }
+  graph.remove_dead();
+  return removed;
+}
+
+}  // namespace octet::passes

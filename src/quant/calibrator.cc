@@ -1,0 +1,109 @@
+#include "quant/calibrator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "numerics/quantize.h"
+#include "quant/density.h"
+#include "quant/entropy.h"
+
+namespace octet::quant {
+namespace {
+
+constexpr const char* kMethodNames[] = {"max", "mse", "percentile", "entropy"};
+
+float mse_amax(const Density& density, int levels) {
+  float best = static_cast<float>(density.amax());
+  double best_error = density.squared_error(best, levels);
+  for (int k = density.bins() - 1; k > 0; k--) {
+    const float candidate = static_cast<float>(k * density.width());  // an edge: exact in float
+    const double error = density.squared_error(candidate, levels);
+    if (error < best_error) {
+      best_error = error;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+float percentile_amax(const Histogram& histogram, double percentile, bool skip_zeros) {
+  const int64_t zeros = skip_zeros ? 0 : histogram.zeros();
+  int64_t total = zeros;
+  for (const int64_t n : histogram.bins()) total += n;
+  const double wanted = percentile / 100 * static_cast<double>(total);
+  int64_t seen = zeros;
+  const int used = histogram.used_bins();
+  for (int k = 0; k < used; k++) {
+    seen += histogram.bins()[static_cast<size_t>(k)];
+    if (static_cast<double>(seen) >= wanted)
+      return std::min(histogram.amax(), static_cast<float>((k + 1) * histogram.bin_width()));
+  }
+  return histogram.amax();
+}
+
+}  // namespace
+
+const char* calibration_method_name(CalibrationMethod method) {
+  return kMethodNames[static_cast<size_t>(method)];
+}
+
+CalibrationMethod parse_calibration_method(const std::string& name) {
+  for (size_t i = 0; i < std::size(kMethodNames); i++)
+    if (name == kMethodNames[i]) return static_cast<CalibrationMethod>(i);
+  fail_usage("unknown calibration method '", name, "'; use max, mse, percentile or entropy",
+             did_you_mean(name, {std::begin(kMethodNames), std::end(kMethodNames)}));
+}
+
+float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options) {
+  OCTET_CHECK(levels > 0, levels);
+  if (histogram.used_bins() == 0) return 0;
+  switch (options.method) {
+    case CalibrationMethod::kMax:
+      return histogram.amax();
+    case CalibrationMethod::kMse:
+      return mse_amax(Density(histogram), levels);
+    case CalibrationMethod::kPercentile:
+      if (!(options.percentile > 0 && options.percentile <= 100))
+        fail_usage("percentile ", options.percentile, " is not in (0, 100]; 99.99 is usual");
+      return percentile_amax(histogram, options.percentile, options.skip_zeros);
+    case CalibrationMethod::kEntropy:
+      return entropy_amax(histogram, levels, options.entropy_guard);
+  }
+  OCTET_CHECK(false, "calibration method");
+  return 0;
+}
+
+double clipped_fraction(const Histogram& histogram, float amax) {
+  if (histogram.count() == 0) return 0;
+  const Density density(histogram);
+  return (density.total().mass - density.up_to(amax).mass) / static_cast<double>(histogram.count());
+}
+
+double mean_squared_error(const Histogram& histogram, float amax, int levels) {
+  if (histogram.count() == 0) return 0;
+  return Density(histogram).squared_error(amax, levels) / static_cast<double>(histogram.count());
+}
+
+std::vector<MethodResult> compare_methods(const Histogram& histogram, int levels) {
+  const std::pair<const char*, CalibrationOptions> methods[] = {
+      {"max", {.method = CalibrationMethod::kMax}},
+      {"mse", {.method = CalibrationMethod::kMse}},
+      {"percentile 99.99", {.method = CalibrationMethod::kPercentile}},
+      {"entropy", {.method = CalibrationMethod::kEntropy}},
+      {"entropy, unguarded", {.method = CalibrationMethod::kEntropy, .entropy_guard = 0}}};
+  const Density density(histogram);
+  std::vector<MethodResult> results;
+  for (const auto& [name, options] : methods) {
+    MethodResult r{.method = name, .amax = calibrate_amax(histogram, levels, options)};
+    r.scale = numerics::scale_from_amax(r.amax, levels);
+    r.clipped_fraction = clipped_fraction(histogram, r.amax);
+    const double error = density.squared_error(r.amax, levels);
+    if (error > 0) r.sqnr_db = 10 * std::log10(density.total().second / error);
+    results.push_back(std::move(r));
+  }
+  return results;
+}
+
+}  // namespace octet::quant

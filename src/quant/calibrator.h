@@ -1,0 +1,52 @@
+// From what was observed of a tensor to the range that its codes cover.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "quant/histogram.h"
+
+namespace octet::quant {
+
+enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy };
+
+const char* calibration_method_name(CalibrationMethod method);        // "max", "mse", "percentile", "entropy"
+CalibrationMethod parse_calibration_method(const std::string& name);  // UserError (exit 2) with the nearest name
+
+struct CalibrationOptions {
+  CalibrationMethod method = CalibrationMethod::kMse;
+  double percentile = 99.99;  // percent in (0, 100], of method percentile
+  // Percentile of the values other than zero: half of a tensor behind a ReLU are zeros, which dilutes percentiles.
+  bool skip_zeros = false;
+  // Entropy compares distributions by mass: where the bins are as fine as the codes it sees nothing of the *energy*
+  // that clipping removes, and rare large activations (a detector's objects) are cut off. So thresholds whose mean
+  // squared error is above `entropy_guard` times that of the full range are not considered. 0: no guard, as in other
+  // toolkits.
+  double entropy_guard = 4;
+};
+
+// The magnitude amax that the largest code stands for; scale = scale_from_amax(amax, levels). `levels`: the largest
+// code, 127 (symmetric int8; that -128 exists is not used) or 255 (uint8, for tensors that cannot be negative). Never
+// above the histogram's amax(); 0 for a tensor that was always zero.
+//  max         the largest magnitude.
+//  mse         the threshold with the smallest mean squared error, of all bin edges and amax() itself.
+//  percentile  the first bin edge at or below which so many percent of the magnitudes lie.
+//  entropy     Kullback-Leibler divergence over 2048 bins and levels + 1 codes, as TensorRT's calibrator 2 is
+//  described.
+float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options = {});
+
+// Share of all values (zeros included) that lie beyond amax, in [0, 1].
+double clipped_fraction(const Histogram& histogram, float amax);
+// Mean over all values of (x - fake_quantize(x))^2.
+double mean_squared_error(const Histogram& histogram, float amax, int levels);
+
+// One row of the side-by-side table of a report.
+struct MethodResult {
+  std::string method;  // "max", "mse", "percentile 99.99", "entropy", "entropy, unguarded"
+  float amax = 0;
+  float scale = 0;
+  double clipped_fraction = 0;  // in [0, 1]
+  double sqnr_db = 0;           // 10 log10(mean x^2 / mean squared error); 0 when the tensor is zero or exact
+};
+std::vector<MethodResult> compare_methods(const Histogram& histogram, int levels);
+
+}  // namespace octet::quant

@@ -1,0 +1,242 @@
+#include "quant/fusion_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet::quant {
+
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+namespace {
+
+const Value* behind_fake_quantize(const Value* value) {
+  while (value && value->producer && value->producer->kind == OpKind::kFakeQuantize) value = value->producer->input(0);
+  return value;
+}
+
+bool is_constant(const Value* value) {
+  const Value* v = behind_fake_quantize(value);
+  return v && v->is_constant();
+}
+
+// All elements of a constant are >= 0.
+bool constant_is_nonnegative(const Value& value) {
+  for (const float x : value.constant->to_floats())
+    if (!(x >= 0)) return false;
+  return true;
+}
+
+bool shapes_agree(const Value& a, const Value& b) {
+  if (!a.type.shape || !b.type.shape) return true;
+  if (a.type.shape->size() != b.type.shape->size()) return false;
+  for (size_t d = 0; d < a.type.shape->size(); d++) {
+    const int64_t x = (*a.type.shape)[d], y = (*b.type.shape)[d];
+    if (x != y && x != ir::kDynamic && y != ir::kDynamic) return false;
+  }
+  return true;
+}
+
+bool only_use(const ir::Graph& graph, const Value* value) {
+  return value && value->users.size() == 1 && !graph.is_output(value);
+}
+
+bool is_gate(const Node* node) {
+  return node && (node->kind == OpKind::kSigmoid || node->kind == OpKind::kHardSigmoid);
+}
+
+}  // namespace
+
+Node* source(const Value* value) {
+  const Value* v = behind_fake_quantize(value);
+  return v ? v->producer : nullptr;
+}
+
+bool is_weighted(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kConv:
+    case OpKind::kConvTranspose:
+    case OpKind::kGemm:
+    case OpKind::kMatMul:
+      return is_constant(node.input(1)) && !is_constant(node.input(0));
+    default:
+      return false;
+  }
+}
+
+std::optional<int> weight_axis(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kConv:
+      return 0;
+    case OpKind::kConvTranspose:
+      return 1;
+    case OpKind::kGemm:
+      return node.get_int("transB") ? 0 : 1;
+    case OpKind::kMatMul: {
+      const int rank = static_cast<int>(behind_fake_quantize(node.input(1))->constant->shape().size());
+      return rank >= 2 ? std::optional<int>(rank - 1) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_activation(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kRelu:
+    case OpKind::kLeakyRelu:
+    case OpKind::kPRelu:
+    case OpKind::kElu:
+    case OpKind::kHardSwish:
+    case OpKind::kHardSigmoid:
+    case OpKind::kSigmoid:
+    case OpKind::kTanh:
+      return true;
+    case OpKind::kClip:
+      return (!node.has_input(1) || node.input(1)->is_constant()) &&
+             (!node.has_input(2) || node.input(2)->is_constant());
+    default:
+      return false;
+  }
+}
+
+bool is_residual_add(const Node& node) {
+  return node.kind == OpKind::kAdd && !is_constant(node.input(0)) && !is_constant(node.input(1)) &&
+         shapes_agree(*node.input(0), *node.input(1));
+}
+
+bool is_squeeze_excite_mul(const Node& node) {
+  if (node.kind != OpKind::kMul || is_constant(node.input(0)) || is_constant(node.input(1))) return false;
+  for (size_t i = 0; i < 2; i++) {
+    const Node* gate = source(node.input(i));
+    if (is_gate(gate) && behind_fake_quantize(gate->input(0)) != behind_fake_quantize(node.input(1 - i))) return true;
+  }
+  return false;
+}
+
+bool is_average_pool(const Node& node) {
+  if (node.kind == OpKind::kAveragePool || node.kind == OpKind::kGlobalAveragePool) return true;
+  if (node.kind != OpKind::kReduceMean || !node.input(0)->type.shape) return false;
+  std::vector<int64_t> axes = node.get_ints("axes");
+  if (node.has_input(1)) {
+    if (!node.input(1)->is_constant()) return false;
+    axes = node.input(1)->constant->to_ints();
+  }
+  const int64_t rank = static_cast<int64_t>(node.input(0)->type.shape->size());
+  if (axes.empty() || rank < 3) return false;
+  return std::all_of(axes.begin(), axes.end(), [&](int64_t a) { return (a < 0 ? a + rank : a) >= 2; });
+}
+
+bool is_standalone_batch_norm(const Node& node) {
+  if (node.kind != OpKind::kBatchNormalization) return false;
+  const Node* maker = source(node.input(0));
+  return !(maker && is_weighted(*maker) && maker->output()->users.size() == 1);
+}
+
+Node* fused_producer(const ir::Graph& graph, const Value* value) {
+  if (!only_use(graph, value)) return nullptr;
+  Node* node = value->producer;
+  // Steps down one kind of node when it is there.
+  const auto skip = [&](auto&& wanted) {
+    if (!node || !wanted(*node)) return true;
+    const Value* x = node->input(0);
+    if (!only_use(graph, x)) return false;
+    node = x->producer;
+    return true;
+  };
+  if (!skip([](const Node& n) { return n.kind == OpKind::kDropout || n.kind == OpKind::kIdentity; })) return nullptr;
+  if (!skip([](const Node& n) { return is_activation(n); })) return nullptr;
+  if (!skip([](const Node& n) { return n.kind == OpKind::kBatchNormalization; })) return nullptr;
+  return node && is_weighted(*node) ? node : nullptr;
+}
+
+bool SignAnalysis::cannot_be_negative(const Value* value) {
+  // Without recursion over the depth of the network: proofs of the values that this one rests on come first.
+  std::vector<const Value*> todo = {value};
+  while (!todo.empty()) {
+    const Value* v = todo.back();
+    if (known_.count(v)) {
+      todo.pop_back();
+      continue;
+    }
+    bool ready = true;
+    if (v->producer)
+      for (const Value* x : v->producer->inputs)
+        if (x && !known_.count(x)) {
+          todo.push_back(x);
+          ready = false;
+        }
+    if (!ready) continue;
+    known_[v] = prove(v);
+    todo.pop_back();
+  }
+  return known_.at(value);
+}
+
+bool SignAnalysis::prove(const Value* value) {
+  const auto is_floating = [](ir::DataType t) {
+    return t == ir::DataType::kFloat32 || t == ir::DataType::kFloat16 || t == ir::DataType::kBFloat16 ||
+           t == ir::DataType::kFloat64;
+  };
+  if (value->is_constant()) return is_floating(value->type.data_type) && constant_is_nonnegative(*value);
+  const Node* node = value->producer;
+  if (!node) return false;
+  const auto input = [&](size_t i) { return node->has_input(i) && known_.at(node->input(i)); };
+  switch (node->kind) {
+    case OpKind::kRelu:
+    case OpKind::kSigmoid:
+    case OpKind::kHardSigmoid:
+    case OpKind::kSoftmax:
+    case OpKind::kSoftplus:
+    case OpKind::kExp:
+    case OpKind::kSqrt:
+    case OpKind::kAbs:
+      return true;
+    case OpKind::kClip:
+      return (input(0) || input(1)) && (!node->has_input(2) || input(2));
+    case OpKind::kFakeQuantize:
+    case OpKind::kIdentity:
+    case OpKind::kDropout:
+    case OpKind::kMaxPool:
+    case OpKind::kAveragePool:
+    case OpKind::kGlobalAveragePool:
+    case OpKind::kGlobalMaxPool:
+    case OpKind::kReduceMean:
+    case OpKind::kReduceSum:
+    case OpKind::kReduceMax:
+    case OpKind::kReshape:
+    case OpKind::kFlatten:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+    case OpKind::kTranspose:
+    case OpKind::kExpand:
+    case OpKind::kSlice:
+    case OpKind::kSplit:
+    case OpKind::kDepthToSpace:
+    case OpKind::kLeakyRelu:
+    case OpKind::kHardSwish:
+      return input(0);
+    case OpKind::kResize:  // cubic interpolation overshoots
+      return input(0) && node->get_string("mode") != "cubic" && node->get_float("extrapolation_value") >= 0;
+    case OpKind::kPad:
+      return input(0) && (!node->has_input(2) || input(2));
+    case OpKind::kAdd:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+      return input(0) && input(1);
+    case OpKind::kConcat:
+    case OpKind::kMin:
+      for (size_t i = 0; i < node->inputs.size(); i++)
+        if (!input(i)) return false;
+      return true;
+    case OpKind::kMax:
+      for (size_t i = 0; i < node->inputs.size(); i++)
+        if (input(i)) return true;
+      return false;
+    default:
+      return false;
+  }
+}
+
+}  // namespace octet::quant

@@ -1,0 +1,268 @@
+#include "quant/placement.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "quant/fusion_model.h"
+
+namespace octet::quant {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+constexpr const char* kRuleNames[] = {"auto", "resnet_v1", "resnet_v2", "mobilenet", "efficientnet", "inception"};
+
+// What the chosen families ask for beyond the rules that all share.
+struct Rules {
+  bool residual_add = false;
+  bool squeeze_excite = false;
+  bool standalone_batch_norm = false;
+  bool max_pool = false;
+  bool shared_max_pool = false;  // where the input is quantised anyway
+};
+
+Rules combine(const std::vector<PlacementRule>& names) {
+  Rules r;
+  for (const PlacementRule name : names) {
+    const bool any = name == PlacementRule::kAuto;
+    r.residual_add |= name != PlacementRule::kInception;
+    r.squeeze_excite |= any || name == PlacementRule::kEfficientNet;
+    r.standalone_batch_norm |= any || name == PlacementRule::kResNetV2;
+    r.max_pool |= name == PlacementRule::kResNetV2 || name == PlacementRule::kInception;
+    r.shared_max_pool |= any;
+  }
+  return r;
+}
+
+std::unordered_set<const Node*> excluded_nodes(const Graph& graph, const std::vector<PlacementExclusion>& exclusions) {
+  std::unordered_set<const Node*> out;
+  for (const PlacementExclusion& e : exclusions) {
+    if (e.name.empty() == e.op.empty())
+      fail_usage("an exclusion from quantisation needs either a node name or an operator, not ",
+                 e.name.empty() ? "neither" : "both");
+    if (!e.op.empty()) {
+      if (!ir::find_op(e.op)) {
+        std::vector<std::string> names;
+        for (const ir::OpInfo& info : ir::all_ops()) names.push_back(info.name);
+        fail_usage("quantisation exclude: unknown operator '", e.op, "'", did_you_mean(e.op, names));
+      }
+      for (const auto& node : graph.nodes())
+        if (node->info().name == e.op) out.insert(node.get());
+      continue;
+    }
+    bool found = false;
+    std::vector<std::string> names;
+    for (const auto& node : graph.nodes()) {
+      names.push_back(node->name);
+      if (fnmatch(e.name.c_str(), node->name.c_str(), 0) != 0) continue;
+      out.insert(node.get());
+      found = true;
+    }
+    if (!found)
+      fail_usage("quantisation exclude: no node of graph '", graph.name, "' is named '", e.name, "'",
+                 did_you_mean(e.name, names));
+  }
+  return out;
+}
+
+// Weighted nodes with none above them, or none below.
+std::unordered_set<const Node*> outermost_weighted(const Graph& graph, bool first) {
+  std::unordered_set<const Value*> beyond;  // values with a weighted node above (first) or below
+  std::unordered_set<const Node*> out;
+  const auto visit = [&](const Node& node) {
+    const auto& from = first ? node.inputs : node.outputs;
+    const auto& to = first ? node.outputs : node.inputs;
+    const bool reached = std::any_of(from.begin(), from.end(), [&](const Value* v) { return v && beyond.count(v); });
+    if (is_weighted(node) && !reached) out.insert(&node);
+    if (is_weighted(node) || reached)
+      for (const Value* v : to)
+        if (v) beyond.insert(v);
+  };
+  if (first)
+    for (auto it = graph.nodes().begin(); it != graph.nodes().end(); ++it) visit(**it);
+  else
+    for (auto it = graph.nodes().rbegin(); it != graph.nodes().rend(); ++it) visit(**it);
+  return out;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const PlacementOptions& options)
+      : graph_(graph),
+        options_(options),
+        rules_(combine(options.rules)),
+        excluded_(excluded_nodes(graph, options.exclude)) {
+    for (const auto& node : graph.nodes())
+      OCTET_CHECK(node->kind != OpKind::kFakeQuantize && node->kind != OpKind::kQuantizeLinear,
+                  "placement on a graph that has ", node->info().name, " '", node->name, "' already");
+    if (!options.quantize_first_layer) excluded_.merge(outermost_weighted(graph, true));
+    if (!options.quantize_last_layer) excluded_.merge(outermost_weighted(graph, false));
+  }
+
+  std::vector<PlacedQuantizer> run() {
+    for (const auto& node : graph_.nodes()) visit(*node);
+    for (const auto& node : graph_.nodes())
+      if (rules_.shared_max_pool && node->kind == OpKind::kMaxPool && !excluded_.count(node.get()) &&
+          plan_at(node->input(0)))
+        quantize(*node, 0);
+    if (options_.unify_concat) unify_concats();
+    choose_ranges();
+    return std::move(plan_);
+  }
+
+ private:
+  bool may_read_quantized(const Value* value) const {
+    if (value->is_constant()) return false;
+    const auto& inputs = graph_.inputs();
+    return options_.quantize_input || std::find(inputs.begin(), inputs.end(), value) == inputs.end();
+  }
+
+  bool is_quantized_weighted(const Node& node) const {
+    return is_weighted(node) && !excluded_.count(&node) && may_read_quantized(node.input(0));
+  }
+
+  void visit(Node& node) {
+    if (excluded_.count(&node)) return;
+    if (is_quantized_weighted(node)) {
+      quantize(node, 0);
+      quantize_weights(node);
+    } else if (is_average_pool(node) || (rules_.max_pool && node.kind == OpKind::kMaxPool) ||
+               (rules_.standalone_batch_norm && is_standalone_batch_norm(node))) {
+      quantize(node, 0);
+    } else if (rules_.residual_add && is_residual_add(node)) {
+      visit_residual_add(node);
+    } else if (rules_.squeeze_excite && is_squeeze_excite_mul(node)) {
+      quantize(node, 0);
+      quantize(node, 1);
+    }
+  }
+
+  void visit_residual_add(Node& node) {
+    std::optional<size_t> fused;
+    for (size_t i = 0; i < node.inputs.size() && !fused; i++) {
+      const Node* conv = fused_producer(graph_, node.input(i));
+      if (conv && is_quantized_weighted(*conv)) fused = i;
+    }
+    for (size_t i = 0; i < node.inputs.size(); i++)
+      if (i != fused) quantize(node, i);
+  }
+
+  PlacedQuantizer* plan_at(const Value* value) {
+    const auto it = activation_.find(value);
+    return it == activation_.end() ? nullptr : &plan_[it->second];
+  }
+
+  void quantize(Node& node, size_t input) {
+    Value* value = node.input(input);
+    if (!may_read_quantized(value)) return;
+    PlacedQuantizer* at = plan_at(value);
+    if (!at) {
+      activation_[value] = plan_.size();
+      plan_.push_back({.value = value, .reason = str("input of ", node.info().name, " '", node.name, "'")});
+      at = &plan_.back();
+    }
+    const bool known = std::any_of(at->uses.begin(), at->uses.end(),
+                                   [&](const QuantizedUse& u) { return u.node == &node && u.input == input; });
+    if (!known) at->uses.push_back({&node, input});
+  }
+
+  void quantize_weights(Node& node) {
+    Value* value = node.input(1);
+    const std::optional<int> axis = weight_axis(node);
+    const auto key = std::make_pair(static_cast<const Value*>(value), axis.value_or(-1));
+    if (!weights_.count(key)) {
+      weights_[key] = plan_.size();
+      plan_.push_back({.value = value,
+                       .axis = axis,
+                       .qmin = -127,
+                       .reason = str("weights of ", node.info().name, " '", node.name, "'")});
+    }
+    plan_[weights_[key]].uses.push_back({&node, 1});
+  }
+
+  // Concats in reverse order, so that a Concat behind another one passes its group on.
+  void unify_concats() {
+    for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it) {
+      Node& node = **it;
+      if (node.kind != OpKind::kConcat || excluded_.count(&node) || !plan_at(node.output())) continue;
+      if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value* v) { return may_read_quantized(v); }))
+        continue;
+      for (size_t i = 0; i < node.inputs.size(); i++) quantize(node, i);
+      std::string group = plan_at(node.output())->scale_group;
+      if (group.empty()) group = node.output()->name;
+      std::set<std::string> joined;
+      for (const Value* v : node.inputs)
+        if (!plan_at(v)->scale_group.empty()) joined.insert(plan_at(v)->scale_group);
+      for (PlacedQuantizer& p : plan_)
+        if (joined.count(p.scale_group)) p.scale_group = group;
+      plan_at(node.output())->scale_group = group;
+      for (const Value* v : node.inputs) plan_at(v)->scale_group = group;
+    }
+  }
+
+  void choose_ranges() {
+    if (!options_.unsigned_activations) return;
+    SignAnalysis signs;
+    std::set<std::string> signed_groups;
+    for (const PlacedQuantizer& p : plan_)
+      if (!p.value->is_constant() && !signs.cannot_be_negative(p.value)) signed_groups.insert(p.scale_group);
+    for (PlacedQuantizer& p : plan_) {
+      if (p.value->is_constant() || !signs.cannot_be_negative(p.value)) continue;
+      if (!p.scale_group.empty() && signed_groups.count(p.scale_group)) continue;
+      p.qmin = 0;
+      p.qmax = 255;
+    }
+  }
+
+  const Graph& graph_;
+  const PlacementOptions& options_;
+  Rules rules_;
+  std::unordered_set<const Node*> excluded_;
+  std::vector<PlacedQuantizer> plan_;
+  std::unordered_map<const Value*, size_t> activation_;
+  std::map<std::pair<const Value*, int>, size_t> weights_;
+};
+
+}  // namespace
+
+const char* placement_rule_name(PlacementRule rule) {
+  return kRuleNames[static_cast<size_t>(rule)];
+}
+
+PlacementRule parse_placement_rule(const std::string& name) {
+  for (size_t i = 0; i < std::size(kRuleNames); i++)
+    if (name == kRuleNames[i]) return static_cast<PlacementRule>(i);
+  fail_usage("unknown placement rule '", name,
+             "'; use auto, resnet_v1, resnet_v2, mobilenet, efficientnet or inception",
+             did_you_mean(name, {std::begin(kRuleNames), std::end(kRuleNames)}));
+}
+
+std::vector<PlacedQuantizer> plan_placement(const Graph& graph, const PlacementOptions& options) {
+  return Planner(graph, options).run();
+}
+
+std::string placement_text(const std::vector<PlacedQuantizer>& plan) {
+  std::string out;
+  for (const PlacedQuantizer& p : plan) {
+    out += str(p.value->name, "  ", p.qmin == 0 ? "u8" : "s8");
+    out += p.axis ? str(" per channel (axis ", *p.axis, ")") : std::string(" per tensor");
+    if (!p.scale_group.empty()) out += str(" scale of '", p.scale_group, "'");
+    out += "  ->";
+    for (size_t i = 0; i < p.uses.size(); i++)
+      out += str(i ? ", " : " ", p.uses[i].node->info().name, " '", p.uses[i].node->name, "'");
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace octet::quant

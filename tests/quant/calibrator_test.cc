@@ -1,0 +1,217 @@
+#include "quant/calibrator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "base/error.h"
+#include "numerics/quantize.h"
+#include "quant/observer.h"
+
+namespace octet::quant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+enum class Kind { kNormal, kHalfNormal, kLaplace, kForeground, kUniform };
+
+std::vector<float> sample(Kind kind, size_t n = 60000) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal;
+  std::exponential_distribution<double> exponential(1.0);
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; i++) {
+    double x = 0;
+    switch (kind) {
+      case Kind::kNormal:
+        x = normal(random);
+        break;
+      case Kind::kHalfNormal:  // behind a ReLU
+        x = std::max(0.0, normal(random));
+        break;
+      case Kind::kLaplace:
+        x = exponential(random) * (i % 2 ? 1 : -1);
+        break;
+      case Kind::kForeground:  // a detector: much background, a few strong activations (algorithms.md, section 9)
+        x = i % 2 ? 0 : 0.1 * exponential(random);
+        if (i % 1000 == 0) x = 0.1 * 40 * std::exp(0.4 * normal(random));
+        break;
+      case Kind::kUniform:
+        x = std::generate_canonical<double, 53>(random);
+        break;
+    }
+    v[i] = static_cast<float>(x);
+  }
+  return v;
+}
+
+Histogram histogram_of(const std::vector<float>& values) {
+  Histogram h;
+  h.observe(values);
+  return h;
+}
+
+// Of the values themselves, by the numerics contract. Negative codes reach -levels, as the calibrator assumes.
+double true_mse(const std::vector<float>& values, float amax, int levels) {
+  const numerics::QuantParams p{numerics::scale_from_amax(amax, levels), 0, levels == 255 ? 0 : -levels, levels};
+  double sum = 0;
+  for (const float v : values) sum += std::pow(static_cast<double>(v) - numerics::fake_quantize(v, p), 2);
+  return sum / static_cast<double>(values.size());
+}
+
+struct MseCase {
+  const char* name;
+  Kind kind;
+  int levels;
+};
+class MseTest : public ::testing::TestWithParam<MseCase> {};
+
+TEST_P(MseTest, IsAsGoodAsBruteForceOverTheValues) {
+  const std::vector<float> values = sample(GetParam().kind);
+  const Histogram h = histogram_of(values);
+  const int levels = GetParam().levels;
+  const float chosen = calibrate_amax(h, levels, {.method = CalibrationMethod::kMse});
+  double best = true_mse(values, h.amax(), levels);
+  for (int i = 1; i < 250; i++) best = std::min(best, true_mse(values, h.amax() * static_cast<float>(i) / 250, levels));
+  // Both search a grid; within 1 % of the other's optimum is the flat bottom of the curve.
+  EXPECT_LE(true_mse(values, chosen, levels), 1.01 * best);
+  EXPECT_LE(true_mse(values, chosen, levels), true_mse(values, h.amax(), levels) * (1 + 1e-6));
+}
+
+TEST_P(MseTest, EstimatesTheErrorOfTheValues) {
+  const std::vector<float> values = sample(GetParam().kind);
+  const Histogram h = histogram_of(values);
+  for (const float share : {1.0f, 0.7f, 0.3f}) {
+    const float amax = h.amax() * share;
+    const double expected = true_mse(values, amax, GetParam().levels);
+    EXPECT_NEAR(mean_squared_error(h, amax, GetParam().levels), expected, 0.02 * expected) << share;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Distributions, MseTest,
+    ::testing::Values(MseCase{"normal", Kind::kNormal, 127}, MseCase{"half_normal_s8", Kind::kHalfNormal, 127},
+                      MseCase{"half_normal_u8", Kind::kHalfNormal, 255}, MseCase{"laplace", Kind::kLaplace, 127},
+                      MseCase{"foreground", Kind::kForeground, 127}, MseCase{"uniform_u8", Kind::kUniform, 255}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(CalibratorTest, MaxIsExact) {
+  const std::vector<float> values = {0.1f, -3.7f, 2};
+  EXPECT_EQ(calibrate_amax(histogram_of(values), 127, {.method = CalibrationMethod::kMax}), 3.7f);
+}
+
+TEST(CalibratorTest, PercentileCountsZerosUnlessTold) {
+  std::vector<float> values(9000, 0.0f);
+  for (int i = 0; i < 1000; i++) values.push_back(static_cast<float>(i + 1) / 1000);
+  const Histogram h = histogram_of(values);
+  const double width = h.bin_width();
+  // 95 % of all are the zeros and the lower half of the rest.
+  EXPECT_NEAR(calibrate_amax(h, 127, {.method = CalibrationMethod::kPercentile, .percentile = 95}), 0.5, 2 * width);
+  EXPECT_NEAR(calibrate_amax(h, 127, {.method = CalibrationMethod::kPercentile, .percentile = 95, .skip_zeros = true}),
+              0.95, 2 * width);
+  EXPECT_EQ(calibrate_amax(h, 127, {.method = CalibrationMethod::kPercentile, .percentile = 100}), 1.0f);
+  EXPECT_THAT([&] { calibrate_amax(h, 127, {.method = CalibrationMethod::kPercentile, .percentile = 0}); },
+              ThrowsMessage<UserError>(HasSubstr("percentile 0 is not in (0, 100]")));
+}
+
+TEST(CalibratorTest, EntropyKeepsAUniformTensorAndTrimsALongTail) {
+  const CalibrationOptions entropy{.method = CalibrationMethod::kEntropy};
+  const Histogram uniform = histogram_of(sample(Kind::kUniform));
+  EXPECT_GT(calibrate_amax(uniform, 127, entropy), 0.97f * uniform.amax());
+  const Histogram laplace = histogram_of(sample(Kind::kLaplace));
+  const float amax = calibrate_amax(laplace, 127, entropy);
+  EXPECT_LT(amax, 0.95f * laplace.amax());
+  EXPECT_GT(amax, 0.2f * laplace.amax());
+  EXPECT_LT(clipped_fraction(laplace, amax), 0.02);
+}
+
+TEST(CalibratorTest, EntropyWithItsGuardDoesNotCutOffRareObjects) {
+  const std::vector<float> values = sample(Kind::kForeground);
+  const Histogram h = histogram_of(values);
+  const float guarded = calibrate_amax(h, 127, {.method = CalibrationMethod::kEntropy});
+  EXPECT_LE(mean_squared_error(h, guarded, 127), 4 * mean_squared_error(h, h.amax(), 127));
+  const float unguarded = calibrate_amax(h, 127, {.method = CalibrationMethod::kEntropy, .entropy_guard = 0});
+  EXPECT_LT(unguarded, guarded);
+  EXPECT_GT(mean_squared_error(h, unguarded, 127), 4 * mean_squared_error(h, h.amax(), 127));
+}
+
+TEST(CalibratorTest, EntropySurvivesGapsInTheHistogram) {
+  // Few distinct values: nearly all bins are empty, also those at most thresholds.
+  std::vector<float> values;
+  for (int i = 0; i < 1000; i++) values.insert(values.end(), {0.1f, 0.2f, 0.5f, 1.0f, -1.0f, 0.9f});
+  const Histogram h = histogram_of(values);
+  EXPECT_GT(calibrate_amax(h, 127, {.method = CalibrationMethod::kEntropy}), 0.89f);
+  EXPECT_LE(calibrate_amax(h, 127, {.method = CalibrationMethod::kEntropy}), 1.0f);
+}
+
+TEST(CalibratorTest, EveryMethodHandlesConstantAndZeroTensors) {
+  const Histogram zero = histogram_of(std::vector<float>(10, 0.0f)), constant = histogram_of({2.5f, 2.5f, 2.5f});
+  for (const CalibrationMethod m : {CalibrationMethod::kMax, CalibrationMethod::kMse, CalibrationMethod::kPercentile,
+                                    CalibrationMethod::kEntropy}) {
+    EXPECT_EQ(calibrate_amax(zero, 127, {.method = m}), 0.0f) << calibration_method_name(m);
+    EXPECT_EQ(calibrate_amax(constant, 127, {.method = m}), 2.5f) << calibration_method_name(m);
+  }
+}
+
+TEST(CalibratorTest, ComparesAllMethods) {
+  const std::vector<float> values = sample(Kind::kLaplace);
+  const std::vector<MethodResult> rows = compare_methods(histogram_of(values), 127);
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[0].method, "max");
+  EXPECT_EQ(rows[0].clipped_fraction, 0);
+  EXPECT_EQ(rows[2].method, "percentile 99.99");
+  EXPECT_NEAR(rows[2].clipped_fraction, 1e-4, 5e-5);
+  for (const MethodResult& r : rows) {
+    EXPECT_LE(r.sqnr_db, rows[1].sqnr_db + 1e-9) << r.method;  // mse is the best by its own measure
+    EXPECT_EQ(r.scale, r.amax / 127);
+  }
+  double power = 0;
+  for (const float v : values) power += static_cast<double>(v) * v;
+  power /= static_cast<double>(values.size());
+  EXPECT_NEAR(rows[0].sqnr_db, 10 * std::log10(power / true_mse(values, rows[0].amax, 127)), 0.1);
+}
+
+TEST(CalibratorTest, MethodsHaveNames) {
+  EXPECT_EQ(parse_calibration_method("entropy"), CalibrationMethod::kEntropy);
+  EXPECT_THAT([] { parse_calibration_method("msr"); }, ThrowsMessage<UserError>(HasSubstr("did you mean 'mse'?")));
+}
+
+TEST(CalibrationSetTest, GivesRangesByName) {
+  CalibrationSet set;
+  set.add("a", 127);
+  set.add("b", 255);
+  set.observe("a", std::vector<float>{-1, 2});
+  EXPECT_THAT([&] { set.ranges(); }, ThrowsMessage<UserError>(HasSubstr("tensor 'b' was never observed")));
+  set.observe("b", std::vector<float>{1, 4});
+  set.observe("a", std::vector<float>{-3});
+  const auto ranges = set.ranges({.method = CalibrationMethod::kMax});
+  EXPECT_EQ(ranges.at("a").amax, 3);
+  EXPECT_EQ(ranges.at("a").min, -3);
+  EXPECT_EQ(ranges.at("a").max, 2);
+  EXPECT_EQ(ranges.at("a").count, 3);
+  EXPECT_EQ(ranges.at("b").amax, 4);
+  ASSERT_EQ(set.compare().size(), 2u);
+  EXPECT_EQ(set.compare()[1].tensor, "b");
+  EXPECT_EQ(set.compare()[1].methods[0].scale, 4.0f / 255);
+  set.observe("b", std::vector<float>{NAN});
+  EXPECT_THAT([&] { set.ranges(); },
+              ThrowsMessage<UserError>(HasSubstr("tensor 'b' held 1 NaN and 0 infinite values among 3")));
+}
+
+TEST(CalibrationSetTest, MemoryDoesNotGrowWithImages) {
+  CalibrationSet set;
+  for (const char* name : {"a", "b", "c"}) set.add(name, 127);
+  const std::vector<float> values = sample(Kind::kLaplace, 200);
+  size_t after_hundred = 0;
+  for (int image = 0; image < 5000; image++) {
+    for (const char* name : {"a", "b", "c"}) set.observe(name, values);
+    if (image == 99) after_hundred = set.memory_bytes();
+  }
+  EXPECT_EQ(set.memory_bytes(), after_hundred);
+}
+
+}  // namespace
+}  // namespace octet::quant

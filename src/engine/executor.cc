@@ -1,0 +1,166 @@
+#include "engine/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <set>
+
+#include "base/error.h"
+
+namespace octet::engine {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+int chosen_threads(int threads) {
+  if (threads == 0) return available_cpus();
+  if (threads < 0 || threads > 1024) fail_usage("threads = ", threads, " is outside 1..1024");
+  return threads;
+}
+
+Isa checked_isa(Isa isa) {
+  if (!isa_supported(isa)) fail_usage("this CPU (", cpu_model_name(), ") does not have ", isa_name(isa));
+  return isa;
+}
+
+std::byte* allocate(int64_t bytes) {
+  try {
+    // One vector more: wide loads may start at the last byte.
+    auto* p = static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes) + 64, kAlignment));
+    std::memset(p, 0, static_cast<size_t>(bytes) + 64);
+    return p;
+  } catch (const std::bad_alloc&) {
+    fail("cannot allocate the ", bytes, " bytes of working memory of the engine");
+  }
+}
+
+}  // namespace
+
+Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options)
+    : plan_(std::move(plan)), isa_(checked_isa(options.isa)), team_(chosen_threads(options.threads)) {
+  const kernels::KernelTable& table = kernels::kernels(isa_);
+  for (const Step& step : plan_->steps) {
+    steps_.push_back(prepare_step(*plan_, step, table));
+    std::vector<HaloFill>& fills = halo_fills_.emplace_back();
+    for (int id : step.outputs) {
+      const Buffer& b = plan_->buffers[id];
+      const kernels::Halo& h = b.halo;
+      if (b.layout == Layout::kCodes && h.top + h.bottom + h.left + h.right > 0) fills.push_back({id, b.n() * b.h()});
+    }
+  }
+  step_nanoseconds_.assign(steps_.size(), 0);
+  work_ = [this](int part) { work(part); };
+  const size_t count = plan_->buffers.size();
+  memory_.codes.resize(count);
+  memory_.data.assign(count, nullptr);
+  arena_ = allocate(plan_->arena_bytes);
+  for (size_t i = 0; i < count; ++i) {
+    const Buffer& b = plan_->buffers[i];
+    if (b.offset < 0) continue;
+    std::byte* start = arena_ + b.offset;
+    memory_.data[i] = start;
+    if (b.layout == Layout::kCodes)
+      memory_.codes[i] =
+          kernels::make_qtensor(reinterpret_cast<uint8_t*>(start), b.n(), b.h(), b.w(), b.c(), b.halo, b.zero_point);
+  }
+}
+
+Executor::~Executor() {
+  ::operator delete(arena_, kAlignment);
+}
+
+void Executor::bind(const float* const* inputs, float* const* outputs) {
+  // Steps never write to inputs (validate), so the cast only serves the one table of addresses.
+  for (size_t i = 0; i < plan_->inputs.size(); ++i) memory_.data[plan_->inputs[i]] = const_cast<float*>(inputs[i]);
+  for (size_t i = 0; i < plan_->outputs.size(); ++i) memory_.data[plan_->outputs[i]] = outputs[i];
+  for (size_t i = 0; i < plan_->buffers.size(); ++i)
+    if (const Buffer& b = plan_->buffers[i]; b.offset < 0 && b.alias_of >= 0)
+      memory_.data[i] = memory_.data[b.alias_of];
+}
+
+void Executor::run_step(size_t index, int part, int parts) {
+  // The halo of an output and its interior are disjoint bytes, so they may be written in any order.
+  for (const HaloFill& fill : halo_fills_[index])
+    kernels::fill_halo(memory_.codes[fill.buffer], plan_->buffers[fill.buffer].halo, share_of(fill.rows, part, parts));
+  steps_[index].run(memory_, part, parts);
+}
+
+void Executor::work(int part) {
+  const int parts = team_.threads();
+  int64_t start = profiling_ && part == 0 ? now() : 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    run_step(i, part, parts);
+    if (i + 1 < steps_.size() || profiling_) team_.barrier().wait();
+    if (!profiling_ || part != 0) continue;
+    const int64_t end = now();
+    step_nanoseconds_[i] += end - start;
+    start = end;
+  }
+}
+
+void Executor::run(const float* const* inputs, float* const* outputs) {
+  bind(inputs, outputs);
+  team_.run(work_);
+}
+
+void Executor::clear_profile() {
+  std::fill(step_nanoseconds_.begin(), step_nanoseconds_.end(), 0);
+}
+
+TensorDump Executor::dump(int id) const {
+  const Buffer& b = plan_->buffers[id];
+  TensorDump out{.name = b.name, .shape = b.shape, .is_codes = b.layout == Layout::kCodes};
+  if (b.layout == Layout::kFloatDense) {
+    out.values.assign(memory_.f(id), memory_.f(id) + b.elements());
+    return out;
+  }
+  if (b.layout == Layout::kIndexDense) {
+    const int64_t* indices = static_cast<const int64_t*>(memory_.data[id]);
+    for (int64_t i = 0; i < b.elements(); ++i) out.values.push_back(static_cast<float>(indices[i]));
+    return out;
+  }
+  if (out.is_codes) out.scale = b.scale, out.zero_point = b.zero_point - b.code_offset;
+  for (int64_t n = 0; n < b.n(); ++n)
+    for (int64_t c = 0; c < b.c(); ++c)
+      for (int64_t h = 0; h < b.h(); ++h)
+        for (int64_t w = 0; w < b.w(); ++w) {
+          if (out.is_codes) {
+            const kernels::QTensor& t = memory_.codes[id];
+            out.codes.push_back(t.data[n * t.image_stride + h * t.row_stride + w * t.c_pitch + c] - b.code_offset);
+          } else {
+            out.values.push_back(memory_.f(id)[((n * b.h() + h) * b.w() + w) * b.c() + c]);
+          }
+        }
+  return out;
+}
+
+std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float* const* outputs,
+                                               const std::vector<std::string>& names) {
+  std::set<std::string> missing(names.begin(), names.end());
+  const std::set<std::string> wanted = missing;
+  for (const Step& step : plan_->steps)
+    for (int id : step.outputs) missing.erase(plan_->buffers[id].name);
+  if (!missing.empty())
+    fail("the engine has no tensor '", *missing.begin(), "'; it may be fused into the step of a later node");
+  // The last step that writes a tensor completes it (a concatenation is written piece by piece).
+  std::vector<size_t> last(plan_->buffers.size(), 0);
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for (int id : plan_->steps[i].outputs) last[id] = i;
+  bind(inputs, outputs);
+  std::vector<TensorDump> dumps;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const std::function<void(int)> one = [this, i](int part) { run_step(i, part, team_.threads()); };
+    team_.run(one);
+    for (int id : plan_->steps[i].outputs)
+      if (last[id] == i && (wanted.empty() || wanted.count(plan_->buffers[id].name))) dumps.push_back(dump(id));
+  }
+  return dumps;
+}
+
+}  // namespace octet::engine

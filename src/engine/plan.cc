@@ -1,0 +1,171 @@
+#include "engine/plan.h"
+
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+#include "engine/step_kinds.h"
+
+namespace octet::engine {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+class OwnedBlob : public ConstantBlob {
+ public:
+  explicit OwnedBlob(std::span<const std::byte> bytes) : size_(bytes.size()) {
+    // Kernels may load a whole vector at the last constant.
+    data_ = static_cast<std::byte*>(::operator new (size_ + 64, std::align_val_t{64}));
+    if (size_ > 0) std::memcpy(data_, bytes.data(), size_);
+    std::memset(data_ + size_, 0, 64);
+  }
+  ~OwnedBlob() override { ::operator delete (data_, std::align_val_t{64}); }
+  std::span<const std::byte> bytes() const override { return {data_, size_}; }
+
+ private:
+  size_t size_;
+  std::byte* data_;
+};
+
+void check_codes(const Buffer& b) {
+  require(b.shape.size() == 4 || b.shape.size() == 2, "buffer '", b.name, "': codes have rank ", b.shape.size(),
+          ", expected 2 or 4");
+  require(std::isfinite(b.scale) && b.scale > 0, "buffer '", b.name, "': scale ", b.scale, " is not positive");
+  require(b.zero_point >= 0 && b.zero_point <= 255, "buffer '", b.name, "': zero point ", b.zero_point,
+          " is outside 0..255");
+  require(b.code_offset == 0 || b.code_offset == 128, "buffer '", b.name, "': code offset ", b.code_offset,
+          " is neither 0 nor 128");
+  require(0 <= b.code_min && b.code_min <= b.code_max && b.code_max <= 255, "buffer '", b.name, "': code range ",
+          b.code_min, "..", b.code_max, " is not within 0..255");
+  for (int64_t pixels : {b.halo.top, b.halo.bottom, b.halo.left, b.halo.right})
+    require(pixels >= 0 && pixels <= 4096, "buffer '", b.name, "': halo of ", pixels, " pixels is outside 0..4096");
+}
+
+void check_buffer(const Plan& plan, size_t index) {
+  const Buffer& b = plan.buffers[index];
+  require(b.shape.size() <= 8, "buffer '", b.name, "': rank ", b.shape.size(), " is above 8");
+  require(b.layout != Layout::kFloatNhwc || b.shape.size() == 4, "buffer '", b.name, "': NHWC needs rank 4");
+  int64_t count = 1;
+  for (int64_t d : b.shape) {
+    require(d >= 1 && d <= kMaxElements, "buffer '", b.name, "': dimension ", d, " is impossible");
+    require(count <= kMaxElements / d, "buffer '", b.name, "' is too large");
+    count *= d;
+  }
+  if (b.layout == Layout::kCodes) {
+    check_codes(b);
+    const int64_t rows = b.h() + b.halo.top + b.halo.bottom, columns = b.w() + b.halo.left + b.halo.right;
+    const int64_t pitch = kernels::channel_pitch(b.c());
+    require(b.n() <= kMaxElements / rows && b.n() * rows <= kMaxElements / columns &&
+                b.n() * rows * columns <= kMaxElements / pitch,
+            "buffer '", b.name, "' is too large");
+  }
+  if (b.alias_of >= 0) {
+    require(static_cast<size_t>(b.alias_of) < index, "buffer '", b.name, "' is an alias of a later buffer");
+    const Buffer& root = plan.buffers[b.alias_of];
+    require(root.alias_of < 0, "buffer '", b.name, "' is an alias of an alias");
+    require((b.layout == Layout::kCodes) == (root.layout == Layout::kCodes) && b.bytes() <= root.bytes() &&
+                b.offset == root.offset && root.halo.top + root.halo.left + b.halo.top + b.halo.left == 0,
+            "buffer '", b.name, "' does not fit the memory of '", root.name, "'");
+  }
+  if (b.offset < 0) return;  // checked by the caller: only inputs and outputs
+  require(b.offset % 64 == 0 && b.offset <= plan.arena_bytes && b.bytes() <= plan.arena_bytes - b.offset, "buffer '",
+          b.name, "' lies outside the arena of ", plan.arena_bytes, " bytes");
+}
+
+}  // namespace
+
+const char* layout_name(Layout layout) {
+  switch (layout) {
+    case Layout::kCodes:
+      return "codes";
+    case Layout::kFloatNhwc:
+      return "nhwc";
+    case Layout::kFloatDense:
+      return "dense";
+    case Layout::kIndexDense:
+      return "index";
+  }
+  return "unknown";
+}
+
+int64_t Buffer::elements() const {
+  int64_t count = 1;
+  for (int64_t d : shape) count *= d;
+  return count;
+}
+
+int64_t Buffer::bytes() const {
+  switch (layout) {
+    case Layout::kCodes:
+      return kernels::qtensor_bytes(n(), h(), w(), c(), halo);
+    case Layout::kIndexDense:
+      return elements() * 8;
+    default:
+      return elements() * 4;
+  }
+}
+
+std::shared_ptr<const ConstantBlob> make_constant_blob(std::span<const std::byte> bytes) {
+  return std::make_shared<OwnedBlob>(bytes);
+}
+
+std::span<const std::byte> Plan::constant_bytes(const ConstantRef& ref, size_t element_bytes) const {
+  const auto all = constants ? constants->bytes() : std::span<const std::byte>();
+  const int64_t size = static_cast<int64_t>(all.size());
+  require(ref.offset >= 0 && ref.offset % 64 == 0 && ref.bytes >= 0 && ref.offset <= size &&
+              ref.bytes <= size - ref.offset && ref.bytes % static_cast<int64_t>(element_bytes) == 0,
+          "a constant of ", ref.bytes, " bytes at ", ref.offset, " does not fit the ", size, " bytes of constants");
+  return all.subspan(ref.offset, ref.bytes);
+}
+
+void validate(const Plan& plan, const PlanLimits& limits) {
+  require(plan.arena_bytes >= 0 && plan.arena_bytes <= limits.arena_bytes, "the plan needs ", plan.arena_bytes,
+          " bytes of working memory; the limit is ", limits.arena_bytes);
+  std::vector<char> external(plan.buffers.size(), 0);
+  const int count = static_cast<int>(plan.buffers.size());
+  for (const auto* list : {&plan.inputs, &plan.outputs})
+    for (int id : *list) {
+      require(id >= 0 && id < count, "input or output refers to buffer ", id, " of ", count);
+      require(plan.buffers[id].layout == Layout::kFloatDense && plan.buffers[id].alias_of < 0, "buffer '",
+              plan.buffers[id].name, "': inputs and outputs of an engine are dense float tensors");
+      require(!external[id], "buffer '", plan.buffers[id].name, "' is an input or output twice");
+      external[id] = 1;
+    }
+  for (int i = 0; i < count; ++i) {
+    check_buffer(plan, i);
+    const Buffer& b = plan.buffers[i];
+    const bool outside = external[i] || (b.alias_of >= 0 && external[b.alias_of]);
+    require((b.offset < 0) == outside, "buffer '", b.name, "' has no place in memory");
+  }
+  const kernels::KernelTable& table = kernels::kernels(Isa::kScalar);
+  std::vector<char> is_input(plan.buffers.size(), 0);
+  for (int id : plan.inputs) is_input[id] = 1;
+  for (const Step& step : plan.steps) {
+    for (const auto* list : {&step.inputs, &step.outputs})
+      for (int id : *list)
+        require(id >= 0 && id < count, "step '", step.name, "' refers to buffer ", id, " of ", count);
+    for (int id : step.outputs)
+      require(!is_input[id] && !(plan.buffers[id].alias_of >= 0 && is_input[plan.buffers[id].alias_of]), "step '",
+              step.name, "' writes to an input of the engine");
+    for (const auto& [key, value] : step.floats)
+      require(std::isfinite(static_cast<float>(value)), "step '", step.name, "': ", key, " is not finite");
+    prepare_step(plan, step, table);
+  }
+}
+
+std::vector<LayerInfo> layer_list(const Plan& plan, Isa isa) {
+  std::vector<LayerInfo> out;
+  const kernels::KernelTable& table = kernels::kernels(isa);
+  for (const Step& step : plan.steps) {
+    const PreparedStep prepared = prepare_step(plan, step, table);
+    out.push_back({.name = step.name,
+                   .op = step.op,
+                   .precision = step.int8 ? "int8" : "fp32",
+                   .kernel = step.kind + " " + isa_name(prepared.isa),
+                   .reason = step.reason});
+  }
+  return out;
+}
+
+}  // namespace octet::engine

@@ -1,0 +1,44 @@
+// The table of step kinds: for each, how a Step becomes a call of a kernel. One row per kind; a new kernel adds a row.
+// Preparing a step checks every number that the kernel will trust, so it is also the validation of a plan.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/kernel_table.h"
+#include "engine/plan.h"
+
+namespace octet::engine {
+
+// Where the buffers of a plan lie during a run, by buffer id.
+struct Memory {
+  std::vector<kernels::QTensor> codes;  // views of code buffers
+  std::vector<void*> data;              // first byte of every buffer; the caller's for inputs and outputs
+
+  const kernels::QTensor& q(int id) const { return codes[id]; }
+  float* f(int id) const { return static_cast<float*>(data[id]); }
+};
+
+// Does the share of thread `part` of `parts`.
+using StepFunction = std::function<void(const Memory& memory, int part, int parts)>;
+
+struct PreparedStep {
+  StepFunction run;
+  Isa isa = Isa::kScalar;  // the instruction set of the kernel that really runs
+};
+
+struct StepKind {
+  const char* name;
+  PreparedStep (*prepare)(const Plan& plan, const Step& step, const kernels::KernelTable& kernels);
+};
+std::span<const StepKind> int8_step_kinds();
+std::span<const StepKind> float_step_kinds();
+
+// UserError naming the step when its kind is unknown or anything in it does not fit.
+PreparedStep prepare_step(const Plan& plan, const Step& step, const kernels::KernelTable& kernels);
+
+// The share of `part` of `parts` in `work` units.
+kernels::Range share_of(int64_t work, int part, int parts);
+
+}  // namespace octet::engine

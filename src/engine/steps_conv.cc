@@ -1,0 +1,163 @@
+#include "engine/steps_conv.h"
+
+#include <limits>
+
+#include "engine/step_reader.h"
+
+namespace octet::engine {
+namespace {
+
+using kernels::KernelTable;
+constexpr int64_t kMaxExtent = 1 << 16;
+
+struct ConvStep {
+  kernels::ConvArgs args;  // without tensors
+  int in = -1, out = -1, residual = -1;
+  bool float_output = false, float_residual = false;
+
+  kernels::ConvArgs bind(const Memory& m) const {
+    kernels::ConvArgs bound = args;
+    kernels::Epilogue& e = bound.epilogue;
+    bound.in = m.q(in);
+    if (float_output)
+      e.float_out = m.f(out);
+    else
+      e.out = m.q(out);
+    if (residual >= 0 && float_residual) e.float_residual = m.f(residual);
+    if (residual >= 0 && !float_residual) e.residual = m.q(residual);
+    return bound;
+  }
+};
+
+void read_epilogue(const StepReader& r, ConvStep& conv) {
+  kernels::Epilogue& e = conv.args.epilogue;
+  const Buffer& out = r.out_buffer();
+  conv.float_output = out.layout != Layout::kCodes;
+  const int64_t padded = kernels::padded_channels(out.c());
+  e.multiplier = r.finite_constant("multiplier", padded).data();
+  conv.args.acc_init = r.constant<int32_t>("acc_init", padded).data();
+  if (r.has_constant("table")) e.table = r.constant<uint8_t>("table", 256).data();
+  const int64_t lo = r.integer_or("lo", 0, 0, 255);
+  e.lo = static_cast<int32_t>(lo), e.hi = static_cast<int32_t>(r.integer_or("hi", 255, lo, 255));
+  e.float_lo = r.real_or("float_lo", -std::numeric_limits<float>::infinity());
+  e.float_hi = r.real_or("float_hi", std::numeric_limits<float>::infinity());
+  if (conv.float_output) {
+    r.check(out.layout == Layout::kFloatNhwc || out.shape.size() == 2, "a float output is NHWC");
+    e.out.n = out.n(), e.out.h = out.h(), e.out.w = out.w(), e.out.c = out.c();
+    e.out.c_pitch = out.c();
+  }
+  if (r.integer_or("residual", 0, 0, 1) == 0) {
+    r.arity(1, 1);
+    return;
+  }
+  r.arity(2, 1);
+  const Buffer& residual = r.in_buffer(1);
+  r.check(residual.n() == out.n() && residual.h() == out.h() && residual.w() == out.w() && residual.c() == out.c(),
+          "the residual '", residual.name, "' has another shape than the output");
+  conv.residual = r.in(1);
+  conv.float_residual = residual.layout != Layout::kCodes;
+  r.check(conv.float_residual == conv.float_output, "a residual must be of the output's type");
+  if (conv.float_residual) {
+    r.check(residual.layout == Layout::kFloatNhwc || residual.shape.size() == 2, "a float residual is NHWC");
+    return;
+  }
+  e.residual_multiplier = r.real("residual_multiplier");
+  e.rounds_twice = r.integer_or("rounds_twice", 0, 0, 1) == 1;
+  if (!e.rounds_twice) return;
+  e.mid_zero_point = static_cast<int32_t>(r.integer("mid_zero_point", 0, 255));
+  e.mid_lo = static_cast<int32_t>(r.integer("mid_lo", 0, 255));
+  e.mid_hi = static_cast<int32_t>(r.integer("mid_hi", e.mid_lo, 255));
+  e.mid_multiplier = r.real("mid_multiplier");
+}
+
+ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
+  const StepReader r(plan, step);
+  r.arity(1, 1, true);
+  ConvStep conv;
+  conv.in = r.in(0), conv.out = r.out();
+  const Buffer &in = r.codes_in(0), &out = r.out_buffer();
+  r.check(out.shape.size() == 4 || out.shape.size() == 2, "the output has rank ", out.shape.size());
+  kernels::ConvGeometry& g = conv.args.geometry;
+  g = read_conv_geometry(r, in, out, true);
+  if (depthwise) {
+    r.check(g.groups == in.c() && in.c() == out.c(), "a depthwise step has as many groups as channels");
+    const int64_t in_pitch = kernels::channel_pitch(in.c());
+    r.check(out.layout != Layout::kCodes || in_pitch >= 16 || kernels::channel_pitch(out.c()) == 4, "pitches differ");
+    conv.args.weights = r.constant<int8_t>("weights", kernels::depthwise_weight_bytes(g)).data();
+  } else {
+    const int64_t bytes = kernels::conv_layout(g, kernels::channel_pitch(in.c())).weight_bytes;
+    conv.args.weights = r.constant<int8_t>("weights", bytes).data();
+  }
+  read_epilogue(r, conv);
+  return conv;
+}
+
+}  // namespace
+
+kernels::ConvGeometry read_conv_geometry(const StepReader& r, const Buffer& in, const Buffer& out, bool halo) {
+  kernels::ConvGeometry g;
+  g.in_channels = in.c(), g.out_channels = out.c();
+  r.check(g.in_channels <= 1 << 20 && g.out_channels <= 1 << 20, "too many channels");
+  g.groups = r.integer_or("groups", 1, 1, g.in_channels);
+  r.check(g.in_channels % g.groups == 0 && g.out_channels % g.groups == 0, g.groups, " groups do not divide ",
+          g.in_channels, " and ", g.out_channels, " channels");
+  g.kernel_h = r.integer_or("kernel_h", 1, 1, 256), g.kernel_w = r.integer_or("kernel_w", 1, 1, 256);
+  g.stride_h = r.integer_or("stride_h", 1, 1, kMaxExtent), g.stride_w = r.integer_or("stride_w", 1, 1, kMaxExtent);
+  g.dilation_h = r.integer_or("dilation_h", 1, 1, kMaxExtent),
+  g.dilation_w = r.integer_or("dilation_w", 1, 1, kMaxExtent);
+  g.pad_top = r.integer_or("pad_top", 0, 0, kMaxExtent), g.pad_left = r.integer_or("pad_left", 0, 0, kMaxExtent);
+  r.check(in.n() == out.n(), "input and output have different batches");
+  if (!halo) return g;
+  const auto fits = [](int64_t outputs, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad, int64_t size,
+                       int64_t before, int64_t after) {
+    return pad <= before && (outputs - 1) * stride - pad + (kernel - 1) * dilation < size + after;
+  };
+  r.check(fits(out.h(), g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, in.h(), in.halo.top, in.halo.bottom) &&
+              fits(out.w(), g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, in.w(), in.halo.left, in.halo.right),
+          "the windows leave the input and its halo");
+  return g;
+}
+
+kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, const Buffer& out) {
+  constexpr int64_t kMax = 1 << 16;
+  kernels::PoolWindow w;
+  w.kernel_h = r.integer("kernel_h", 1, kMax), w.kernel_w = r.integer("kernel_w", 1, kMax);
+  w.stride_h = r.integer_or("stride_h", 1, 1, kMax), w.stride_w = r.integer_or("stride_w", 1, 1, kMax);
+  w.dilation_h = r.integer_or("dilation_h", 1, 1, kMax), w.dilation_w = r.integer_or("dilation_w", 1, 1, kMax);
+  w.pad_top = r.integer_or("pad_top", 0, 0, kMax), w.pad_left = r.integer_or("pad_left", 0, 0, kMax);
+  w.pad_bottom = r.integer_or("pad_bottom", 0, 0, kMax), w.pad_right = r.integer_or("pad_right", 0, 0, kMax);
+  r.check(in.n() == out.n() && in.c() == out.c(), "pooling changes the batch or the channels");
+  // Every window must meet the image: an average over nothing is undefined.
+  const auto meets = [](int64_t outputs, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad, int64_t size) {
+    for (int64_t o : {int64_t{0}, outputs - 1}) {
+      const int64_t start = o * stride - pad;
+      if (start >= size || start + (kernel - 1) * dilation < 0) return false;
+    }
+    return dilation == 1 || (pad == 0 && (outputs - 1) * stride < size);
+  };
+  r.check(meets(out.h(), w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, in.h()) &&
+              meets(out.w(), w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, in.w()),
+          "a pooling window lies outside the image");
+  return w;
+}
+
+PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable& table) {
+  const ConvStep conv = read_conv(plan, step, false);
+  return {[conv, kernel = table.conv](const Memory& m, int part, int parts) {
+            const kernels::ConvArgs args = conv.bind(m);
+            const kernels::ConvShare share = kernels::conv_share(args, part, parts);
+            kernel(args, share.rows, share.blocks);
+          },
+          table.conv.isa};
+}
+
+PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const KernelTable& table) {
+  const ConvStep conv = read_conv(plan, step, true);
+  const int64_t rows = plan.buffers[conv.out].n() * plan.buffers[conv.out].h();
+  return {[conv, rows, kernel = table.depthwise](const Memory& m, int part, int parts) {
+            kernel(conv.bind(m), share_of(rows, part, parts));
+          },
+          table.depthwise.isa};
+}
+
+}  // namespace octet::engine

@@ -1,0 +1,22 @@
+// Convolution steps on codes, and the geometry of all steps with windows.
+#pragma once
+#include "engine/step_kinds.h"
+
+namespace octet::engine {
+
+class StepReader;
+
+// Geometry of any convolution step from its numbers; positions are checked against both buffers. With `halo` (INT8) the
+// windows must stay within the input's halo.
+kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer& in, const Buffer& out, bool halo);
+
+// Window of a pooling step. Every window meets the image.
+kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
+
+// Inputs: codes, and with "residual" = 1 the residual (codes, or floats where the output is float). Constants: weights,
+// acc_init, multiplier, table. Numbers: geometry, lo, hi, residual_multiplier, mid_* (a residual that rounds twice),
+// float_lo, float_hi.
+PreparedStep prepare_conv(const Plan& plan, const Step& step, const kernels::KernelTable& table);
+PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const kernels::KernelTable& table);
+
+}  // namespace octet::engine

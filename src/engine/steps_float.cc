@@ -1,0 +1,452 @@
+// Steps on floats: what a graph leaves in FP32.
+#include <algorithm>
+#include <limits>
+
+#include "engine/step_reader.h"
+#include "engine/steps_conv.h"
+
+namespace octet::engine {
+namespace {
+
+using kernels::KernelTable;
+using kernels::Range;
+constexpr int64_t kMaxExtent = int64_t{1} << 40;
+
+struct EpilogueReader {
+  kernels::FloatEpilogue epilogue;
+  int residual = -1;
+
+  EpilogueReader(const StepReader& r, int64_t channels) {
+    epilogue.lo = r.real_or("float_lo", epilogue.lo), epilogue.hi = r.real_or("float_hi", epilogue.hi);
+    if (r.has_constant("bias")) epilogue.bias = r.constant<float>("bias", channels).data();
+    const bool has_residual = r.integer_or("residual", 0, 0, 1) == 1;
+    r.arity(has_residual ? 2 : 1, 1);
+    if (!has_residual) return;
+    residual = r.in(1);
+    r.check(r.float_in(1).layout == r.float_out().layout && r.in_buffer(1).shape == r.out_buffer().shape,
+            "the residual has another shape than the output");
+  }
+  kernels::FloatEpilogue bind(const Memory& m) const {
+    kernels::FloatEpilogue e = epilogue;
+    if (residual >= 0) e.residual = m.f(residual);
+    return e;
+  }
+};
+
+kernels::FloatConvArgs conv_args(const StepReader& r) {
+  r.arity(1, 1, true);
+  const Buffer &in = r.float_in(0), &out = r.float_out();
+  r.check(in.layout == Layout::kFloatNhwc && out.layout == Layout::kFloatNhwc, "input and output are NHWC images");
+  return {.geometry = read_conv_geometry(r, in, out, false),
+          .n = in.n(),
+          .in_h = in.h(),
+          .in_w = in.w(),
+          .out_h = out.h(),
+          .out_w = out.w()};
+}
+
+PreparedStep float_conv(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  kernels::FloatConvArgs base = conv_args(r);
+  const EpilogueReader epilogue(r, base.geometry.out_channels);
+  base.weights = r.constant<float>("weights", kernels::float_conv_weight_floats(base.geometry)).data();
+  const int64_t rows = base.n * base.out_h, blocks = kernels::float_conv_blocks(base.geometry);
+  // Threads share the larger of the two counts, so that small late images still keep all of them busy.
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.float_conv](const Memory& m, int part, int parts) {
+            kernels::FloatConvArgs args = base;
+            args.in = m.f(x), args.out = m.f(y), args.epilogue = epilogue.bind(m);
+            const bool by_rows = rows >= blocks;
+            kernel(args, by_rows ? share_of(rows, part, parts) : Range{0, rows},
+                   by_rows ? Range{0, blocks} : share_of(blocks, part, parts));
+          },
+          table.float_conv.isa};
+}
+
+PreparedStep float_depthwise(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  kernels::FloatConvArgs base = conv_args(r);
+  const kernels::ConvGeometry& g = base.geometry;
+  r.check(g.groups == g.in_channels && g.groups == g.out_channels, "a depthwise step has as many groups as channels");
+  const EpilogueReader epilogue(r, g.out_channels);
+  base.weights = r.constant<float>("weights", g.out_channels * g.kernel_h * g.kernel_w).data();
+  const int64_t rows = base.n * base.out_h;
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.float_depthwise](const Memory& m, int part, int parts) {
+            kernels::FloatConvArgs args = base;
+            args.in = m.f(x), args.out = m.f(y), args.epilogue = epilogue.bind(m);
+            kernel(args, share_of(rows, part, parts));
+          },
+          table.float_depthwise.isa};
+}
+
+PreparedStep float_conv_transpose(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  kernels::FloatConvArgs base = conv_args(r);
+  const kernels::ConvGeometry& g = base.geometry;
+  const EpilogueReader epilogue(r, g.out_channels);
+  base.weights =
+      r.constant<float>("weights", g.in_channels * (g.out_channels / g.groups) * g.kernel_h * g.kernel_w).data();
+  const int64_t rows = base.n * base.out_h;
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.float_conv_transpose](const Memory& m, int part, int parts) {
+            kernels::FloatConvArgs args = base;
+            args.in = m.f(x), args.out = m.f(y), args.epilogue = epilogue.bind(m);
+            kernel(args, share_of(rows, part, parts));
+          },
+          table.float_conv_transpose.isa};
+}
+
+PreparedStep float_gemm(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1, true);
+  kernels::FloatGemmArgs base;
+  base.k = r.integer("k", 1, 1 << 30), base.n = r.integer("n", 1, 1 << 24);
+  base.m = r.float_in(0).elements() / base.k;
+  r.check(r.in_buffer(0).elements() == base.m * base.k && r.float_out().elements() == base.m * base.n,
+          "matrix sizes do not fit the buffers");
+  const EpilogueReader epilogue(r, base.n);
+  const kernels::ConvGeometry g{.in_channels = base.k, .out_channels = base.n};
+  base.weights = r.constant<float>("weights", kernels::float_conv_weight_floats(g)).data();
+  const int64_t blocks = kernels::float_conv_blocks(g);
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.float_gemm](const Memory& m, int part, int parts) {
+            kernels::FloatGemmArgs args = base;
+            args.a = m.f(x), args.c = m.f(y), args.epilogue = epilogue.bind(m);
+            const bool by_rows = args.m >= blocks;
+            kernel(args, by_rows ? share_of(args.m, part, parts) : Range{0, args.m},
+                   by_rows ? Range{0, blocks} : share_of(blocks, part, parts));
+          },
+          table.float_gemm.isa};
+}
+
+PreparedStep float_matmul(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(2, 1);
+  kernels::FloatMatMulArgs base;
+  constexpr int64_t kMax = 1 << 20;
+  base.batches = r.integer("batches", 1, kMax);
+  base.m = r.integer("m", 1, kMax), base.n = r.integer("n", 1, kMax), base.k = r.integer("k", 1, kMax);
+  base.a_batch_stride = r.integer("a_batch_stride", 0, kMaxExtent);
+  base.b_batch_stride = r.integer("b_batch_stride", 0, kMaxExtent);
+  r.check_walk("the first factor", {base.batches, base.m * base.k}, {base.a_batch_stride, 1}, 0,
+               r.float_in(0).elements());
+  r.check_walk("the second factor", {base.batches, base.k * base.n}, {base.b_batch_stride, 1}, 0,
+               r.float_in(1).elements());
+  r.check(static_cast<__int128>(base.batches) * base.m * base.n == r.float_out().elements(),
+          "the product does not fit its buffer");
+  const int a = r.in(0), b = r.in(1), y = r.out();
+  return {[=, kernel = table.float_matmul](const Memory& m, int part, int parts) {
+            kernels::FloatMatMulArgs args = base;
+            args.a = m.f(a), args.b = m.f(b), args.c = m.f(y);
+            kernel(args, share_of(args.batches * args.m, part, parts));
+          },
+          table.float_matmul.isa};
+}
+
+PreparedStep float_pool(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const Buffer &in = r.float_in(0), &out = r.float_out();
+  r.check(in.layout == Layout::kFloatNhwc && out.layout == Layout::kFloatNhwc, "input and output are NHWC images");
+  const kernels::FloatPoolArgs base{
+      .kind = r.integer("average", 0, 1) == 1 ? kernels::FloatPoolKind::kAverage : kernels::FloatPoolKind::kMax,
+      .n = in.n(),
+      .in_h = in.h(),
+      .in_w = in.w(),
+      .c = in.c(),
+      .out_h = out.h(),
+      .out_w = out.w(),
+      .window = read_pool_window(r, in, out),
+      .count_include_pad = r.integer_or("count_include_pad", 0, 0, 1) == 1};
+  const int64_t rows = out.n() * out.h();
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.float_pool](const Memory& m, int part, int parts) {
+            kernels::FloatPoolArgs args = base;
+            args.in = m.f(x), args.out = m.f(y);
+            kernel(args, share_of(rows, part, parts));
+          },
+          table.float_pool.isa};
+}
+
+PreparedStep unary(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const int64_t count = r.float_out().elements();
+  r.check(r.float_in(0).elements() == count && r.in_buffer(0).layout == r.out_buffer().layout,
+          "input and output differ in size or layout");
+  kernels::UnaryArgs base{
+      .op = static_cast<kernels::UnaryOp>(r.integer("function", 0, static_cast<int>(kernels::UnaryOp::kReciprocal)))};
+  base.alpha = r.real_or("alpha", 0), base.beta = r.real_or("beta", 0);
+  if (base.op == kernels::UnaryOp::kClip) {
+    base.alpha = r.real_or("alpha", -std::numeric_limits<float>::infinity());
+    base.beta = r.real_or("beta", std::numeric_limits<float>::infinity());
+  }
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.unary](const Memory& m, int part, int parts) {
+            kernels::UnaryArgs args = base;
+            args.in = m.f(x), args.out = m.f(y);
+            kernel(args, share_of(count, part, parts));
+          },
+          table.unary.isa};
+}
+
+kernels::Dims to_dims(const std::vector<int64_t>& values) {
+  kernels::Dims dims{};
+  std::copy(values.begin(), values.end(), dims.begin());
+  return dims;
+}
+
+int64_t product(const StepReader& r, const std::vector<int64_t>& dims) {
+  __int128 count = 1;
+  for (int64_t d : dims) {
+    count *= d;
+    r.check(count <= kMaxExtent, "the dimensions are too large");
+  }
+  return static_cast<int64_t>(count);
+}
+
+// Operands are the inputs; one of them may be a constant "a" or "b" instead.
+PreparedStep binary(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  const bool constant_a = r.has_constant("a"), constant_b = r.has_constant("b");
+  r.check(!constant_a || !constant_b, "both operands are constants");
+  r.arity(constant_a || constant_b ? 1 : 2, 1);
+  const size_t rank = static_cast<size_t>(r.integer("rank", 1, kernels::kMaxRank));
+  const auto dims = r.list("dims", rank, 1, kMaxExtent);
+  const int64_t count = product(r, dims);
+  r.check(count == r.float_out().elements(), "the dimensions do not fit the output");
+  kernels::BinaryArgs base{
+      .op = static_cast<kernels::BinaryOp>(r.integer("function", 0, static_cast<int>(kernels::BinaryOp::kPRelu))),
+      .rank = static_cast<int>(rank),
+      .dims = to_dims(dims)};
+  int next = 0, id[2] = {-1, -1};
+  for (int operand = 0; operand < 2; ++operand) {
+    const std::string key = operand == 0 ? "a" : "b";
+    const auto strides = r.list(key + "_strides", rank, 0, kMaxExtent);
+    int64_t size = 0;
+    if (r.has_constant(key)) {
+      const auto values = plan.constant<float>(step.constants.at(key));
+      (operand == 0 ? base.a : base.b) = values.data();
+      size = static_cast<int64_t>(values.size());
+    } else {
+      size = r.float_in(next).elements();
+      id[operand] = r.in(next++);
+    }
+    r.check_walk("operand " + key, dims, strides, 0, size);
+    (operand == 0 ? base.a_strides : base.b_strides) = to_dims(strides);
+  }
+  const int a = id[0], b = id[1], y = r.out();
+  return {[=, kernel = table.binary](const Memory& m, int part, int parts) {
+            kernels::BinaryArgs args = base;
+            if (a >= 0) args.a = m.f(a);
+            if (b >= 0) args.b = m.f(b);
+            args.out = m.f(y);
+            kernel(args, share_of(count, part, parts));
+          },
+          table.binary.isa};
+}
+
+// in[in_offset + ...] -> out[out_offset + ...]; the source may be a constant "value" (Pad fills with it).
+PreparedStep strided_copy(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  const bool from_constant = r.has_constant("value");
+  r.arity(from_constant ? 0 : 1, 1);
+  const size_t rank = static_cast<size_t>(r.integer("rank", 1, kernels::kMaxRank));
+  const auto dims = r.list("dims", rank, 1, kMaxExtent);
+  const auto in_strides = r.list("in_strides", rank, -kMaxExtent, kMaxExtent);
+  const auto out_strides = r.list("out_strides", rank, -kMaxExtent, kMaxExtent);
+  const int64_t in_offset = r.integer_or("in_offset", 0, 0, kMaxExtent);
+  const int64_t out_offset = r.integer_or("out_offset", 0, 0, kMaxExtent);
+  const float* value = nullptr;
+  int64_t in_size = 0;
+  if (from_constant) {
+    const auto values = plan.constant<float>(step.constants.at("value"));
+    value = values.data(), in_size = static_cast<int64_t>(values.size());
+  } else {
+    in_size = r.float_in(0).elements();
+  }
+  r.check_walk("the source", dims, in_strides, in_offset, in_size);
+  r.check_walk("the target", dims, out_strides, out_offset, r.float_out().elements());
+  const kernels::StridedCopyArgs base{.rank = static_cast<int>(rank),
+                                      .dims = to_dims(dims),
+                                      .in_strides = to_dims(in_strides),
+                                      .out_strides = to_dims(out_strides)};
+  const int64_t rows = product(r, dims) / dims.back();
+  const int x = from_constant ? -1 : r.in(0), y = r.out();
+  return {[=, kernel = table.strided_copy](const Memory& m, int part, int parts) {
+            kernels::StridedCopyArgs args = base;
+            args.in = (x < 0 ? value : m.f(x)) + in_offset, args.out = m.f(y) + out_offset;
+            kernel(args, share_of(rows, part, parts));
+          },
+          table.strided_copy.isa};
+}
+
+// [outer][axis][inner]
+kernels::AxisArgs axis_args(const StepReader& r) {
+  const kernels::AxisArgs shape{.outer = r.integer("outer", 1, kMaxExtent),
+                                .axis = r.integer("axis", 1, kMaxExtent),
+                                .inner = r.integer("inner", 1, kMaxExtent)};
+  r.check(product(r, {shape.outer, shape.axis, shape.inner}) == r.float_in(0).elements(),
+          "the axes do not fit the input");
+  return shape;
+}
+
+PreparedStep softmax(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const kernels::SoftmaxArgs base{.shape = axis_args(r), .logarithm = r.integer_or("logarithm", 0, 0, 1) == 1};
+  r.check(r.float_out().elements() == r.in_buffer(0).elements(), "the output has another size");
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.softmax](const Memory& m, int part, int parts) {
+            kernels::SoftmaxArgs args = base;
+            args.shape.in = m.f(x), args.shape.out = m.f(y);
+            kernel(args, share_of(args.shape.outer, part, parts));
+          },
+          table.softmax.isa};
+}
+
+PreparedStep reduce(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const kernels::ReduceArgs base{.shape = axis_args(r),
+                                 .op = static_cast<kernels::ReduceOp>(r.integer("function", 0, 2))};
+  r.check(r.float_out().elements() == base.shape.outer * base.shape.inner, "the output has another size");
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.reduce](const Memory& m, int part, int parts) {
+            kernels::ReduceArgs args = base;
+            args.shape.in = m.f(x), args.shape.out = m.f(y);
+            kernel(args, share_of(args.shape.outer, part, parts));
+          },
+          table.reduce.isa};
+}
+
+PreparedStep arg_max(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const kernels::AxisArgs shape = axis_args(r);
+  r.check(r.out_buffer().layout == Layout::kIndexDense && r.out_buffer().elements() == shape.outer * shape.inner,
+          "the output does not hold one index per line");
+  const bool last = r.integer_or("select_last", 0, 0, 1) == 1;
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.arg_max](const Memory& m, int part, int parts) {
+            const kernels::ArgMaxArgs args{.in = m.f(x),
+                                           .out = static_cast<int64_t*>(m.data[y]),
+                                           .outer = shape.outer,
+                                           .axis = shape.axis,
+                                           .inner = shape.inner,
+                                           .select_last = last};
+            kernel(args, share_of(shape.outer, part, parts));
+          },
+          table.arg_max.isa};
+}
+
+// Indices as numbers: every output of an engine is float.
+PreparedStep index_to_float(const Plan& plan, const Step& step, const KernelTable&) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const int64_t count = r.float_out().elements();
+  r.check(r.in_buffer(0).layout == Layout::kIndexDense && r.in_buffer(0).elements() == count, "sizes differ");
+  const int x = r.in(0), y = r.out();
+  return {[=](const Memory& m, int part, int parts) {
+            const Range share = share_of(count, part, parts);
+            const int64_t* in = static_cast<const int64_t*>(m.data[x]);
+            for (int64_t i = share.begin; i < share.end; ++i) m.f(y)[i] = static_cast<float>(in[i]);
+          },
+          Isa::kScalar};
+}
+
+PreparedStep scale_shift(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const int64_t c = r.integer("channels", 1, kMaxExtent), count = r.float_in(0).elements();
+  r.check(count % c == 0 && r.float_out().elements() == count, "sizes do not fit");
+  const kernels::ScaleShiftArgs base{
+      .scale = r.constant<float>("scale", c).data(), .shift = r.constant<float>("shift", c).data(), .c = c};
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.scale_shift](const Memory& m, int part, int parts) {
+            kernels::ScaleShiftArgs args = base;
+            args.in = m.f(x), args.out = m.f(y);
+            kernel(args, share_of(count / c, part, parts));
+          },
+          table.scale_shift.isa};
+}
+
+PreparedStep float_resize(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const Buffer &in = r.float_in(0), &out = r.float_out();
+  r.check(in.layout == Layout::kFloatNhwc && out.layout == Layout::kFloatNhwc && in.n() == out.n() && in.c() == out.c(),
+          "input and output are not images of the same batch and channels");
+  const auto index = [&](const char* key, int64_t size, int64_t source) {
+    const auto values = r.constant<int32_t>(key, size);
+    for (int32_t v : values) r.check(v >= 0 && v < source, key, " holds ", v, ", outside the image");
+    return values.data();
+  };
+  const kernels::FloatResizeArgs base{.n = in.n(),
+                                      .in_h = in.h(),
+                                      .in_w = in.w(),
+                                      .out_h = out.h(),
+                                      .out_w = out.w(),
+                                      .c = in.c(),
+                                      .y_low = index("y_low", out.h(), in.h()),
+                                      .y_high = index("y_high", out.h(), in.h()),
+                                      .x_low = index("x_low", out.w(), in.w()),
+                                      .x_high = index("x_high", out.w(), in.w()),
+                                      .y_weight = r.finite_constant("y_weight", out.h()).data(),
+                                      .x_weight = r.finite_constant("x_weight", out.w()).data()};
+  const int64_t rows = out.n() * out.h();
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.float_resize](const Memory& m, int part, int parts) {
+            kernels::FloatResizeArgs args = base;
+            args.in = m.f(x), args.out = m.f(y);
+            kernel(args, share_of(rows, part, parts));
+          },
+          table.float_resize.isa};
+}
+
+PreparedStep lrn(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const int64_t count = r.float_in(0).elements();
+  const kernels::LrnArgs base{.c = r.integer("channels", 1, kMaxExtent),
+                              .size = r.integer("size", 1, 1 << 16),
+                              .alpha = r.real("alpha"),
+                              .beta = r.real("beta"),
+                              .bias = r.real("bias")};
+  r.check(count % base.c == 0 && r.float_out().elements() == count, "sizes do not fit");
+  const int x = r.in(0), y = r.out();
+  return {[=, kernel = table.lrn](const Memory& m, int part, int parts) {
+            kernels::LrnArgs args = base;
+            args.in = m.f(x), args.out = m.f(y);
+            kernel(args, share_of(count / base.c, part, parts));
+          },
+          table.lrn.isa};
+}
+
+constexpr StepKind kKinds[] = {
+    {"float_conv", float_conv},
+    {"float_depthwise", float_depthwise},
+    {"float_conv_transpose", float_conv_transpose},
+    {"float_gemm", float_gemm},
+    {"float_matmul", float_matmul},
+    {"float_pool", float_pool},
+    {"unary", unary},
+    {"binary", binary},
+    {"strided_copy", strided_copy},
+    {"softmax", softmax},
+    {"reduce", reduce},
+    {"arg_max", arg_max},
+    {"index_to_float", index_to_float},
+    {"scale_shift", scale_shift},
+    {"float_resize", float_resize},
+    {"lrn", lrn},
+};
+
+}  // namespace
+
+std::span<const StepKind> float_step_kinds() {
+  return kKinds;
+}
+
+}  // namespace octet::engine

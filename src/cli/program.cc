@@ -19,6 +19,24 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// Breaks lines at spaces so that none is longer than a terminal is wide. Breaks that are there stay.
+std::string wrapped(const std::string& text) {
+  constexpr size_t kWidth = 100;
+  std::string out;
+  size_t column = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+    if (column > 0 && column + end - begin > kWidth) {
+      out.back() = '\n';  // the space before this word
+      column = 0;
+    }
+    out.append(text, begin, end - begin + 1);
+    column = end < text.size() && text[end] == '\n' ? 0 : column + end - begin + 1;
+    begin = end + 1;
+  }
+  return out;
+}
+
 std::string program_help() {
   std::string out =
       "Octet: low-precision training and INT8 deployment of vision networks\n\n"
@@ -67,9 +85,10 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 ExitCode run_command(const Command& command, std::vector<std::string> arguments) {
   const std::string whole_name = "octet " + command.name;
+  const std::string& name_in_errors = command.name;  // behind "octet: "
   const std::string see_help = "; see '" + whole_name + " --help'";
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
-  CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + command.details), whole_name);
+  CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + wrapped(command.details)), whole_name);
   app.get_formatter()->column_width(34);
   app.allow_extras();  // they are refused below, with the nearest name
   std::string footer = command.examples.size() > 1 ? "Examples:" : "Example:";
@@ -86,13 +105,14 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments)
     std::cout << app.help();
     return ExitCode::kDone;
   } catch (const CLI::ParseError& e) {
-    fail_usage(whole_name, ": ", one_line(e.what()), see_help);
+    fail_usage(name_in_errors, ": ", one_line(e.what()), see_help);
   }
   for (const std::string& extra : app.remaining()) {
-    if (extra.size() < 2 || extra[0] != '-') fail_usage(whole_name, ": unexpected argument '", extra, "'", see_help);
+    if (extra.size() < 2 || extra[0] != '-')
+      fail_usage(name_in_errors, ": unexpected argument '", extra, "'", see_help);
     const std::string name = extra.substr(0, extra.find('='));
     const std::string hint = did_you_mean(name, option_names(app));
-    fail_usage(whole_name, ": unknown option '", name, "'", hint.empty() ? see_help : hint);
+    fail_usage(name_in_errors, ": unknown option '", name, "'", hint.empty() ? see_help : hint);
   }
   set_log_level(quiet ? LogLevel::kError : verbose ? LogLevel::kDebug : LogLevel::kInfo);
   return run();

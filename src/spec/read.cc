@@ -63,7 +63,7 @@ class Reader {
     }
     if (hint.empty()) hint = did_you_mean(entry.key, names);
     if (hint.empty()) hint = str("; known keys: ", join(names, ", "));
-    fail_usage(entry.location, ": unknown key '", entry.key, "' in ", quoted_section(path), hint);
+    fail_usage(entry.location, ": unknown key '", shortened(entry.key), "' in ", quoted_section(path), hint);
   }
 
   // Calls visit(section, path) for every section inside, outermost first, until one returns something.
@@ -120,7 +120,7 @@ class Reader {
   static void require_range(const Field& field, double value, const Node& node, const std::string& path) {
     if (field.in_range(value)) return;
     fail_usage(node.location, ": '", path, "' must be ", field.range_text().empty() ? "a number" : field.range_text(),
-               field.unit_text().empty() ? "" : " (" + field.unit_text() + ")", ", found ", node.text);
+               field.unit_text().empty() ? "" : " (" + field.unit_text() + ")", ", found ", shortened(node.text));
   }
 
   static bool read_bool(const Field& field, const Node& node, const std::string& path) {
@@ -151,7 +151,7 @@ class Reader {
     if (stop != end || begin == end || error == std::errc::invalid_argument) refuse_type(field, node, path);
     // Infinities, NaN and what does not fit a double are no settings.
     if (error == std::errc::result_out_of_range || !std::isfinite(value))
-      fail_usage(node.location, ": '", path, "' must be a finite number", ", found ", node.text);
+      fail_usage(node.location, ": '", path, "' must be a finite number", ", found ", shortened(node.text));
     require_range(field, value, node, path);
     return value;
   }

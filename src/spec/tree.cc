@@ -7,15 +7,6 @@
 namespace octet::spec {
 namespace {
 
-// Quoted back in messages: enough to recognise it, not a screen full.
-std::string shortened(const std::string& text) {
-  constexpr size_t kLongest = 60;
-  if (text.size() <= kLongest) return text;
-  size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;  // not in the middle of a character
-  return text.substr(0, end) + "...";
-}
-
 void relocate(Node& node, const std::string& location) {
   node.location = location;
   for (Node& item : node.items) relocate(item, location);
@@ -26,6 +17,14 @@ void relocate(Node& node, const std::string& location) {
 }
 
 }  // namespace
+
+std::string shortened(const std::string& text) {
+  constexpr size_t kLongest = 60;
+  if (text.size() <= kLongest) return text;
+  size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;  // not in the middle of a character
+  return text.substr(0, end) + "...";
+}
 
 const Node* Node::find(std::string_view key) const {
   const auto it = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });

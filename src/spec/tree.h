@@ -27,6 +27,9 @@ struct Entry {
   Node value;
 };
 
+// For messages: enough of a long text to recognise it.
+std::string shortened(const std::string& text);
+
 // "a list", "the text 'abc'", ... for messages.
 std::string describe_node(const Node& node);
 

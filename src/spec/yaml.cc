@@ -72,7 +72,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     Node node = leaf(Node::Kind::kScalar, mark);
     if (tag != "?" && tag != "!" && !tag.empty())
-      fail_usage(node.location, ": the tag '", tag, "' means nothing here; leave it out");
+      fail_usage(node.location, ": the tag '", shortened(tag), "' means nothing here; leave it out");
     node.text = value;
     node.quoted = tag == "!";
     add(std::move(node), anchor);
@@ -157,7 +157,8 @@ class TreeBuilder : public YAML::EventHandler {
       if (node.text == "<<" && !node.quoted)
         fail_usage(node.location, ": merge keys ('<<') are not supported; write the keys out");
       const auto [it, is_new] = level.seen.emplace(node.text, node.location);
-      if (!is_new) fail_usage(node.location, ": the key '", node.text, "' was given before, at ", it->second);
+      if (!is_new)
+        fail_usage(node.location, ": the key '", shortened(node.text), "' was given before, at ", it->second);
       level.has_key = true;
       level.key = node.text;
       level.key_location = node.location;

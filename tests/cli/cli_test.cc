@@ -1,0 +1,181 @@
+// The program as people and scripts meet it: exit codes, one line of error, what goes to which stream. Runs bin/octet
+// of the build (or what OCTET_BIN names).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "octet_cli_test_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    ASSERT_TRUE(fs::exists(program())) << program() << ": build the target octet_cli, or set OCTET_BIN";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string program() {
+    const char* named = std::getenv("OCTET_BIN");
+    return named ? named : OCTET_BINARY_DIR "/bin/octet";
+  }
+
+  // `arguments` as typed in a shell. Files are relative to the test's own folder.
+  Outcome octet(const std::string& arguments) const {
+    const std::string error_file = folder_ + "/.stderr";
+    const std::string line = "cd '" + folder_ + "' && '" + program() + "' " + arguments + " 2>'" + error_file + "'";
+    Outcome outcome;
+    FILE* pipe = popen(line.c_str(), "r");
+    if (!pipe) return outcome;
+    char buffer[4096];
+    for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.out.append(buffer, n);
+    const int status = pclose(pipe);
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::ifstream in(error_file);
+    outcome.err.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    return outcome;
+  }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
+  bool exists(const std::string& name) const { return fs::exists(folder_ + "/" + name); }
+
+  std::string folder_;
+};
+
+TEST_F(Cli, HelpListsTheCommands) {
+  const Outcome help = octet("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.err, "");
+  for (const char* command : {"train", "models", "spec", "inspect"}) EXPECT_THAT(help.out, HasSubstr(command));
+  const Outcome nothing = octet("");
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_EQ(nothing.err, help.out);
+  EXPECT_THAT(octet("--version").out, StartsWith("octet "));
+}
+
+// Every command's --help explains it and shows a line to copy.
+TEST_F(Cli, EveryHelpTeaches) {
+  const std::string list = octet("--help").out;
+  size_t checked = 0;
+  for (size_t begin = list.find("commands:\n") + 10; list[begin] == ' ';) {
+    const size_t end = list.find('\n', begin);
+    const std::string line = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find("(not in this build)") != std::string::npos) continue;
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    const Outcome help = octet(name + " --help");
+    EXPECT_EQ(help.code, 0) << name;
+    EXPECT_THAT(help.out, HasSubstr("Example")) << name;
+    EXPECT_THAT(help.out, HasSubstr("\n  octet " + name)) << name;
+    EXPECT_EQ(octet("help " + name).out, help.out);
+    checked++;
+  }
+  EXPECT_GE(checked, 3u);
+}
+
+TEST_F(Cli, UsageErrorsAreOneLineAndExitCode2) {
+  const struct {
+    const char *arguments, *message;
+  } cases[] = {
+      {"modles", "octet: unknown command 'modles'; did you mean 'models'?\n"},
+      {"models --jsn x", "octet: models: unknown option '--jsn'; did you mean '--json'?\n"},
+      {"models resnet20 extra", "octet: models: unexpected argument 'extra'; see 'octet models --help'\n"},
+      {"spec -e missing.yaml", "octet: missing.yaml: cannot be opened: No such file or directory\n"},
+      {"spec --set train.epoch=3",
+       "octet: --set train.epoch=3: unknown key 'epoch' in 'train'; did you mean 'epochs'?\n"},
+      {"spec trian", "octet: the experiment file has no section 'trian'; did you mean 'train'?\n"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = octet(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.err, message);
+    EXPECT_EQ(outcome.out, "") << arguments;
+  }
+}
+
+TEST_F(Cli, SpecChecksAFile) {
+  write("good.yaml", "train: {epochs: 4}\n");
+  const Outcome good = octet("spec -e good.yaml --set train.seed=9");
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("epochs: 4"));
+  EXPECT_THAT(good.out, HasSubstr("seed: 9"));
+  write("resolved.yaml", good.out);
+  EXPECT_EQ(octet("spec -e resolved.yaml").out, good.out);
+
+  write("bad.yaml", "train:\n  epochs: 4\n  optimizer: {lr: fast}\n");
+  const Outcome bad = octet("spec -e bad.yaml");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_EQ(bad.err, "octet: bad.yaml:3:19: 'train.optimizer.lr' takes a number, found 'fast'\n");
+}
+
+TEST_F(Cli, LostOutputIsAnError) {
+  const Outcome full = octet("spec --markdown >/dev/full");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_EQ(full.err, "octet: standard output cannot be written\n");
+}
+
+TEST_F(Cli, ABuildWithoutTrainingSaysSo) {
+  if (octet("--version").out.find("without training") == std::string::npos) GTEST_SKIP() << "this build can train";
+  const Outcome train = octet("train classification -e spec.yaml -r results --any-flag");
+  EXPECT_EQ(train.code, 2);
+  EXPECT_EQ(train.err, "octet: 'train' is missing: this build has no training; configure it with -DOCTET_TRAIN=ON\n");
+}
+
+TEST_F(Cli, ModelsAreListedAndWritten) {
+  EXPECT_THAT(octet("models").out, HasSubstr("resnet20"));
+  EXPECT_THAT(octet("models --json -").out, HasSubstr("\"name\": \"resnet20\""));
+
+  const Outcome written = octet("models resnet20 -o net.onnx --num_classes 7 --input 1,28,28");
+  ASSERT_EQ(written.code, 0) << written.err;
+  const Outcome table = octet("inspect -m net.onnx");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("[?, 1, 28, 28]"));
+  EXPECT_THAT(octet("inspect -m net.onnx --json -").out, HasSubstr("\"parameters\""));
+
+  // Never overwritten unasked; the same seed gives the same bytes.
+  const Outcome again = octet("models resnet20 -o net.onnx");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_EQ(again.err, "octet: net.onnx: exists already; name another output or give --force to replace it\n");
+  ASSERT_EQ(octet("models resnet20 -o other.onnx --num_classes 7 --input 1,28,28").code, 0);
+  std::ifstream a(folder_ + "/net.onnx", std::ios::binary), b(folder_ + "/other.onnx", std::ios::binary);
+  EXPECT_TRUE(std::equal(std::istreambuf_iterator<char>(a), std::istreambuf_iterator<char>(),
+                         std::istreambuf_iterator<char>(b), std::istreambuf_iterator<char>()));
+  EXPECT_EQ(octet("models resnet20 -o net.onnx --force").code, 0);
+}
+
+TEST_F(Cli, BadModelsLeaveNothingBehind) {
+  const Outcome unknown = octet("models resnet21 -o net.onnx");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("resnet20"));
+  EXPECT_FALSE(exists("net.onnx"));
+  EXPECT_EQ(octet("models resnet20 -o nowhere/net.onnx").code, 2);
+  EXPECT_EQ(octet("models resnet20 -o net.onnx --input 1,28").code, 2);
+  EXPECT_EQ(octet("models -o net.onnx").code, 2);
+  EXPECT_FALSE(exists("net.onnx"));
+
+  EXPECT_EQ(octet("inspect -m missing.onnx").err, "octet: -m missing.onnx: there is no such file\n");
+  write("broken.onnx", "this is no model");
+  const Outcome broken = octet("inspect -m broken.onnx");
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_THAT(broken.err, StartsWith("octet: broken.onnx"));
+  EXPECT_EQ(broken.out, "");
+}
+
+}  // namespace

@@ -1,0 +1,278 @@
+// Placement on hand-built blocks of every family, and on networks of the zoo against approved files. To approve a
+// change, run with OCTET_APPROVE=1 and look at the difference in git.
+#include "passes/place_fake_quant.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "base/files.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "models/zoo.h"
+#include "passes/block_builder.h"
+#include "passes/fold_batch_norm.h"
+
+namespace octet::passes {
+namespace {
+
+using ir::OpKind;
+using quant::PlacementOptions;
+using quant::PlacementRule;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+std::string plan_text(const ir::Graph& graph, const PlacementOptions& options = {}) {
+  return quant::placement_text(quant::plan_placement(graph, options));
+}
+
+// Only the activations, which the rules are about.
+std::string activations(const ir::Graph& graph, const PlacementOptions& options = {}) {
+  std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
+  std::erase_if(plan, [](const auto& p) { return p.value->is_constant(); });
+  return quant::placement_text(plan);
+}
+
+void expect_approved(const std::string& file, const std::string& actual) {
+  const std::string path = std::string(OCTET_SOURCE_DIR) + "/tests/passes/golden/" + file;
+  const char* approve = std::getenv("OCTET_APPROVE");
+  if (approve && *approve == '1') std::ofstream(path, std::ios::binary) << actual;
+  EXPECT_EQ(actual, read_file(path)) << path;
+}
+
+TEST(PlacementTest, WeightAxesAndSharedTensors) {
+  BlockBuilder b;
+  auto* x = b.relu(b.x, "relu");
+  b.graph.add_output(b.conv(x, "a", 3));
+  b.graph.add_output(b.op(OpKind::kConvTranspose, "up", {x, b.parameter("up.weight", {4, 3, 2, 2})}));
+  auto* flat = b.op(OpKind::kFlatten, "flatten", {x});
+  b.graph.add_output(b.op(OpKind::kMatMul, "matmul", {flat, b.parameter("matmul.weight", {256, 3})}));
+  b.graph.add_output(b.op(OpKind::kGemm, "gemm", {flat, b.parameter("gemm.weight", {256, 3})}));
+  b.graph.add_output(b.gemm(flat, "fc", 2));
+  EXPECT_EQ(plan_text(b.graph),
+            "relu  s8 per tensor  -> Conv 'a', ConvTranspose 'up'\n"
+            "a.weight  s8 per channel (axis 0)  -> Conv 'a'\n"
+            "up.weight  s8 per channel (axis 1)  -> ConvTranspose 'up'\n"
+            "flatten  s8 per tensor  -> MatMul 'matmul', Gemm 'gemm', Gemm 'fc'\n"
+            "matmul.weight  s8 per channel (axis 1)  -> MatMul 'matmul'\n"
+            "gemm.weight  s8 per channel (axis 1)  -> Gemm 'gemm'\n"
+            "fc.weight  s8 per channel (axis 0)  -> Gemm 'fc'\n");
+}
+
+TEST(PlacementTest, ResidualIsQuantizedAndTheConvolutionBranchIsNot) {
+  BlockBuilder b;
+  auto* x = b.relu(b.x, "relu");
+  auto* y = b.bn(b.conv(b.relu(b.bn(b.conv(x, "conv1", 4), "bn1"), "relu1"), "conv2", 4), "bn2");
+  b.graph.add_output(b.relu(b.add(y, x, "add"), "out"));
+  const std::string expected =
+      "relu  s8 per tensor  -> Conv 'conv1', Add 'add'\n"
+      "relu1  s8 per tensor  -> Conv 'conv2'\n";
+  EXPECT_EQ(activations(b.graph), expected);
+  for (const PlacementRule rule : {PlacementRule::kResNetV1, PlacementRule::kMobileNet, PlacementRule::kEfficientNet})
+    EXPECT_EQ(activations(b.graph, {.rules = {rule}}), expected);
+  EXPECT_EQ(activations(b.graph, {.rules = {PlacementRule::kInception}}),
+            "relu  s8 per tensor  -> Conv 'conv1'\nrelu1  s8 per tensor  -> Conv 'conv2'\n");
+  // The same after folding.
+  fold_batch_norm(b.graph);
+  EXPECT_EQ(activations(b.graph), expected);
+}
+
+TEST(PlacementTest, OfTwoConvolutionsTheFirstIsFused) {
+  BlockBuilder b;
+  auto* y = b.bn(b.conv(b.x, "main", 4, 3), "bn1");
+  auto* shortcut = b.bn(b.conv(b.x, "downsample", 4), "bn2");
+  b.graph.add_output(b.add(y, shortcut, "add"));
+  EXPECT_EQ(activations(b.graph),
+            "input  s8 per tensor  -> Conv 'main', Conv 'downsample'\n"
+            "bn2  s8 per tensor  -> Add 'add'\n");
+  // A convolution that stays float cannot take the residual in.
+  EXPECT_EQ(activations(b.graph, {.exclude = {{.name = "main"}}}),
+            "input  s8 per tensor  -> Conv 'downsample'\n"
+            "bn1  s8 per tensor  -> Add 'add'\n");
+}
+
+TEST(PlacementTest, WithoutAFusibleConvolutionAllInputsOfAnAddAreQuantized) {
+  BlockBuilder b;
+  auto* y = b.conv(b.x, "conv", 4);  // two consumers: Add cannot be fused into it
+  auto* sum = b.add(y, b.x, "add");
+  b.graph.add_output(b.conv(sum, "conv2", 4));
+  b.graph.add_output(b.relu(y, "other"));
+  EXPECT_EQ(activations(b.graph),
+            "input  s8 per tensor  -> Conv 'conv', Add 'add'\n"
+            "conv  s8 per tensor  -> Add 'add'\n"
+            "add  s8 per tensor  -> Conv 'conv2'\n");
+}
+
+TEST(PlacementTest, AnAddOfAConstantIsNoResidual) {
+  BlockBuilder b;
+  auto* y = b.add(b.conv(b.x, "conv", 4), b.parameter("shift", {4, 1, 1}), "add");
+  b.graph.add_output(b.relu(y, "relu"));
+  EXPECT_EQ(activations(b.graph), "input  s8 per tensor  -> Conv 'conv'\n");
+}
+
+TEST(PlacementTest, PreActivationBlocksQuantizeStandaloneBatchNormAndMaxPool) {
+  BlockBuilder b;
+  auto* pool = b.op(OpKind::kMaxPool, "pool", {b.x}, {{"kernel_shape", std::vector<int64_t>{2, 2}}});
+  auto* pre = b.relu(b.bn(pool, "pre"), "relu");
+  b.graph.add_output(b.add(b.conv(pre, "conv", 4), pool, "add"));
+  EXPECT_EQ(activations(b.graph, {.rules = {PlacementRule::kResNetV2}}),
+            "input  s8 per tensor  -> MaxPool 'pool'\n"
+            "pool  s8 per tensor  -> BatchNormalization 'pre', Add 'add'\n"
+            "relu  s8 per tensor  -> Conv 'conv'\n");
+  EXPECT_EQ(activations(b.graph, {.rules = {PlacementRule::kResNetV1}}),
+            "relu  s8 per tensor  -> Conv 'conv'\n"
+            "pool  s8 per tensor  -> Add 'add'\n");
+}
+
+TEST(PlacementTest, SqueezeAndExciteIsQuantizedAndSwishIsNot) {
+  BlockBuilder b;
+  auto* y = b.silu(b.conv(b.x, "conv", 4), "swish");
+  auto* s = b.op(OpKind::kGlobalAveragePool, "pool", {y});
+  s = b.silu(b.conv(s, "reduce", 2), "swish2");
+  s = b.op(OpKind::kSigmoid, "gate", {b.conv(s, "expand", 4)});
+  b.graph.add_output(b.conv(b.op(OpKind::kMul, "scale", {y, s}), "project", 4));
+  const std::string expected =
+      "input  s8 per tensor  -> Conv 'conv'\n"
+      "swish  s8 per tensor  -> GlobalAveragePool 'pool', Mul 'scale'\n"
+      "pool  s8 per tensor  -> Conv 'reduce'\n"
+      "swish2  s8 per tensor  -> Conv 'expand'\n"
+      "gate  s8 per tensor  -> Mul 'scale'\n"
+      "scale  s8 per tensor  -> Conv 'project'\n";
+  EXPECT_EQ(activations(b.graph), expected);
+  EXPECT_EQ(activations(b.graph, {.rules = {PlacementRule::kEfficientNet}}), expected);
+  EXPECT_THAT(activations(b.graph, {.rules = {PlacementRule::kMobileNet}}), ::testing::Not(HasSubstr("Mul 'scale'")));
+}
+
+TEST(PlacementTest, InceptionBranchesShareOneQuantizerAndConcatsMayShareScales) {
+  BlockBuilder b;
+  auto* x = b.relu(b.x, "relu");
+  auto* a = b.relu(b.conv(x, "conv1", 4), "a");
+  auto* pool = b.op(OpKind::kMaxPool, "pool", {x},
+                    {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+  auto* concat = b.op(OpKind::kConcat, "concat", {a, pool}, {{"axis", int64_t{1}}});
+  b.graph.add_output(b.conv(concat, "conv2", 4));
+  const std::string separate =
+      "relu  s8 per tensor  -> Conv 'conv1', MaxPool 'pool'\n"
+      "concat  s8 per tensor  -> Conv 'conv2'\n";
+  EXPECT_EQ(activations(b.graph, {.rules = {PlacementRule::kInception}}), separate);
+  EXPECT_EQ(activations(b.graph), separate);
+  EXPECT_EQ(activations(b.graph, {.unify_concat = true}),
+            "relu  s8 per tensor  -> Conv 'conv1', MaxPool 'pool'\n"
+            "concat  s8 per tensor scale of 'concat'  -> Conv 'conv2'\n"
+            "a  s8 per tensor scale of 'concat'  -> Concat 'concat'\n"
+            "pool  s8 per tensor scale of 'concat'  -> Concat 'concat'\n");
+}
+
+TEST(PlacementTest, UnsignedTensorsAreThoseThatCannotBeNegative) {
+  BlockBuilder b;
+  auto* positive = b.relu(b.conv(b.x, "conv1", 4), "relu");
+  auto* pool = b.op(OpKind::kGlobalAveragePool, "pool", {positive});
+  auto* flat = b.op(OpKind::kFlatten, "flatten", {pool});
+  b.graph.add_output(b.gemm(b.gemm(flat, "fc1", 4), "fc2", 4));
+  auto* zero = b.graph.add_constant("zero", ir::Tensor::scalar<float>(0));
+  auto* minus = b.graph.add_constant("minus", ir::Tensor::scalar<float>(-1));
+  b.graph.add_output(b.conv(b.op(OpKind::kClip, "clip0", {b.x, zero}), "conv2", 4));
+  b.graph.add_output(b.conv(b.op(OpKind::kClip, "clip1", {b.x, minus}), "conv3", 4));
+  EXPECT_EQ(activations(b.graph, {.unsigned_activations = true}),
+            "input  s8 per tensor  -> Conv 'conv1'\n"
+            "relu  u8 per tensor  -> GlobalAveragePool 'pool'\n"
+            "flatten  u8 per tensor  -> Gemm 'fc1'\n"
+            "fc1  s8 per tensor  -> Gemm 'fc2'\n"
+            "clip0  u8 per tensor  -> Conv 'conv2'\n"
+            "clip1  s8 per tensor  -> Conv 'conv3'\n");
+}
+
+TEST(PlacementTest, FirstAndLastLayersAndTheInputCanStayFloat) {
+  BlockBuilder b;
+  auto* y = b.relu(b.conv(b.relu(b.conv(b.x, "first", 4), "relu1"), "middle", 4), "relu2");
+  b.graph.add_output(b.conv(y, "last1", 4));
+  b.graph.add_output(b.op(OpKind::kSigmoid, "sigmoid", {b.conv(y, "last2", 4)}));
+  EXPECT_EQ(activations(b.graph, {.quantize_first_layer = false, .quantize_last_layer = false}),
+            "relu1  s8 per tensor  -> Conv 'middle'\n");
+  EXPECT_EQ(activations(b.graph, {.quantize_input = false}),
+            "relu1  s8 per tensor  -> Conv 'middle'\n"
+            "relu2  s8 per tensor  -> Conv 'last1', Conv 'last2'\n");
+  EXPECT_THAT(plan_text(b.graph, {.quantize_input = false}), ::testing::Not(HasSubstr("first.weight")));
+}
+
+TEST(PlacementTest, TheUserWinsAndMistakesAreNamed) {
+  BlockBuilder b;
+  auto* y = b.relu(b.conv(b.x, "backbone/conv", 4), "backbone/relu");
+  y = b.conv(b.relu(b.conv(y, "head/cov", 4), "head/relu"), "head/bbox", 4);
+  b.graph.add_output(y);
+  EXPECT_EQ(activations(b.graph, {.exclude = {{.name = "head/*"}}}), "input  s8 per tensor  -> Conv 'backbone/conv'\n");
+  EXPECT_EQ(activations(b.graph, {.exclude = {{.op = "Conv"}}}), "");
+  EXPECT_EQ(activations(b.graph, {.exclude = {{.op = "Softmax"}}}), activations(b.graph));
+  EXPECT_THAT(
+      [&] { plan_text(b.graph, {.exclude = {{.name = "head/bbx"}}}); },
+      ThrowsMessage<UserError>(HasSubstr("no node of graph 'block' is named 'head/bbx'; did you mean 'head/bbox'?")));
+  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Sigmod"}}}); },
+              ThrowsMessage<UserError>(HasSubstr("unknown operator 'Sigmod'; did you mean 'Sigmoid'?")));
+  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{}}}); }, ThrowsMessage<UserError>(HasSubstr("neither")));
+  EXPECT_THAT([] { quant::parse_placement_rule("resnetv1"); },
+              ThrowsMessage<UserError>(HasSubstr("did you mean 'resnet_v1'?")));
+}
+
+TEST(PlaceFakeQuantTest, NodesNamesAndReaders) {
+  BlockBuilder b;
+  auto* y = b.conv(b.x, "conv1", 3);
+  b.graph.add_output(y);
+  b.graph.add_output(b.op(OpKind::kSoftmax, "softmax", {b.x}));
+  b.graph.add_output(b.conv(y, "conv2", 2));
+  EXPECT_EQ(place_fake_quant(b.graph), 4);
+  ir::verify(b.graph);
+  expect_approved("placed.txt", ir::to_text(b.graph));
+  // A graph output and a float reader keep the float tensor.
+  EXPECT_EQ(b.graph.outputs()[0]->name, "conv1");
+  EXPECT_EQ(b.graph.find_node("softmax")->input(0)->name, "input");
+}
+
+TEST(PlaceFakeQuantTest, RemovalGivesTheFloatGraphBack) {
+  ir::Graph graph = models::build_model({.arch = "resnet20", .num_classes = 10, .input = {1, 28, 28}});
+  const std::string before = ir::to_text(graph);
+  const int placed = place_fake_quant(graph);
+  EXPECT_GT(placed, 40);
+  ir::verify(graph);
+  EXPECT_EQ(remove_fake_quant(graph), placed);
+  EXPECT_EQ(ir::to_text(graph), before);
+}
+
+class ZooPlacement : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ZooPlacement, MatchesTheApprovedText) {
+  ir::Graph graph = models::build_model(models::default_options(GetParam()));
+  fold_batch_norm(graph);
+  const auto plan = quant::plan_placement(graph);
+  expect_approved(std::string("placement_") + GetParam() + ".txt", quant::placement_text(plan));
+  // The family's own rules place the same as auto does.
+  const std::string arch = GetParam();
+  const PlacementRule family = arch.starts_with("resnet")      ? PlacementRule::kResNetV1
+                               : arch.starts_with("mobilenet") ? PlacementRule::kMobileNet
+                                                               : PlacementRule::kEfficientNet;
+  EXPECT_EQ(plan_text(graph, {.rules = {family}}), quant::placement_text(plan));
+  // Every weighted node reads quantised activations and weights; no tensor is quantised twice.
+  EXPECT_EQ(static_cast<size_t>(place_fake_quant(graph)), plan.size());
+  ir::verify(graph);
+  std::set<const ir::Value*> seen;
+  for (const auto& node : graph.nodes()) {
+    if (node->kind == OpKind::kFakeQuantize) {
+      EXPECT_TRUE(seen.insert(node->input(0)).second) << node->name;
+    }
+    if (node->kind != OpKind::kConv && node->kind != OpKind::kGemm) continue;
+    for (size_t i = 0; i < 2; i++) {
+      ASSERT_NE(node->input(i)->producer, nullptr) << node->name;
+      EXPECT_EQ(node->input(i)->producer->kind, OpKind::kFakeQuantize) << node->name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ZooPlacement,
+                         ::testing::Values("resnet20", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2",
+                                           "efficientnet_b0"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace octet::passes

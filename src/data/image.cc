@@ -20,14 +20,24 @@ void check_size(int64_t width, int64_t height, const DecodeOptions& options) {
         str("its header says ", width, " x ", height, " pixels, more than the limit of ", options.max_pixels));
 }
 
-// One decompressor a thread: making one costs as much as decoding a small picture.
-tjhandle thread_decompressor() {
-  struct Closer {
-    void operator()(void* handle) const { tjDestroy(handle); }
-  };
-  thread_local std::unique_ptr<void, Closer> handle(tjInitDecompress());
-  if (!handle) throw DecodeError("libturbojpeg could not be initialised");
-  return handle.get();
+struct DecompressorCloser {
+  void operator()(void* handle) const { tjDestroy(handle); }
+};
+using Decompressor = std::unique_ptr<void, DecompressorCloser>;
+
+// One a thread: making it costs as much as decoding a small picture.
+Decompressor& thread_decompressor() {
+  thread_local Decompressor decompressor;
+  if (!decompressor) decompressor.reset(tjInitDecompress());
+  if (!decompressor) throw DecodeError("libturbojpeg could not be initialised");
+  return decompressor;
+}
+
+// After an error libturbojpeg's handle stays in the middle of the damaged file and would refuse the next, good one.
+[[noreturn]] void give_up(Decompressor& decompressor, const char* what) {
+  const std::string reason = tjGetErrorStr2(decompressor.get());
+  decompressor.reset();
+  throw DecodeError(str(what, ": ", reason));
 }
 
 // The smallest of the scales that libturbojpeg offers (n/8) which keeps both sides at or above `min_side`.
@@ -57,11 +67,12 @@ Image rgb_from_inverted_cmyk(const Image& cmyk) {
 }
 
 Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options) {
-  const tjhandle handle = thread_decompressor();
+  Decompressor& decompressor = thread_decompressor();
+  const tjhandle handle = decompressor.get();
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0, height = 0, subsampling = 0, colours = 0;
   if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colours) != 0)
-    throw DecodeError(str("its JPEG header cannot be read: ", tjGetErrorStr2(handle)));
+    give_up(decompressor, "its JPEG header cannot be read");
   check_size(width, height, options);
   const tjscalingfactor scale = choose_scale(width, height, options.min_decode_side);
   const bool cmyk = colours == TJCS_CMYK || colours == TJCS_YCCK;
@@ -73,7 +84,7 @@ Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options
     const std::string reason = tjGetErrorStr2(handle);
     // Stray bytes between markers are common in real collections and harmless; missing data is not.
     if (tjGetErrorCode(handle) != TJERR_WARNING || reason.find("remature end") != std::string::npos)
-      throw DecodeError(str("its JPEG data is damaged: ", reason));
+      give_up(decompressor, "its JPEG data is damaged");
   }
   return cmyk ? convert_channels(rgb_from_inverted_cmyk(image), options.channels) : image;
 }

@@ -11,7 +11,8 @@ struct Region {
 
 // Bilinear, pixel centres at half-integers ("align_corners = false"). Where the image shrinks the triangle filter is
 // widened by the factor, so that every source pixel counts: the same bits as Pillow's Image.resize(BILINEAR), hence as
-// torchvision on PIL images, which is what pretrained networks were made with. (OpenCV's INTER_LINEAR would alias.)
+// torchvision on PIL images, which is what pretrained networks were made with (OpenCV's INTER_LINEAR would alias).
+// Width first, then height; where one side grows and the other shrinks Pillow may take the other order.
 // Reads only `region`, which must lie inside the image; height and width are at least 1.
 Image resize_bilinear(const Image& image, const Region& region, int height, int width);
 

@@ -1,0 +1,116 @@
+#include "data/image.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "data/image_header.h"
+#include "image_files.h"
+
+namespace octet::data {
+namespace {
+
+using testing::HasSubstr;
+
+Image decode(const std::string& bytes, const DecodeOptions& options = {}) {
+  return decode_image(std::as_bytes(std::span(bytes)), options);
+}
+
+std::string reason_of(const std::string& bytes, const DecodeOptions& options = {}) {
+  try {
+    decode(bytes, options);
+  } catch (const DecodeError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+double mean_difference(const Image& a, const Image& b) {
+  OCTET_CHECK(a.pixels.size() == b.pixels.size());
+  double sum = 0;
+  for (size_t i = 0; i < a.pixels.size(); i++) sum += std::abs(a.pixels[i] - b.pixels[i]);
+  return sum / static_cast<double>(a.pixels.size());
+}
+
+TEST(DecodeImage, LosslessFormatsGiveTheSamePixels) {
+  const Image colour = test_image(13, 21, 3), grey = test_image(9, 7, 1);
+  for (const std::string& bytes : {png_bytes(colour), pnm_bytes(colour)}) {
+    const Image image = decode(bytes);
+    EXPECT_EQ(image.height, 13);
+    EXPECT_EQ(image.width, 21);
+    EXPECT_EQ(image.pixels, colour.pixels);
+  }
+  EXPECT_EQ(decode(png_bytes(grey), {.channels = 1}).pixels, grey.pixels);
+  EXPECT_EQ(decode(pnm_bytes(grey), {.channels = 1}).pixels, grey.pixels);
+  EXPECT_EQ(decode(png_bytes(grey)).pixels, convert_channels(grey, 3).pixels);
+}
+
+TEST(DecodeImage, JpegIsCloseToTheOriginal) {
+  Image smooth{32, 48, 3, {}};
+  for (int y = 0; y < 32; y++)
+    for (int x = 0; x < 48; x++)
+      for (int c = 0; c < 3; c++) smooth.pixels.push_back(static_cast<uint8_t>(20 + 2 * x + y + 30 * c));
+  const Image image = decode(jpeg_bytes(smooth));
+  EXPECT_EQ(image.height, 32);
+  EXPECT_EQ(image.channels, 3);
+  EXPECT_LT(mean_difference(image, smooth), 2.0);
+  EXPECT_LT(mean_difference(decode(jpeg_bytes(smooth), {.channels = 1}), convert_channels(smooth, 1)), 2.0);
+}
+
+TEST(DecodeImage, CmykJpegBecomesRgb) {
+  Image cmyk{16, 16, 4, {}};  // inverted, as Adobe writes it: 255 is no ink
+  for (int i = 0; i < 256; i++) cmyk.pixels.insert(cmyk.pixels.end(), {200, 100, 50, 128});
+  const Image image = decode(jpeg_bytes(cmyk));
+  ASSERT_EQ(image.channels, 3);
+  EXPECT_NEAR(image.pixels[0], 200 * 128 / 255, 3);
+  EXPECT_NEAR(image.pixels[1], 100 * 128 / 255, 3);
+  EXPECT_NEAR(image.pixels[2], 50 * 128 / 255, 3);
+}
+
+TEST(DecodeImage, ScalesJpegDownToTheSmallestSizeThatIsLargeEnough) {
+  const std::string bytes = jpeg_bytes(test_image(400, 600, 3));
+  EXPECT_EQ(decode(bytes, {.min_decode_side = 200}).height, 200);
+  EXPECT_EQ(decode(bytes, {.min_decode_side = 201}).height, 250);
+  EXPECT_EQ(decode(bytes, {.min_decode_side = 1000}).height, 400);
+}
+
+TEST(DecodeImage, DamagedFilesAreErrorsWithAReason) {
+  const std::string jpeg = jpeg_bytes(test_image(64, 64, 3)), png = png_bytes(test_image(64, 64, 3));
+  EXPECT_THAT(reason_of(""), HasSubstr("empty"));
+  EXPECT_THAT(reason_of("hello"), HasSubstr("first bytes"));
+  EXPECT_THAT(reason_of(jpeg.substr(0, jpeg.size() / 2)), HasSubstr("damaged"));
+  EXPECT_THAT(reason_of(jpeg.substr(0, 10)), HasSubstr("header"));
+  EXPECT_THAT(reason_of(png.substr(0, 20)), HasSubstr("header says"));
+  EXPECT_THAT(reason_of(pnm_bytes(test_image(8, 8, 3)).substr(0, 40)), HasSubstr("damaged"));
+  EXPECT_EQ(reason_of(jpeg), "");  // the decompressor has recovered
+  // A strange byte between two markers is read over, as other programs do.
+  EXPECT_EQ(reason_of(jpeg.substr(0, 2) + std::string("\x00", 1) + jpeg.substr(2)).find("remature"), std::string::npos);
+}
+
+TEST(DecodeImage, RefusesHugePicturesBeforeAllocating) {
+  EXPECT_THAT(reason_of("P6 2000000000 2000000000 255\n"), HasSubstr("limit"));
+  EXPECT_THAT(reason_of(png_bytes(test_image(20, 20, 1)), {.channels = 1, .max_pixels = 399}), HasSubstr("limit"));
+  EXPECT_THAT(reason_of(jpeg_bytes(test_image(20, 20, 1)), {.channels = 1, .max_pixels = 399}), HasSubstr("limit"));
+}
+
+TEST(ImageHeader, ReadsSizes) {
+  const auto header = [](const std::string& bytes) { return read_image_header(std::as_bytes(std::span(bytes))); };
+  EXPECT_EQ(header(png_bytes(test_image(3, 5, 1))).width, 5);
+  EXPECT_EQ(header("P5\n#c\n 12\t 7 255 ").width, 12);
+  EXPECT_EQ(header("P5\n#c\n 12\t 7 255 ").height, 7);
+  const std::string bmp = "BM" + std::string(12, '\0') + std::string("\x28\0\0\0\x05\0\0\0\xfd\xff\xff\xff", 12);
+  EXPECT_EQ(header(bmp).format, ImageFormat::kBmp);
+  EXPECT_EQ(header(bmp).width, 5);
+  EXPECT_EQ(header(bmp).height, 3);
+  const std::string webp = std::string("RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x0f\0\0\x07\0\0", 30);
+  EXPECT_EQ(header(webp).width, 16);
+  EXPECT_EQ(header(webp).height, 8);
+}
+
+TEST(ConvertChannels, GreyIsLuma) {
+  const Image image{1, 3, 3, {255, 0, 0, 0, 255, 0, 10, 10, 10}};
+  EXPECT_THAT(convert_channels(image, 1).pixels, testing::ElementsAre(76, 150, 10));
+}
+
+}  // namespace
+}  // namespace octet::data

@@ -43,7 +43,7 @@ enum class UnaryOp {
   kFloor,
   kReciprocal
 };
-// One element; the definition that tables of 8-bit functions are filled with.
+// One element, in plain C++; the definition that tables of 8-bit functions are filled with.
 float apply_unary(UnaryOp op, float x, float alpha, float beta);
 
 struct UnaryArgs {

@@ -1,0 +1,26 @@
+#include "engine/kernels/kernel_table.h"
+
+#include "engine/kernels/scalar/scalar_kernels.h"
+
+namespace octet::kernels {
+namespace {
+
+KernelTable make_table(Isa isa) {
+  KernelTable table;
+  add_scalar_int8_conv(table);
+  add_scalar_int8_ops(table);
+  add_scalar_float_conv(table);
+  add_scalar_float_ops(table);
+  table.isa = isa;
+  return table;
+}
+
+}  // namespace
+
+const KernelTable& kernels(Isa isa) {
+  static const KernelTable tables[] = {make_table(Isa::kScalar), make_table(Isa::kAvx2), make_table(Isa::kAvxVnni),
+                                       make_table(Isa::kAvx512Vnni), make_table(Isa::kAmxInt8)};
+  return tables[static_cast<int>(isa)];
+}
+
+}  // namespace octet::kernels

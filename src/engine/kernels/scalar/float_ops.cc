@@ -1,0 +1,273 @@
+#include "engine/kernels/float_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/kernels/scalar/scalar_kernels.h"
+
+namespace octet::kernels {
+
+float apply_unary(UnaryOp op, float x, float alpha, float beta) {
+  switch (op) {
+    case UnaryOp::kIdentity:
+      return x;
+    case UnaryOp::kRelu:
+      return x > 0 ? x : 0.0f;
+    case UnaryOp::kClip:
+      return std::min(std::max(x, alpha), beta);
+    case UnaryOp::kLeakyRelu:
+      return x >= 0 ? x : alpha * x;
+    case UnaryOp::kElu:
+      return x >= 0 ? x : alpha * std::expm1(x);
+    case UnaryOp::kSigmoid:
+      return 1.0f / (1.0f + std::exp(-x));
+    case UnaryOp::kSilu:
+      return x / (1.0f + std::exp(-x));
+    case UnaryOp::kHardSigmoid:
+      return std::min(std::max(alpha * x + beta, 0.0f), 1.0f);
+    case UnaryOp::kHardSwish:
+      return x * std::min(std::max(x / 6.0f + 0.5f, 0.0f), 1.0f);
+    case UnaryOp::kTanh:
+      return std::tanh(x);
+    case UnaryOp::kSoftplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+    case UnaryOp::kExp:
+      return std::exp(x);
+    case UnaryOp::kLog:
+      return std::log(x);
+    case UnaryOp::kSqrt:
+      return std::sqrt(x);
+    case UnaryOp::kNeg:
+      return -x;
+    case UnaryOp::kAbs:
+      return std::fabs(x);
+    case UnaryOp::kErf:
+      return std::erf(x);
+    case UnaryOp::kGelu:
+      return 0.5f * x * (1.0f + std::erf(x * 0.70710678118654752f));
+    case UnaryOp::kFloor:
+      return std::floor(x);
+    case UnaryOp::kReciprocal:
+      return 1.0f / x;
+  }
+  return x;
+}
+
+namespace {
+
+float apply_binary(BinaryOp op, float a, float b) {
+  switch (op) {
+    case BinaryOp::kAdd:
+      return a + b;
+    case BinaryOp::kSub:
+      return a - b;
+    case BinaryOp::kMul:
+      return a * b;
+    case BinaryOp::kDiv:
+      return a / b;
+    case BinaryOp::kMin:
+      return std::min(a, b);
+    case BinaryOp::kMax:
+      return std::max(a, b);
+    case BinaryOp::kPow:
+      return std::pow(a, b);
+    case BinaryOp::kPRelu:
+      return a < 0 ? a * b : a;
+  }
+  return a;
+}
+
+void unary(const UnaryArgs& a, Range elements) {
+  for (int64_t i = elements.begin; i < elements.end; ++i) a.out[i] = apply_unary(a.op, a.in[i], a.alpha, a.beta);
+}
+
+void binary(const BinaryArgs& a, Range elements) {
+  if (elements.begin >= elements.end) return;
+  Dims index{};
+  int64_t rest = elements.begin, left = 0, right = 0;
+  for (int d = a.rank - 1; d >= 0; --d) {
+    index[d] = rest % a.dims[d];
+    rest /= a.dims[d];
+    left += index[d] * a.a_strides[d];
+    right += index[d] * a.b_strides[d];
+  }
+  for (int64_t i = elements.begin; i < elements.end; ++i) {
+    a.out[i] = apply_binary(a.op, a.a[left], a.b[right]);
+    for (int d = a.rank - 1; d >= 0; --d) {
+      left += a.a_strides[d];
+      right += a.b_strides[d];
+      if (++index[d] < a.dims[d]) break;
+      left -= a.dims[d] * a.a_strides[d];
+      right -= a.dims[d] * a.b_strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
+template <typename T>
+void copy_rows(const StridedCopyArgs& a, Range rows) {
+  const int64_t inner = a.dims[a.rank - 1], in_step = a.in_strides[a.rank - 1], out_step = a.out_strides[a.rank - 1];
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    int64_t rest = r, from = 0, to = 0;
+    for (int d = a.rank - 2; d >= 0; --d) {
+      from += rest % a.dims[d] * a.in_strides[d];
+      to += rest % a.dims[d] * a.out_strides[d];
+      rest /= a.dims[d];
+    }
+    const T* in = static_cast<const T*>(a.in) + from;
+    T* out = static_cast<T*>(a.out) + to;
+    if (in_step == 1 && out_step == 1) {
+      std::memcpy(out, in, static_cast<size_t>(inner) * sizeof(T));
+    } else {
+      for (int64_t i = 0; i < inner; ++i) out[i * out_step] = in[i * in_step];
+    }
+  }
+}
+
+void strided_copy(const StridedCopyArgs& a, Range rows) {
+  switch (a.element_bytes) {
+    case 1:
+      return copy_rows<uint8_t>(a, rows);
+    case 8:
+      return copy_rows<uint64_t>(a, rows);
+    default:
+      return copy_rows<uint32_t>(a, rows);
+  }
+}
+
+void softmax(const SoftmaxArgs& args, Range outer) {
+  const AxisArgs& a = args.shape;
+  for (int64_t o = outer.begin; o < outer.end; ++o)
+    for (int64_t i = 0; i < a.inner; ++i) {
+      const float* in = a.in + o * a.axis * a.inner + i;
+      float* out = a.out + o * a.axis * a.inner + i;
+      float top = -std::numeric_limits<float>::infinity(), sum = 0;
+      for (int64_t k = 0; k < a.axis; ++k) top = std::max(top, in[k * a.inner]);
+      for (int64_t k = 0; k < a.axis; ++k) sum += std::exp(in[k * a.inner] - top);
+      const float shift = std::log(sum);
+      for (int64_t k = 0; k < a.axis; ++k) {
+        const float x = in[k * a.inner] - top;
+        out[k * a.inner] = args.logarithm ? x - shift : std::exp(x) / sum;
+      }
+    }
+}
+
+void reduce(const ReduceArgs& args, Range outer) {
+  const AxisArgs& a = args.shape;
+  for (int64_t o = outer.begin; o < outer.end; ++o) {
+    float* out = a.out + o * a.inner;
+    const float* in = a.in + o * a.axis * a.inner;
+    std::fill(out, out + a.inner, args.op == ReduceOp::kMax ? -std::numeric_limits<float>::infinity() : 0.0f);
+    for (int64_t k = 0; k < a.axis; ++k)
+      for (int64_t i = 0; i < a.inner; ++i) {
+        const float x = in[k * a.inner + i];
+        out[i] = args.op == ReduceOp::kMax ? std::max(out[i], x) : out[i] + x;
+      }
+    if (args.op == ReduceOp::kMean)
+      for (int64_t i = 0; i < a.inner; ++i) out[i] /= static_cast<float>(a.axis);
+  }
+}
+
+void arg_max(const ArgMaxArgs& a, Range outer) {
+  for (int64_t o = outer.begin; o < outer.end; ++o)
+    for (int64_t i = 0; i < a.inner; ++i) {
+      const float* in = a.in + o * a.axis * a.inner + i;
+      int64_t best = 0;
+      for (int64_t k = 1; k < a.axis; ++k) {
+        const float x = in[k * a.inner], top = in[best * a.inner];
+        if (x > top || (a.select_last && x == top)) best = k;
+      }
+      a.out[o * a.inner + i] = best;
+    }
+}
+
+void scale_shift(const ScaleShiftArgs& a, Range pixels) {
+  for (int64_t p = pixels.begin; p < pixels.end; ++p)
+    for (int64_t c = 0; c < a.c; ++c) a.out[p * a.c + c] = a.in[p * a.c + c] * a.scale[c] + a.shift[c];
+}
+
+// Taps of a window that lie in [low, high).
+Range taps_inside(int64_t start, int64_t dilation, int64_t kernel, int64_t low, int64_t high) {
+  Range taps{0, kernel};
+  while (taps.begin < taps.end && start + taps.begin * dilation < low) ++taps.begin;
+  while (taps.end > taps.begin && start + (taps.end - 1) * dilation >= high) --taps.end;
+  return taps;
+}
+
+void pool(const FloatPoolArgs& a, Range rows) {
+  const PoolWindow& p = a.window;
+  const bool max = a.kind == FloatPoolKind::kMax;
+  for (int64_t r = rows.begin; r < rows.end; ++r)
+    for (int64_t x = 0; x < a.out_w; ++x) {
+      const int64_t y0 = r % a.out_h * p.stride_h - p.pad_top, x0 = x * p.stride_w - p.pad_left;
+      const Range ky = taps_inside(y0, p.dilation_h, p.kernel_h, 0, a.in_h);
+      const Range kx = taps_inside(x0, p.dilation_w, p.kernel_w, 0, a.in_w);
+      const Range all_y = taps_inside(y0, p.dilation_h, p.kernel_h, -p.pad_top, a.in_h + p.pad_bottom);
+      const Range all_x = taps_inside(x0, p.dilation_w, p.kernel_w, -p.pad_left, a.in_w + p.pad_right);
+      float* out = a.out + (r * a.out_w + x) * a.c;
+      std::fill(out, out + a.c, max ? -std::numeric_limits<float>::infinity() : 0.0f);
+      for (int64_t i = ky.begin; i < ky.end; ++i)
+        for (int64_t j = kx.begin; j < kx.end; ++j) {
+          const float* in =
+              a.in + ((r / a.out_h * a.in_h + y0 + i * p.dilation_h) * a.in_w + x0 + j * p.dilation_w) * a.c;
+          for (int64_t c = 0; c < a.c; ++c) out[c] = max ? std::max(out[c], in[c]) : out[c] + in[c];
+        }
+      if (max) continue;
+      const int64_t count = a.count_include_pad ? (all_y.end - all_y.begin) * (all_x.end - all_x.begin)
+                                                : (ky.end - ky.begin) * (kx.end - kx.begin);
+      for (int64_t c = 0; c < a.c; ++c) out[c] /= static_cast<float>(std::max<int64_t>(count, 1));
+    }
+}
+
+void resize(const FloatResizeArgs& a, Range rows) {
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const int64_t y = r % a.out_h;
+    const float* image = a.in + r / a.out_h * a.in_h * a.in_w * a.c;
+    const float* low = image + a.y_low[y] * a.in_w * a.c;
+    const float* high = image + a.y_high[y] * a.in_w * a.c;
+    const float wy = a.y_weight[y];
+    for (int64_t x = 0; x < a.out_w; ++x) {
+      const int64_t x0 = a.x_low[x] * a.c, x1 = a.x_high[x] * a.c;
+      const float wx = a.x_weight[x];
+      float* out = a.out + (r * a.out_w + x) * a.c;
+      for (int64_t c = 0; c < a.c; ++c) {
+        const float top = low[x0 + c] * (1 - wx) + low[x1 + c] * wx;
+        const float bottom = high[x0 + c] * (1 - wx) + high[x1 + c] * wx;
+        out[c] = top * (1 - wy) + bottom * wy;
+      }
+    }
+  }
+}
+
+void lrn(const LrnArgs& a, Range pixels) {
+  for (int64_t p = pixels.begin; p < pixels.end; ++p) {
+    const float* in = a.in + p * a.c;
+    for (int64_t c = 0; c < a.c; ++c) {
+      // ONNX: channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2).
+      const int64_t first = std::max<int64_t>(0, c - (a.size - 1) / 2);
+      const int64_t last = std::min(a.c - 1, c + a.size / 2);
+      float sum = 0;
+      for (int64_t k = first; k <= last; ++k) sum += in[k] * in[k];
+      a.out[p * a.c + c] = in[c] / std::pow(a.bias + a.alpha / static_cast<float>(a.size) * sum, a.beta);
+    }
+  }
+}
+
+}  // namespace
+
+void add_scalar_float_ops(KernelTable& table) {
+  table.float_pool = {pool};
+  table.unary = {unary};
+  table.binary = {binary};
+  table.strided_copy = {strided_copy};
+  table.softmax = {softmax};
+  table.reduce = {reduce};
+  table.arg_max = {arg_max};
+  table.scale_shift = {scale_shift};
+  table.float_resize = {resize};
+  table.lrn = {lrn};
+}
+
+}  // namespace octet::kernels

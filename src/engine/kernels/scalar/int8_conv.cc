@@ -1,0 +1,94 @@
+#include <algorithm>
+
+#include "engine/kernels/scalar/scalar_kernels.h"
+#include "numerics/quantize.h"
+
+namespace octet::kernels {
+namespace {
+
+using numerics::requantize;
+using numerics::requantize_with_residual;
+
+// Writes output channel oc of pixel (n, y, x).
+void finish(const Epilogue& e, int32_t acc, int64_t oc, int64_t n, int64_t y, int64_t x) {
+  if (e.out.data == nullptr) {
+    const int64_t at = ((n * e.out.h + y) * e.out.w + x) * e.out.c + oc;
+    float v = static_cast<float>(acc) * e.multiplier[oc];
+    if (e.float_residual) v = v + e.float_residual[at];
+    e.float_out[at] = std::min(std::max(v, e.float_lo), e.float_hi);
+    return;
+  }
+  int32_t q;
+  if (e.residual.data == nullptr) {
+    q = requantize(acc, e.multiplier[oc], e.out.zero_point, e.lo, e.hi);
+  } else {
+    const int32_t r =
+        e.residual.data[n * e.residual.image_stride + y * e.residual.row_stride + x * e.residual.c_pitch + oc] -
+        e.residual.zero_point;
+    if (e.rounds_twice) {
+      const int32_t mid = requantize(acc, e.multiplier[oc], e.mid_zero_point, e.mid_lo, e.mid_hi) - e.mid_zero_point;
+      q = numerics::add_quantized(mid, e.mid_multiplier, r, e.residual_multiplier, e.out.zero_point, e.lo, e.hi);
+    } else {
+      q = requantize_with_residual(acc, e.multiplier[oc], r, e.residual_multiplier, e.out.zero_point, e.lo, e.hi);
+    }
+  }
+  e.out.data[n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + oc] =
+      e.table ? e.table[q] : static_cast<uint8_t>(q);
+}
+
+const uint8_t* first_byte(const ConvArgs& a, int64_t n, int64_t y, int64_t x) {
+  const ConvGeometry& g = a.geometry;
+  return a.in.data + n * a.in.image_stride + (y * g.stride_h - g.pad_top) * a.in.row_stride +
+         (x * g.stride_w - g.pad_left) * a.in.c_pitch;
+}
+
+void conv(const ConvArgs& a, Range rows, Range blocks) {
+  const ConvGeometry& g = a.geometry;
+  const ConvLayout l = conv_layout(g, a.in.c_pitch);
+  const QTensor& out = a.epilogue.out;
+  for (int64_t b = blocks.begin; b < blocks.end; ++b) {
+    const int64_t channel = block_channel_offset(g, a.in.c_pitch, b);
+    for (int64_t r = rows.begin; r < rows.end; ++r)
+      for (int64_t x = 0; x < out.w; ++x) {
+        const int64_t n = r / out.h, y = r % out.h;
+        const uint8_t* in = first_byte(a, n, y, x) + channel;
+        for (int64_t oc = b * kChannelBlock; oc < std::min((b + 1) * kChannelBlock, g.out_channels); ++oc) {
+          int32_t acc = a.acc_init[oc];
+          for (int64_t s = 0; s < l.segments; ++s) {
+            const uint8_t* run = in + s / l.segments_per_row * g.dilation_h * a.in.row_stride +
+                                 s % l.segments_per_row * g.dilation_w * a.in.c_pitch;
+            const int8_t* w = a.weights + (b * l.segments + s) * l.dwords * 64 + oc % kChannelBlock * 4;
+            for (int64_t i = 0; i < l.dwords * 4; ++i) acc += run[i] * w[i / 4 * 64 + i % 4];
+          }
+          finish(a.epilogue, acc, oc, n, y, x);
+        }
+      }
+  }
+}
+
+void depthwise(const ConvArgs& a, Range rows) {
+  const ConvGeometry& g = a.geometry;
+  const QTensor& out = a.epilogue.out;
+  const int64_t weight_pitch = padded_channels(g.out_channels);
+  for (int64_t r = rows.begin; r < rows.end; ++r)
+    for (int64_t x = 0; x < out.w; ++x) {
+      const uint8_t* in = first_byte(a, r / out.h, r % out.h, x);
+      for (int64_t c = 0; c < g.out_channels; ++c) {
+        int32_t acc = a.acc_init[c];
+        for (int64_t ky = 0; ky < g.kernel_h; ++ky)
+          for (int64_t kx = 0; kx < g.kernel_w; ++kx)
+            acc += in[ky * g.dilation_h * a.in.row_stride + kx * g.dilation_w * a.in.c_pitch + c] *
+                   a.weights[(ky * g.kernel_w + kx) * weight_pitch + c];
+        finish(a.epilogue, acc, c, r / out.h, r % out.h, x);
+      }
+    }
+}
+
+}  // namespace
+
+void add_scalar_int8_conv(KernelTable& table) {
+  table.conv = {conv, Isa::kScalar};
+  table.depthwise = {depthwise, Isa::kScalar};
+}
+
+}  // namespace octet::kernels

@@ -33,16 +33,16 @@ spec::ExperimentSpec SpecFlags::load() const {
 }
 
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
-  app.add_option("TASK", flags.task, "classification (the default)");
+  app.add_option("TASK", flags.task, "classification (the default)")->type_name("");
   needed(app.add_option("-e,--experiment_spec,--experiment_spec_file", flags.path,
-                        "Experiment file (YAML; docs/spec.md, octet spec)"),
+                        "Experiment file (YAML; docs/spec.md, octet spec)")
+             ->type_name("SPEC"),
          need);
   app.add_option("--set", flags.overrides, "Change a key of the experiment: --set train.epochs=3 (repeatable)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   if (!training) return;
-  app.add_option("--gpus", flags.gpus, "Train on this many GPUs instead of the spec's device")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  add_number_flag(app, "--gpus", flags.gpus, 1, 1024, "Train on this many GPUs instead of the spec's device");
   app.add_flag("--use_amp", flags.use_amp, "Mixed precision where the hardware has it (train.precision=auto)");
 }
 
@@ -56,57 +56,68 @@ void OutputFlags::check() const {
 }
 
 void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, Need need) {
-  needed(app.add_option("-o,--output_file", flags.path, what), need);
+  needed(app.add_option("-o,--output_file", flags.path, what)->type_name("FILE"), need);
   app.add_flag("--force", flags.force, "Replace an output that exists");
 }
 
 CLI::Option* add_model_flag(CLI::App& app, std::string& path, const std::string& what, Need need) {
-  return needed(app.add_option("-m,--model,--model_filename", path, what), need);
+  return needed(app.add_option("-m,--model,--model_filename", path, what)->type_name("FILE"), need);
 }
 
 CLI::Option* add_results_flag(CLI::App& app, std::string& path, Need need) {
-  return needed(app.add_option("-r,--results_dir", path, "Folder for everything that is written; made if missing"),
+  return needed(app.add_option("-r,--results_dir", path, "Folder for everything that is written; made if missing")
+                    ->type_name("FOLDER"),
                 need);
 }
 
 CLI::Option* add_name_flag(CLI::App& app, std::string& name) {
-  return app.add_option("-n,--model_name", name, "Name of the model's files, without ending");
+  return app.add_option("-n,--model_name", name, "Name of the model's files, without ending")->type_name("NAME");
 }
 
 void add_key_flag(CLI::App& app) {
   app.add_option_function<std::string>(
-      "-k,--key", [](const std::string&) { log_info("-k is not necessary: Octet's files are not encrypted"); },
-      "Accepted and not necessary: files are not encrypted");
+         "-k,--key", [](const std::string&) { log_info("-k is not necessary: Octet's files are not encrypted"); },
+         "Accepted and not necessary: files are not encrypted")
+      ->type_name("KEY");
 }
 
 CLI::Option* add_json_flag(CLI::App& app, std::string& path) {
-  return app.add_option("--json", path, "Write the result as JSON to this file (-: standard output)");
+  return app.add_option("--json", path, "Write the result as JSON to this file (-: standard output)")
+      ->type_name("FILE");
+}
+
+CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& value, int64_t low, int64_t high,
+                             const std::string& what) {
+  CLI::Validator range = CLI::Range(low, high);
+  range.description("");  // else the help repeats it beside the name
+  return app.add_option(names, value, what)->check(range)->type_name("N");
 }
 
 CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size) {
-  return app.add_option("--batch_size", batch_size, "Images at a time")->check(CLI::Range(int64_t{1}, int64_t{65'536}));
+  return add_number_flag(app, "--batch_size", batch_size, 1, 65'536, "Images at a time");
 }
 
 CLI::Option* add_threads_flag(CLI::App& app, int64_t& threads) {
-  return app.add_option("--threads", threads, "Threads; 0: as many as CPUs")
-      ->check(CLI::Range(int64_t{0}, int64_t{1024}));
+  return add_number_flag(app, "--threads", threads, 0, 1024, "Threads; 0: as many as CPUs");
 }
 
 CLI::Option* add_isa_flag(CLI::App& app, std::string& isa) {
-  return app.add_option("--isa", isa, "Instruction set: auto, scalar, avx2, avx_vnni, avx512_vnni, amx_int8");
+  return app.add_option("--isa", isa, "Instruction set: auto, scalar, avx2, avx_vnni, avx512_vnni, amx_int8")
+      ->type_name("NAME");
 }
 
 CLI::Option* add_data_type_flag(CLI::App& app, std::string& data_type) {
   return app.add_option("--data_type", data_type, "Arithmetic of the result: fp32 or int8")
-      ->check(CLI::IsMember({"fp32", "int8"}));
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"fp32", "int8"}).description(""));
 }
 
 CLI::Option* add_cal_cache_flag(CLI::App& app, std::string& path, const std::string& what) {
-  return app.add_option("--cal_cache_file", path, what);
+  return app.add_option("--cal_cache_file", path, what)->type_name("FILE");
 }
 
 CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::string& what) {
-  return app.add_option("--engine_file", path, what);
+  return app.add_option("--engine_file", path, what)->type_name("FILE");
 }
 
 void require_file(const std::string& path, const std::string& flag) {

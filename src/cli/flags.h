@@ -52,6 +52,9 @@ CLI::Option* add_name_flag(CLI::App& app, std::string& name);
 void add_key_flag(CLI::App& app);
 // --json FILE ("-": standard output)
 CLI::Option* add_json_flag(CLI::App& app, std::string& path);
+// Any whole number within limits: add_number_flag(app, "--warm_up", runs, 0, 1000, "Runs before the clock starts").
+CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& value, int64_t low, int64_t high,
+                             const std::string& what);
 // --batch_size N
 CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size);
 // --threads N (0: as many as CPUs)

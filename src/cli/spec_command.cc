@@ -34,24 +34,25 @@ ExitCode run(const Options& options) {
 }  // namespace
 
 Command spec_command() {
-  return {.name = "spec",
-          .summary = "Explain the keys of experiment files, or check one",
-          .details =
-              "Without options: every key with type, default, range and meaning. With a section: its keys. With a\n"
-              "file: checks it, and prints it with every key resolved.",
-          .examples = {"octet spec train.optimizer",
-                       "octet spec -e examples/fashion_mnist_resnet20.yaml --set train.epochs=3"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            app.add_option("SECTION", options->section, "Section to explain, as in train.optimizer");
-            app.add_option("-e,--experiment_spec", options->path, "Experiment file to check and print");
-            app.add_option("--set", options->overrides, "Change a key: --set train.epochs=3 (repeatable)")
-                ->allow_extra_args(false)
-                ->type_name("KEY=VALUE");
-            app.add_flag("--defaults", options->defaults, "Print a file with every key at its default");
-            app.add_flag("--markdown", options->markdown, "Print the reference, docs/spec.md");
-            return [options] { return run(*options); };
-          }};
+  return {
+      .name = "spec",
+      .summary = "Explain the keys of experiment files, or check one",
+      .details =
+          "Without options: every key with type, default, range and meaning. With a section: its keys. With a\n"
+          "file: checks it, and prints it with every key resolved.",
+      .examples = {"octet spec train.optimizer",
+                   "octet spec -e examples/fashion_mnist_resnet20.yaml --set train.epochs=3"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        app.add_option("SECTION", options->section, "Section to explain, as in train.optimizer")->type_name("");
+        app.add_option("-e,--experiment_spec", options->path, "Experiment file to check and print")->type_name("SPEC");
+        app.add_option("--set", options->overrides, "Change a key: --set train.epochs=3 (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE");
+        app.add_flag("--defaults", options->defaults, "Print a file with every key at its default");
+        app.add_flag("--markdown", options->markdown, "Print the reference, docs/spec.md");
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace octet::cli

@@ -168,6 +168,8 @@ TEST_F(Cli, BadModelsLeaveNothingBehind) {
   EXPECT_EQ(octet("models resnet20 -o nowhere/net.onnx").code, 2);
   EXPECT_EQ(octet("models resnet20 -o net.onnx --input 1,28").code, 2);
   EXPECT_EQ(octet("models -o net.onnx").code, 2);
+  EXPECT_EQ(octet("models resnet20 -o net.onnx --num_classes 0").code, 2);
+  EXPECT_EQ(octet("models resnet20 -o net.onnx --num_classes ten").code, 2);
   EXPECT_FALSE(exists("net.onnx"));
 
   EXPECT_EQ(octet("inspect -m missing.onnx").err, "octet: -m missing.onnx: there is no such file\n");

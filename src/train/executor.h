@@ -1,8 +1,8 @@
 // Executes an ir::Graph with LibTorch, forward and backward. The graph is compiled once into a list of steps; autograd
 // records them in training. There is no second model class: what the trainer trains, the exporter writes.
 //
-// Layout: tensors keep the logical shapes of the graph (NCHW); with `channels_last`, 4-D activations and weights are held
-// in NHWC memory. Callers may pass any strides.
+// Layout: tensors keep the logical shapes of the graph (NCHW); with `channels_last`, 4-D activations and weights are
+// held in NHWC memory. Callers may pass any strides.
 #pragma once
 #include <cstdint>
 #include <functional>

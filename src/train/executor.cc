@@ -1,0 +1,312 @@
+#include "train/executor.h"
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "train/executor_compile.h"
+#include "train/fake_quant.h"
+#include "train/ops_common.h"
+#include "train/torch_runtime.h"
+
+namespace octet::train {
+
+Precision parse_precision(const std::string& name) {
+  if (name == "fp32") return Precision::kFloat32;
+  if (name == "bf16") return Precision::kBFloat16;
+  if (name == "fp64") return Precision::kFloat64;
+  fail_usage("precision '", name, "' is not known; use fp32 or bf16 (or fp64, for checks)");
+}
+
+const char* precision_name(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return "fp32";
+    case Precision::kBFloat16:
+      return "bf16";
+    case Precision::kFloat64:
+      return "fp64";
+  }
+  OCTET_CHECK(false, "precision");
+}
+
+namespace {
+
+at::Tensor from_bytes(const ir::Tensor& t) {
+  at::Tensor out = at::empty(t.shape(), at::TensorOptions().dtype(scalar_type_of(t.data_type())));
+  OCTET_CHECK(static_cast<size_t>(out.nbytes()) == t.bytes().size(), "constant of ", t.bytes().size(), " bytes");
+  std::copy(t.bytes().begin(), t.bytes().end(), static_cast<std::byte*>(out.mutable_data_ptr()));
+  return out;
+}
+
+// The constant in the data type that the graph has it in.
+ir::Tensor to_graph(const at::Tensor& t, ir::DataType type) {
+  const at::Tensor c = t.detach().to(at::kCPU, scalar_type_of(type)).contiguous();
+  const auto* bytes = static_cast<const std::byte*>(c.const_data_ptr());
+  return ir::Tensor(type, c.sizes().vec(), std::vector<std::byte>(bytes, bytes + c.nbytes()));
+}
+
+}  // namespace
+
+struct Executor::State {
+  State(const ir::Graph& source, ExecutorOptions o) : options(std::move(o)), graph(source.clone()), slots(graph) {}
+
+  void make_constants();
+  void add_named(const ir::Value* value, bool parameter);
+  at::Tensor input_tensor(const ir::Value& value, const at::Tensor& given) const;
+  Run new_run(bool training);
+  void check_shape(const ir::Value& value, const at::Tensor& t) const;
+  void execute(Run& run, const std::vector<Step>& steps, bool tapped);
+  void refresh_weight_scales();
+  const ir::Value& matching(const ir::Graph& other, const std::string& name, const at::Tensor& tensor) const;
+
+  ExecutorOptions options;
+  ir::Graph graph;
+  SlotMap slots;
+  at::Device device = at::kCPU;
+  std::vector<std::pair<int, at::Tensor>> constants;  // slot and tensor
+  std::vector<std::pair<std::string, at::Tensor>> parameters, buffers;
+  std::vector<Step> node_steps, fused_steps;  // fused_steps is empty where chains cannot be used
+  Tap tap;
+  std::vector<bool> tapped;  // by slot
+  bool batch_norm_frozen = false;
+  // A training step has changed weights since their scales were computed.
+  bool scales_stale = false;
+  int64_t step = 0;
+};
+
+void Executor::State::add_named(const ir::Value* value, bool parameter) {
+  const int slot = slots.of(value);
+  for (auto& [s, tensor] : constants)
+    if (s == slot) {
+      if (parameter && !tensor.requires_grad()) tensor.set_requires_grad(true);
+      auto& list = parameter ? parameters : buffers;
+      const bool known = std::any_of(list.begin(), list.end(), [&](const auto& p) { return p.first == value->name; });
+      if (!known) list.emplace_back(value->name, tensor);
+    }
+}
+
+void Executor::State::make_constants() {
+  const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  for (const ir::Value* value : graph.constants()) {
+    at::Tensor t = from_bytes(*value->constant);
+    if (at::isFloatingType(t.scalar_type())) t = t.to(master);
+    if (options.channels_last && t.dim() == 4) t = t.contiguous(at::MemoryFormat::ChannelsLast);
+    constants.emplace_back(slots.of(value), t.to(device));
+  }
+  std::set<const ir::Value*> seen;
+  for (const auto& node : graph.nodes())
+    for (size_t i = 0; i < node->inputs.size(); i++) {
+      const ir::Value* value = node->inputs[i];
+      if (!value || !value->is_constant()) continue;
+      const bool statistics = node->kind == ir::OpKind::kBatchNormalization && i >= 3;
+      const bool scale = node->kind == ir::OpKind::kFakeQuantize && i == 1;
+      const bool learned = scale && node->get_string("state") == ir::kLearned;
+      if (!seen.insert(value).second) continue;
+      if (learned || (value->trainable && !statistics && !scale)) {
+        add_named(value, true);
+      } else if (statistics || scale) {
+        add_named(value, false);
+      }
+    }
+}
+
+Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
+  initialise_torch();
+  require_device(options.device);
+  state_ = std::make_unique<State>(graph, std::move(options));
+  State& s = *state_;
+  s.device = at::Device(s.options.device);
+  s.make_constants();
+  s.node_steps = compile_nodes(s.graph, s.slots);
+  if (s.device.is_cpu() && s.options.channels_last && s.options.precision != Precision::kFloat64)
+    s.fused_steps = compile_fused(s.graph, s.slots);
+}
+
+Executor::~Executor() = default;
+Executor::Executor(Executor&&) noexcept = default;
+Executor& Executor::operator=(Executor&&) noexcept = default;
+
+void Executor::State::check_shape(const ir::Value& value, const at::Tensor& t) const {
+  if (!value.type.shape) return;
+  const ir::Shape& expected = *value.type.shape;
+  bool fits = static_cast<int64_t>(expected.size()) == t.dim();
+  // Any batch size will do, whatever the graph says.
+  for (int64_t i = 1; fits && i < t.dim(); i++) fits = expected[i] == ir::kDynamic || expected[i] == t.size(i);
+  require(fits, "input '", value.name, "' of graph '", graph.name, "' has shape ", ir::shape_string(t.sizes().vec()),
+          ", expected ", ir::shape_string(expected));
+}
+
+at::Tensor Executor::State::input_tensor(const ir::Value& value, const at::Tensor& given) const {
+  check_shape(value, given);
+  if (!at::isFloatingType(given.scalar_type())) return given.to(device);
+  const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  const at::Tensor t = given.to(device, master);
+  return options.channels_last && t.dim() == 4 ? t.contiguous(at::MemoryFormat::ChannelsLast) : t;
+}
+
+Run Executor::State::new_run(bool training) {
+  Run run;
+  run.training = training;
+  run.batch_norm_frozen = batch_norm_frozen;
+  run.channels_last = options.channels_last;
+  run.compute = options.precision == Precision::kBFloat16  ? at::kBFloat16
+                : options.precision == Precision::kFloat64 ? at::kDouble
+                                                           : at::kFloat;
+  run.master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  run.device = device;
+  run.seed = options.seed;
+  run.step = step;
+  run.activation_constant = options.activation_averaging_constant;
+  run.weight_constant = options.weight_averaging_constant;
+  run.slots.resize(slots.values().size());
+  for (const auto& [slot, tensor] : constants) run.slots[slot].value = tensor;
+  return run;
+}
+
+void Executor::State::execute(Run& run, const std::vector<Step>& steps, bool with_taps) {
+  const auto show = [&](int slot) {
+    if (!with_taps || !tapped[slot]) return;
+    const at::Tensor t = run.precise(slot);
+    if (at::isFloatingType(t.scalar_type())) tap(*slots.values()[slot], t.to(at::kFloat));
+  };
+  for (const ir::Value* value : graph.inputs()) show(slots.of(value));
+  for (const Step& step : steps) {
+    try {
+      step.run(run);
+    } catch (const c10::Error& error) {
+      fail(node_text(*step.node), " failed: ", error.what_without_backtrace());
+    }
+    for (const int slot : step.outputs) show(slot);
+    for (const int slot : step.free) run.slots[slot] = {};
+  }
+}
+
+// With an averaging constant of 1 the scale of weights is a function of the weights: after an optimiser step it is
+// brought up to date before anyone else looks at it.
+void Executor::State::refresh_weight_scales() {
+  if (!scales_stale || options.weight_averaging_constant != 1) return;
+  scales_stale = false;
+  Run run = new_run(false);
+  for (const auto& node : graph.nodes()) {
+    if (node->kind != ir::OpKind::kFakeQuantize || !node->input(0)->is_constant()) continue;
+    if (node->get_string("state") != ir::kFrozen) continue;
+    const at::Tensor x = run.plain(slots.of(node->input(0)));
+    FakeQuantOptions o;
+    o.axis = normal_axis(*node, node->get_int("axis"), x.dim());
+    o.qmin = static_cast<int32_t>(node->get_int("qmin"));
+    o.qmax = static_cast<int32_t>(node->get_int("qmax"));
+    o.zero_point = run.plain(slots.of(node->input(2)));
+    update_scale(run.plain(slots.of(node->input(1))), x, o, 1);
+  }
+}
+
+std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode mode) {
+  State& s = *state_;
+  const auto& expected = s.graph.inputs();
+  require(inputs.size() == expected.size(), "graph '", s.graph.name, "' takes ", expected.size(), " inputs, not ",
+          inputs.size());
+  const bool training = mode == Mode::kTrain, with_taps = !training && s.tap != nullptr;
+  const at::AutoGradMode grad(training);
+  if (training) {
+    s.scales_stale = true;
+  } else {
+    s.refresh_weight_scales();
+  }
+  Run run = s.new_run(training);
+  run.may_overwrite = !training && !with_taps;
+  for (size_t i = 0; i < inputs.size(); i++)
+    run.slots[s.slots.of(expected[i])].value = s.input_tensor(*expected[i], inputs[i]);
+  inputs.clear();
+  // float32 evaluation is the reference: one node at a time.
+  const bool fused = !s.fused_steps.empty() && !with_taps && (training || run.compute == at::kBFloat16);
+  s.execute(run, fused ? s.fused_steps : s.node_steps, with_taps);
+  if (training) s.step++;
+  std::vector<at::Tensor> outputs;
+  for (const ir::Value* value : s.graph.outputs()) outputs.push_back(run.precise(s.slots.of(value)));
+  return outputs;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Executor::named_parameters() const {
+  return state_->parameters;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Executor::named_buffers() const {
+  state_->refresh_weight_scales();
+  return state_->buffers;
+}
+
+const ir::Value& Executor::State::matching(const ir::Graph& other, const std::string& name,
+                                           const at::Tensor& tensor) const {
+  const ir::Value* value = other.find_value(name);
+  require(value && value->is_constant(), "graph '", other.name, "' has no constant '", name, "'");
+  require(value->constant->shape() == tensor.sizes().vec(), "constant '", name, "' of graph '", other.name,
+          "' has shape ", ir::shape_string(value->constant->shape()), ", expected ",
+          ir::shape_string(tensor.sizes().vec()));
+  return *value;
+}
+
+void Executor::write_back(ir::Graph& graph) {
+  State& s = *state_;
+  s.refresh_weight_scales();
+  for (const auto* list : {&s.parameters, &s.buffers})
+    for (const auto& [name, tensor] : *list) {
+      const ir::DataType type = s.matching(graph, name, tensor).constant->data_type();
+      graph.find_value(name)->constant = to_graph(tensor, type);
+    }
+}
+
+void Executor::load_from(const ir::Graph& graph) {
+  State& s = *state_;
+  const at::NoGradGuard guard;
+  for (const auto* list : {&s.parameters, &s.buffers})
+    for (const auto& [name, tensor] : *list) {
+      const ir::Value& value = s.matching(graph, name, tensor);
+      at::Tensor(tensor).copy_(from_bytes(*value.constant));
+      s.graph.find_value(name)->constant = value.constant;
+    }
+  s.scales_stale = false;
+}
+
+void Executor::set_tap(Tap tap, std::vector<std::string> names) {
+  State& s = *state_;
+  s.tap = std::move(tap);
+  s.tapped.assign(s.slots.values().size(), names.empty());
+  for (const std::string& name : names) {
+    const ir::Value* value = s.graph.find_value(name);
+    require(value && !value->is_constant(), "graph '", s.graph.name, "' has no value '", name, "' that is computed");
+    s.tapped[s.slots.of(value)] = true;
+  }
+}
+
+void Executor::set_batch_norm_frozen(bool frozen) {
+  state_->batch_norm_frozen = frozen;
+}
+
+void Executor::set_averaging_constants(float activations, float weights) {
+  const auto check = [](const char* what, float c) {
+    require(c >= 0 && c <= 1, "averaging constant of ", what, " is ", c, ", expected 0 to 1");
+  };
+  check("activations", activations);
+  check("weights", weights);
+  state_->options.activation_averaging_constant = activations;
+  state_->options.weight_averaging_constant = weights;
+}
+
+void Executor::set_step(int64_t step) {
+  state_->step = step;
+}
+int64_t Executor::step() const {
+  return state_->step;
+}
+const ExecutorOptions& Executor::options() const {
+  return state_->options;
+}
+const ir::Graph& Executor::graph() const {
+  return state_->graph;
+}
+
+}  // namespace octet::train

@@ -1,0 +1,99 @@
+#include "train/ops_common.h"
+
+#include "train/ops_fused.h"
+
+namespace octet::train {
+
+at::Tensor along_axis(const at::Tensor& vector, int64_t axis, int64_t rank) {
+  if (vector.numel() == 1) return vector.reshape({});
+  std::vector<int64_t> shape(rank, 1);
+  shape.at(axis) = vector.numel();
+  return vector.reshape(shape);
+}
+
+at::Tensor Run::plain(int slot) {
+  if (slot < 0) return {};
+  Slot& s = slots[slot];
+  OCTET_CHECK(s.value.defined(), "slot ", slot, " is read before it is written");
+  if (s.form == Slot::Form::kCodes)
+    return (s.value.to(master) * along_axis(s.scale, s.axis, s.value.dim())).to(compute);
+  if (s.form == Slot::Form::kPending) s = Slot{.value = finish_pending(*this, s)};
+  return s.value;
+}
+
+at::Tensor Run::precise(int slot) {
+  if (slot < 0) return {};
+  const Slot& s = slots[slot];
+  if (s.is_codes()) return s.value.to(master) * along_axis(s.scale, s.axis, s.value.dim());
+  const at::Tensor t = plain(slot);
+  return at::isFloatingType(t.scalar_type()) && t.scalar_type() != at::kDouble ? t.to(master) : t;
+}
+
+at::Tensor Run::low(int slot) {
+  if (slot < 0) return {};
+  Slot& s = slots[slot];
+  if (s.form == Slot::Form::kNumber && s.value.scalar_type() != compute) s.value = s.value.to(compute);
+  return plain(slot);
+}
+
+at::Tensor Run::step_scale(int slot) {
+  const at::Tensor scale = plain(slot);
+  return scale.requires_grad() ? scale : scale.clone();
+}
+
+at::Tensor Run::flow(const at::Tensor& t) const {
+  return t.scalar_type() == at::kFloat && compute == at::kBFloat16 ? t.to(compute) : t;
+}
+
+std::string node_text(const ir::Node& node) {
+  return str("node '", node.name, "' (", node.info().name, ")");
+}
+
+std::vector<int64_t> constant_ints(const ir::Node& node, size_t i, const std::string& name) {
+  if (!name.empty() && node.has(name)) return node.get_ints(name);
+  if (!node.has_input(i)) return {};
+  require(node.input(i)->is_constant(), node_text(node), ": input ", i, " ('", node.input(i)->name,
+          "') must be a constant to be executed here; fold the graph's constants first");
+  return node.input(i)->constant->to_ints();
+}
+
+std::vector<float> constant_floats(const ir::Node& node, size_t i) {
+  if (!node.has_input(i)) return {};
+  require(node.input(i)->is_constant(), node_text(node), ": input ", i, " ('", node.input(i)->name,
+          "') must be a constant to be executed here; fold the graph's constants first");
+  return node.input(i)->constant->to_floats();
+}
+
+int64_t normal_axis(const ir::Node& node, int64_t axis, int64_t rank) {
+  require(axis >= -rank && axis < rank, node_text(node), ": axis ", axis, " does not fit a tensor of ", rank,
+          " dimensions");
+  return axis < 0 ? axis + rank : axis;
+}
+
+at::ScalarType scalar_type_of(ir::DataType type) {
+  switch (type) {
+    case ir::DataType::kFloat32:
+      return at::kFloat;
+    case ir::DataType::kFloat16:
+      return at::kHalf;
+    case ir::DataType::kBFloat16:
+      return at::kBFloat16;
+    case ir::DataType::kFloat64:
+      return at::kDouble;
+    case ir::DataType::kInt8:
+      return at::kChar;
+    case ir::DataType::kUInt8:
+      return at::kByte;
+    case ir::DataType::kInt32:
+      return at::kInt;
+    case ir::DataType::kInt64:
+      return at::kLong;
+    case ir::DataType::kBool:
+      return at::kBool;
+    case ir::DataType::kUndefined:
+      break;
+  }
+  fail("a tensor has no data type");
+}
+
+}  // namespace octet::train

@@ -1,0 +1,179 @@
+// Conv, ConvTranspose, Gemm and MatMul, in the compute type. Where an input holds integer codes, the product is taken
+// of the codes and multiplied by the scales afterwards.
+#include <algorithm>
+
+#include "ir/infer.h"
+#include "train/ops_common.h"
+
+namespace octet::train {
+namespace {
+
+// An operand and the factor its values still need; `scale` is undefined where there is none.
+struct Operand {
+  at::Tensor value, scale;
+};
+
+// `axis`: the dimension of the operand that becomes an output channel, along which its scale may vary; -1: none.
+Operand operand(Run& run, int slot, int64_t axis) {
+  const Slot& s = run.slots[slot];
+  if (s.is_codes() && (s.scale.numel() == 1 || s.axis == axis)) return {s.value, s.scale};
+  return {run.low(slot), {}};
+}
+
+at::Tensor product_of_scales(const Operand& a, const Operand& b) {
+  if (!a.scale.defined()) return b.scale;
+  if (!b.scale.defined()) return a.scale;
+  return a.scale * b.scale;
+}
+
+// The product of codes: what reads it multiplies it by `scale` and adds `bias`, both along axis 1.
+Slot pending(const at::Tensor& accumulator, const at::Tensor& scale, const at::Tensor& bias) {
+  return {.value = accumulator, .form = Slot::Form::kPending, .scale = scale, .offset = bias, .axis = 1};
+}
+
+// The symmetric part of `pads` goes to the convolution, the rest into explicit zeros.
+std::vector<int64_t> split_padding(at::Tensor& x, const std::vector<int64_t>& pads) {
+  const size_t n = pads.size() / 2;
+  std::vector<int64_t> symmetric(n), extra(2 * n, 0);
+  bool any = false;
+  for (size_t i = 0; i < n; i++) {
+    symmetric[i] = std::max<int64_t>(std::min(pads[i], pads[i + n]), 0);
+    const size_t at_axis = 2 * (n - 1 - i);  // constant_pad_nd counts from the last axis
+    extra[at_axis] = pads[i] - symmetric[i];
+    extra[at_axis + 1] = pads[i + n] - symmetric[i];
+    any = any || extra[at_axis] != 0 || extra[at_axis + 1] != 0;
+  }
+  if (any) x = at::constant_pad_nd(x, extra);
+  return symmetric;
+}
+
+std::vector<int64_t> spatial(const at::Tensor& t) {
+  return {t.sizes().begin() + 2, t.sizes().end()};
+}
+
+StepFunction conv(const ir::Node& node, const Wiring& w) {
+  const int64_t group = node.get_int("group");
+  return [w, group, node = &node](Run& run) {
+    Operand x = operand(run, w.in[0], -1);
+    const Operand weight = operand(run, w.in[1], 0);
+    const at::Tensor scale = product_of_scales(x, weight);
+    const int bias_slot = w.in.size() > 2 ? w.in[2] : -1;
+    const ir::WindowGeometry g = ir::window_geometry(*node, spatial(x.value), spatial(weight.value));
+    const std::vector<int64_t> padding = split_padding(x.value, g.pads);
+    const at::Tensor bias = scale.defined() ? at::Tensor() : run.low(bias_slot);
+    const at::Tensor y =
+        at::convolution(x.value, weight.value, bias.defined() ? std::optional(bias) : std::nullopt, g.strides, padding,
+                        g.dilations, false, std::vector<int64_t>(padding.size(), 0), group);
+    if (scale.defined()) {
+      run.slots[w.out[0]] = pending(y, scale, run.plain(bias_slot));
+    } else {
+      run.set(w.out[0], y);
+    }
+  };
+}
+
+struct TransposedGeometry {
+  std::vector<int64_t> strides, dilations, output_padding;
+  std::vector<int64_t> crop;  // begin of every axis, then end of every axis; negative: zeros are added
+};
+
+TransposedGeometry transposed_geometry(const ir::Node& node, const std::vector<int64_t>& input,
+                                       const std::vector<int64_t>& kernel) {
+  const size_t n = input.size();
+  TransposedGeometry g;
+  g.strides = node.get_ints("strides", std::vector<int64_t>(n, 1));
+  g.dilations = node.get_ints("dilations", std::vector<int64_t>(n, 1));
+  g.output_padding = node.get_ints("output_padding", std::vector<int64_t>(n, 0));
+  const std::vector<int64_t> wanted = node.get_ints("output_shape");
+  const std::string auto_pad = node.get_string("auto_pad");
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  g.crop =
+      auto_pad == "NOTSET" ? node.get_ints("pads", std::vector<int64_t>(2 * n, 0)) : std::vector<int64_t>(2 * n, 0);
+  for (size_t i = 0; i < n && (same || !wanted.empty()); i++) {
+    const int64_t full = g.strides[i] * (input[i] - 1) + g.output_padding[i] + (kernel[i] - 1) * g.dilations[i] + 1;
+    const int64_t total = full - (wanted.empty() ? input[i] * g.strides[i] : wanted[i]);
+    const int64_t half = total / 2;
+    g.crop[i] = auto_pad == "SAME_UPPER" ? half : total - half;
+    g.crop[i + n] = total - g.crop[i];
+  }
+  return g;
+}
+
+StepFunction conv_transpose(const ir::Node& node, const Wiring& w) {
+  const int64_t group = node.get_int("group");
+  return [w, group, node = &node](Run& run) {
+    const Operand x = operand(run, w.in[0], -1);
+    const Operand weight = operand(run, w.in[1], 1);
+    at::Tensor scale = product_of_scales(x, weight);
+    if (scale.defined() && scale.numel() > 1) scale = scale.reshape({-1}).repeat({group});  // axis 1 repeats in groups
+    const TransposedGeometry g = transposed_geometry(*node, spatial(x.value), spatial(weight.value));
+    const size_t n = g.strides.size();
+    // output_padding is applied with the crop: LibTorch limits its size, ONNX does not.
+    const std::vector<int64_t> none(n, 0);
+    at::Tensor y =
+        at::convolution(x.value, weight.value, std::nullopt, g.strides, none, g.dilations, true, none, group);
+    std::vector<int64_t> pad(2 * n);
+    for (size_t i = 0; i < n; i++) {
+      pad[2 * (n - 1 - i)] = -g.crop[i];
+      pad[2 * (n - 1 - i) + 1] = g.output_padding[i] - g.crop[i + n];
+    }
+    if (std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p != 0; })) y = at::constant_pad_nd(y, pad);
+    const at::Tensor bias = run.plain(w.in.size() > 2 ? w.in[2] : -1);
+    if (scale.defined()) {
+      run.slots[w.out[0]] = pending(y, scale, bias);
+    } else {
+      run.set(w.out[0], bias.defined() ? run.flow(y + along_axis(bias, 1, y.dim())) : y);
+    }
+  };
+}
+
+StepFunction gemm(const ir::Node& node, const Wiring& w) {
+  const bool trans_a = node.get_int("transA") != 0, trans_b = node.get_int("transB") != 0;
+  const double alpha = node.get_float("alpha"), beta = node.get_float("beta");
+  return [=](Run& run) {
+    const Operand a = operand(run, w.in[0], -1), b = operand(run, w.in[1], trans_b ? 0 : 1);
+    const at::Tensor scale = product_of_scales(a, b);
+    const at::Tensor left = trans_a ? a.value.t() : a.value;
+    const int bias_slot = w.in.size() > 2 ? w.in[2] : -1;
+    if (!scale.defined() && alpha == 1 && beta == 1 && bias_slot >= 0 && run.plain(bias_slot).dim() <= 1) {
+      run.set(w.out[0], at::linear(left, trans_b ? b.value : b.value.t(), run.low(bias_slot).reshape({-1})));
+      return;
+    }
+    at::Tensor y = at::mm(left, trans_b ? b.value.t() : b.value);
+    if (scale.defined()) y = y.to(run.master) * along_axis(scale.reshape({-1}), 1, 2);
+    if (alpha != 1) y = y * alpha;
+    if (bias_slot >= 0) y = y + (beta != 1 ? run.plain(bias_slot) * beta : run.plain(bias_slot));
+    run.set(w.out[0], run.flow(y));
+  };
+}
+
+StepFunction matmul(const ir::Node&, const Wiring& w) {
+  return [w](Run& run) {
+    // A scale may vary along the last axis of the right operand only: that is the last axis of the result too.
+    const int64_t rank = run.slots[w.in[1]].value.dim();
+    const Operand a = operand(run, w.in[0], -1), b = operand(run, w.in[1], rank >= 2 ? rank - 1 : -1);
+    const at::Tensor scale = product_of_scales(a, b);
+    const at::Tensor y = at::matmul(a.value, b.value);
+    run.set(w.out[0], scale.defined() ? run.flow(y.to(run.master) * along_axis(scale, y.dim() - 1, y.dim())) : y);
+  };
+}
+
+}  // namespace
+
+StepFunction compile_weighted(const ir::Node& node, const Wiring& w) {
+  switch (node.kind) {
+    case ir::OpKind::kConv:
+      return conv(node, w);
+    case ir::OpKind::kConvTranspose:
+      return conv_transpose(node, w);
+    case ir::OpKind::kGemm:
+      return gemm(node, w);
+    case ir::OpKind::kMatMul:
+      return matmul(node, w);
+    default:
+      break;
+  }
+  OCTET_CHECK(false, node_text(node), " is not a weighted operator");
+}
+
+}  // namespace octet::train

@@ -1,0 +1,73 @@
+#include "train/torch_runtime.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <malloc.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+
+namespace octet::train {
+
+void initialise_torch() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // A training step allocates and frees the same large blocks again and again. Without these settings glibc maps and
+    // unmaps each, and the kernel clears its pages every time: 10 to 30% of a step.
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_TOP_PAD, 64 << 20);
+    // LibTorch reads this once, at its first allocation: huge pages for large tensors.
+    setenv("THP_MEM_ALLOC_ENABLE", "1", 0);
+    set_torch_threads(0);
+  });
+}
+
+void set_torch_threads(int threads) {
+  if (threads <= 0) {
+    const char* wanted = std::getenv("OCTET_THREADS");
+    threads = wanted ? std::atoi(wanted) : 0;
+  }
+  at::set_num_threads(threads > 0 ? threads : available_cpus());
+}
+
+namespace {
+
+// Empty: a CUDA device can be used. The library registers its kernels when it is loaded.
+const std::string& cuda_problem() {
+  static const std::string problem = [] {
+    if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL)) {
+      const char* reason = dlerror();
+      return std::string("libtorch_cuda.so cannot be loaded") + (reason ? std::string(": ") + reason : "");
+    }
+    try {
+      if (!at::globalContext().hasCUDA()) return std::string("no CUDA device was found");
+      at::globalContext().lazyInitDevice(at::kCUDA);
+    } catch (const std::exception& error) {
+      return std::string("CUDA cannot be initialised: ") + error.what();
+    }
+    return std::string();
+  }();
+  return problem;
+}
+
+}  // namespace
+
+bool cuda_available() {
+  return cuda_problem().empty();
+}
+
+void require_device(const std::string& device) {
+  const bool cuda = device == "cuda" || device.rfind("cuda:", 0) == 0;
+  if (device == "cpu") return;
+  if (!cuda || (device.size() > 5 && device.find_first_not_of("0123456789", 5) != std::string::npos) ||
+      device == "cuda:")
+    fail_usage("device '", device, "' is not known; use cpu, cuda or cuda:N");
+  require(cuda_available(), "device '", device, "' cannot be used: ", cuda_problem(), "; use device cpu");
+}
+
+}  // namespace octet::train

@@ -41,7 +41,7 @@ Progress::Progress(ProgressOptions options)
       terminal_(options_.terminal.value_or(::isatty(STDERR_FILENO) == 1)),
       done_(options_.start) {
   begin_ = now();
-  last_ = terminal_ ? begin_ - options_.redraw_interval : begin_;  // a bar at once, a log line after an interval
+  last_ = terminal_ ? begin_ - 2 * options_.redraw_interval : begin_;  // a bar at once, a log line after an interval
 }
 
 Progress::~Progress() {

@@ -1,0 +1,58 @@
+// Random INT8 convolutions with everything they own, and an independent 64-bit formula for their results.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/kernel_table.h"
+
+namespace octet::kernels::testing {
+
+// A buffer with the view into it. The pad channels and the halo start with random bytes; the halo is then filled.
+struct OwnedTensor {
+  std::vector<uint8_t> bytes;
+  QTensor view;
+  Halo halo;
+};
+OwnedTensor random_tensor(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int64_t c, const Halo& halo,
+                          int32_t zero_point);
+
+struct ConvShape {
+  int64_t n = 1, in_h = 1, in_w = 1;
+  ConvGeometry geometry;
+  bool depthwise = false;
+};
+// What the epilogue does besides scaling.
+struct ConvTail {
+  bool residual = false, rounds_twice = false, table = false, to_float = false, narrow = false;
+};
+
+struct ConvCase {
+  ConvShape shape;
+  ConvTail tail;
+  std::string name;
+  OwnedTensor in, out, residual;
+  std::vector<int8_t> weights;  // ONNX order
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  std::unique_ptr<int8_t, Free> packed;  // 64-byte aligned
+  std::vector<int32_t> bias, acc_init;
+  std::vector<float> multiplier, float_out, float_residual;
+  std::vector<uint8_t> table;
+  ConvArgs args;
+};
+std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& shape, const ConvTail& tail);
+std::unique_ptr<ConvCase> random_conv_case(std::mt19937& rng, bool depthwise);
+
+// Runs all work in randomly many shares.
+void run_conv(const KernelTable& table, ConvCase& c, std::mt19937& rng);
+// The real output channels, bytes of floats for float output; clears the output buffers for the next run.
+std::vector<uint8_t> take_output(ConvCase& c);
+// The same bytes by a direct convolution in int64 with zero padding and numerics/quantize.h.
+std::vector<uint8_t> expected_output(const ConvCase& c);
+
+}  // namespace octet::kernels::testing

@@ -1,5 +1,6 @@
 #include "engine/kernels/kernel_table.h"
 
+#include "engine/kernels/isa_kernels.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 
 namespace octet::kernels {
@@ -11,6 +12,9 @@ KernelTable make_table(Isa isa) {
   add_scalar_int8_ops(table);
   add_scalar_float_conv(table);
   add_scalar_float_ops(table);
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512Vnni) add_avx512_vnni_kernels(table);
+#endif
   table.isa = isa;
   return table;
 }

@@ -1,0 +1,208 @@
+// Row-run convolution with vpdpbusd: tiles of P pixels x V vectors of 16 output channels in registers.
+#include "engine/kernels/avx512_vnni/conv.h"
+
+#include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/vector.h"
+
+namespace octet::kernels {
+namespace {
+
+// What is the same for all tiles of a call.
+struct Runs {
+  int64_t pixel_step = 0;  // input bytes from one output pixel to the next
+  int64_t kernel_rows = 0, row_step = 0, segments_per_row = 0, tap_step = 0, dwords = 0;
+  int64_t block_bytes = 0;  // of packed weights
+};
+
+// Broadcasts dword D behind pixel I of seven pixels starting at p. By hand, because the compiler would keep a pointer
+// for every pixel; three multiples of the step and the scaled addressing of x86 reach all seven.
+template <int I, int D>
+OCTET_INLINE Z broadcast(const uint8_t* p, int64_t s1, int64_t s3, int64_t s5) {
+  Z v;
+  if constexpr (I == 0) asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(v) : "r"(p), "i"(D * 4));
+  if constexpr (I == 1) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
+  if constexpr (I == 2) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
+  if constexpr (I == 3) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
+  if constexpr (I == 4) asm volatile("vpbroadcastd %c3(%1,%2,4), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
+  if constexpr (I == 5) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s5), "i"(D * 4));
+  if constexpr (I == 6) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
+  return v;
+}
+
+template <int P, int V>
+struct Multiplier {
+  Z acc[P][V];
+  int64_t s1, s3, s5, block;
+
+  template <int I, int D>
+  OCTET_INLINE void pixel(const uint8_t* low, const uint8_t* high, const int8_t* w, const Z (&weight)[V]) {
+    const Z b = broadcast<I % 7, D>(I < 7 ? low : high, s1, s3, s5);
+    if constexpr (V == 4 && P == 7) {  // 28 accumulators + 3 weights + 1 broadcast: the fourth weight stays in memory
+      acc[I][0] = _mm512_dpbusd_epi32(acc[I][0], b, weight[0]);
+      acc[I][1] = _mm512_dpbusd_epi32(acc[I][1], b, weight[1]);
+      acc[I][2] = _mm512_dpbusd_epi32(acc[I][2], b, weight[2]);
+      asm("vpdpbusd %2, %1, %0" : "+v"(acc[I][3]) : "v"(b), "m"(*reinterpret_cast<const Z*>(w + 3 * block + D * 64)));
+    } else {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
+    }
+    if constexpr (I + 1 < P) pixel<I + 1, D>(low, high, w, weight);
+  }
+
+  template <int D>
+  OCTET_INLINE void dword(const uint8_t* low, const uint8_t* high, const int8_t* w) {
+    Z weight[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v)
+      if (!(V == 4 && P == 7 && v == 3)) weight[v] = _mm512_load_si512(w + v * block + D * 64);
+    pixel<0, D>(low, high, w, weight);
+  }
+};
+
+template <int P, int V>
+void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* acc_init, int32_t* acc_out) {
+  Multiplier<P, V> m;
+  m.s1 = r.pixel_step;
+  m.s3 = 3 * r.pixel_step;
+  m.s5 = 5 * r.pixel_step;
+  m.block = r.block_bytes;
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    const Z start = _mm512_loadu_si512(acc_init + v * 16);
+#pragma GCC unroll 16
+    for (int p = 0; p < P; ++p) m.acc[p][v] = start;
+  }
+  for (int64_t y = 0; y < r.kernel_rows; ++y, in += r.row_step) {
+    const uint8_t* segment = in;
+    for (int64_t s = 0; s < r.segments_per_row; ++s, segment += r.tap_step) {
+      const uint8_t* low = segment;
+      int64_t left = r.dwords;
+      for (; left >= 4; left -= 4, low += 16, w += 4 * 64) {
+        const uint8_t* high = low + 7 * m.s1;
+        m.template dword<0>(low, high, w);
+        m.template dword<1>(low, high, w);
+        m.template dword<2>(low, high, w);
+        m.template dword<3>(low, high, w);
+      }
+      for (; left > 0; --left, low += 4, w += 64) m.template dword<0>(low, low + 7 * m.s1, w);
+    }
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) _mm512_store_si512(acc_out + (p * V + v) * 16, m.acc[p][v]);
+}
+
+using Multiply = void(const Runs&, const uint8_t*, const int8_t*, const int32_t*, int32_t*);
+
+constexpr int kMaxVectors = 4;
+constexpr int64_t kMaxPixels[kMaxVectors + 1] = {0, 14, 14, 9, 7};
+Multiply* const kMultiply[kMaxVectors + 1][15] = {
+    {},
+    {nullptr, multiply<1, 1>, multiply<2, 1>, multiply<3, 1>, multiply<4, 1>, multiply<5, 1>, multiply<6, 1>,
+     multiply<7, 1>, multiply<8, 1>, multiply<9, 1>, multiply<10, 1>, multiply<11, 1>, multiply<12, 1>, multiply<13, 1>,
+     multiply<14, 1>},
+    {nullptr, multiply<1, 2>, multiply<2, 2>, multiply<3, 2>, multiply<4, 2>, multiply<5, 2>, multiply<6, 2>,
+     multiply<7, 2>, multiply<8, 2>, multiply<9, 2>, multiply<10, 2>, multiply<11, 2>, multiply<12, 2>, multiply<13, 2>,
+     multiply<14, 2>},
+    {nullptr, multiply<1, 3>, multiply<2, 3>, multiply<3, 3>, multiply<4, 3>, multiply<5, 3>, multiply<6, 3>,
+     multiply<7, 3>, multiply<8, 3>, multiply<9, 3>},
+    {nullptr, multiply<1, 4>, multiply<2, 4>, multiply<3, 4>, multiply<4, 4>, multiply<5, 4>, multiply<6, 4>,
+     multiply<7, 4>}};
+
+// Cycles for one dword of a tile: dot products and loads go two a cycle, a chain of dot products takes five each,
+// weights come from the L2 cache.
+double tile_cost(int64_t pixels, int vectors) {
+  const double products = 0.5 * static_cast<double>(pixels) * vectors,
+               loads = 0.5 * static_cast<double>(pixels + vectors);
+  double cost = products > loads ? products : loads;
+  const double weights = vectors * 64 / 40.0;
+  if (cost < weights) cost = weights;
+  return (cost < 5 ? 5 : cost) + 0.3;
+}
+
+// A line of `width` pixels is cut into the fewest tiles, as equal as possible.
+double line_cost(int64_t width, int vectors) {
+  const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
+  const int64_t longer = width % tiles;
+  return static_cast<double>(longer) * tile_cost(width / tiles + 1, vectors) +
+         static_cast<double>(tiles - longer) * tile_cost(width / tiles, vectors);
+}
+
+// Vectors per tile for lines of this width and this many blocks.
+int choose_vectors(int64_t width, int64_t blocks) {
+  int best = 1;
+  double best_cost = 1e300;
+  for (int v = kMaxVectors; v >= 1; --v) {
+    double cost = static_cast<double>(blocks / v) * line_cost(width, v);
+    if (blocks % v) cost += line_cost(width, static_cast<int>(blocks % v));
+    if (cost < best_cost) best = v, best_cost = cost;
+  }
+  return best;
+}
+
+void finish_tile(int vectors, const FinishTile& t, const Epilogue& e, const Constants& c) {
+  switch (vectors) {
+    case 1:
+      return finish<1>(t, e, c);
+    case 2:
+      return finish<2>(t, e, c);
+    case 3:
+      return finish<3>(t, e, c);
+    default:
+      return finish<4>(t, e, c);
+  }
+}
+
+bool dense_rows(const QTensor& t) {
+  return t.row_stride == t.w * t.c_pitch && t.image_stride == t.h * t.row_stride;
+}
+
+}  // namespace
+
+void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
+  const ConvGeometry& g = a.geometry;
+  const Epilogue& e = a.epilogue;
+  const ConvLayout l = conv_layout(g, a.in.c_pitch);
+  if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
+  Runs r;
+  r.pixel_step = g.stride_w * a.in.c_pitch;
+  r.kernel_rows = g.kernel_h;
+  r.row_step = g.dilation_h * a.in.row_stride;
+  r.segments_per_row = l.segments_per_row;
+  r.tap_step = g.dilation_w * a.in.c_pitch;
+  r.dwords = l.dwords;
+  r.block_bytes = l.segments * l.dwords * 64;
+  // A 1x1 convolution over tensors without gaps is one long line of pixels.
+  const bool flat = g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_top == 0 &&
+                    g.pad_left == 0 && dense_rows(a.in) && (e.out.data == nullptr || dense_rows(e.out)) &&
+                    (e.residual.data == nullptr || dense_rows(e.residual));
+  const int64_t width = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
+  const int64_t lines = flat ? 1 : rows.end - rows.begin;
+  // Grouped blocks read different input channels, and a 4-byte pixel has room for one block only.
+  const bool single = g.groups > 1 || (e.out.data && e.out.c_pitch < 16);
+  const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin);
+  const Constants constants = make_constants(e);
+  alignas(64) int32_t acc[28 * 16];
+
+  for (int64_t b = blocks.begin; b < blocks.end;) {
+    const int vectors = static_cast<int>(smaller(chosen, blocks.end - b));
+    const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
+    const int64_t size = width / tiles, longer = width % tiles;
+    const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
+    for (int64_t line = 0; line < lines; ++line) {
+      const int64_t n = (rows.begin + line) / e.out.h, y = (rows.begin + line) % e.out.h;
+      const uint8_t* in =
+          channel + n * a.in.image_stride + (y * g.stride_h - g.pad_top) * a.in.row_stride - g.pad_left * a.in.c_pitch;
+      for (int64_t t = 0, x = 0; t < tiles; ++t) {
+        const int64_t pixels = size + (t < longer);
+        kMultiply[vectors][pixels](r, in + x * r.pixel_step, a.weights + b * r.block_bytes, a.acc_init + b * 16, acc);
+        finish_tile(vectors, {acc, pixels, b * 16, n, y, x}, e, constants);
+        x += pixels;
+      }
+    }
+    b += vectors;
+  }
+}
+
+}  // namespace octet::kernels

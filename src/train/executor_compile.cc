@@ -128,8 +128,8 @@ struct FoundChain {
   const ir::Value* residual = nullptr;
 };
 
-// The longest chain that starts at `node`; length 0: none.
-FoundChain find_chain(const ir::Graph& graph, const ir::Node& node) {
+// The longest chain of nodes not `taken` that starts at `node`; length 0: none.
+FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::set<const ir::Node*>& taken) {
   FoundChain found;
   Chain& c = found.chain;
   const ir::Node* at = &node;
@@ -139,6 +139,7 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node) {
     c.last = at;
     c.length++;
     at = only_reader(graph, *at);
+    if (at && taken.count(at)) at = nullptr;
   };
   if (is_chain_norm(*at)) {
     found.x = at->input(0);
@@ -212,7 +213,7 @@ std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots) {
   std::set<const ir::Node*> taken;
   for (const auto& node : graph.nodes()) {
     if (taken.count(node.get())) continue;
-    const FoundChain found = find_chain(graph, *node);
+    const FoundChain found = find_chain(graph, *node, taken);
     const Chain& c = found.chain;
     if (c.length == 0) continue;
     for (const ir::Node* member : {c.batch_norm, c.add, c.clamp, c.quantise})

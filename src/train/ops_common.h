@@ -16,9 +16,9 @@ namespace octet::train {
 // One value while the graph runs: value, or value * scale, or value * scale + offset.
 struct Slot {
   enum class Form {
-    kNumber,  // `value` is the number itself
-    kCodes,   // FakeQuantize under bf16: `value` holds code - zero_point, which BF16 represents exactly. Convolutions
-             // and matrix products take the codes, so that quantised data never leave the INT8 grid.
+    kNumber,   // `value` is the number itself
+    kCodes,    // FakeQuantize under bf16: `value` holds code - zero_point, which BF16 represents exactly. Convolutions
+               // and matrix products take the codes, so that quantised data never leave the INT8 grid.
     kPending,  // the output of such a convolution, still to be multiplied by `scale` and moved by `offset` (may be
                // undefined), both along axis 1. What comes next does that in its own pass.
   };

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -293,10 +294,13 @@ at::MemoryFormat format_of(const at::Tensor& x) {
 }
 
 struct Pointwise : torch::autograd::Function<Pointwise> {
+  using Optional = std::optional<at::Tensor>;
+
   // The tensors that may have a gradient are arguments, so that autograd sees them; the rest is in `options`.
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
-                            const at::Tensor& offset, const at::Tensor& residual, const PointwiseOptions& options,
-                            bool keep_mask) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const Optional& gamma_or_none,
+                            const Optional& beta, const Optional& offset, const Optional& residual_or_none,
+                            const PointwiseOptions& options, bool keep_mask) {
+    const at::Tensor gamma = gamma_or_none.value_or(at::Tensor()), residual = residual_or_none.value_or(at::Tensor());
     auto o = std::make_shared<PointwiseOptions>(options);
     const at::Tensor dense = x.contiguous(format_of(x));
     if (residual.defined()) o->residual = residual.detach().to(x.scalar_type()).contiguous(format_of(x));
@@ -314,7 +318,8 @@ struct Pointwise : torch::autograd::Function<Pointwise> {
     ctx->saved_data["saved"] = c10::IValue::make_capsule(saved);
     o->residual = at::Tensor();
     ctx->saved_data["options"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(std::move(*o)));
-    ctx->saved_data["residual_type"] = static_cast<int64_t>(residual.defined() ? residual.scalar_type() : at::kFloat);
+    ctx->saved_data["present"] =
+        std::vector<bool>{true, gamma.defined(), beta.has_value(), offset.has_value(), residual.defined()};
     return out;
   }
 
@@ -324,8 +329,10 @@ struct Pointwise : torch::autograd::Function<Pointwise> {
     const auto holder = c10::static_intrusive_pointer_cast<Holder>(ctx->saved_data["options"].toCapsule());
     const at::Tensor grad = grads[0].contiguous(format_of(grads[0]));
     const at::Tensor& x = tensors[0].defined() ? tensors[0] : grad;  // the shape is all that counts without batch norm
-    const bool wanted[] = {ctx->needs_input_grad(0), ctx->needs_input_grad(1), ctx->needs_input_grad(2),
-                           ctx->needs_input_grad(3), ctx->needs_input_grad(4)};
+    // Autograd numbers only those arguments that are there.
+    const auto present = ctx->saved_data["present"].toBoolList();
+    bool wanted[5];
+    for (size_t i = 0, edge = 0; i < 5; i++) wanted[i] = present[i] && ctx->needs_input_grad(edge++);
     return x.scalar_type() == at::kFloat ? run<float>(x, *holder, grad, tensors, *saved, wanted)
                                          : run<kernels::Bf16>(x, *holder, grad, tensors, *saved, wanted);
   }
@@ -361,7 +368,8 @@ at::Tensor pointwise(const at::Tensor& x, const PointwiseOptions& o) {
   const auto needs = [](const at::Tensor& t) { return t.defined() && t.requires_grad(); };
   const bool grad = at::GradMode::is_enabled() &&
                     (needs(x) || needs(o.gamma) || needs(o.beta) || needs(o.offset) || needs(o.residual));
-  return Pointwise::apply(x, o.gamma, o.beta, o.offset, o.residual, o, grad);
+  const auto optional = [](const at::Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; };
+  return Pointwise::apply(x, optional(o.gamma), optional(o.beta), optional(o.offset), optional(o.residual), o, grad);
 }
 
 at::Tensor finish_pending(const Run& run, const Slot& s) {

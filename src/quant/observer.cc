@@ -31,6 +31,12 @@ void CalibrationSet::observe(const std::string& name, std::span<const float> val
   it->second.observe(values);
 }
 
+void CalibrationSet::merge(const std::string& name, const Histogram& seen) {
+  const auto it = observers_.find(name);
+  OCTET_CHECK(it != observers_.end(), "no observer for '", name, "'");
+  it->second.merge(seen);
+}
+
 std::map<std::string, Range> CalibrationSet::ranges(const CalibrationOptions& options) const {
   std::map<std::string, Range> out;
   for (const auto& [name, observer] : observers_) {

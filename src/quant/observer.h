@@ -23,6 +23,7 @@ class Observer {
   explicit Observer(int levels = 127) : levels_(levels) {}
 
   void observe(std::span<const float> values) { histogram_.observe(values); }
+  void merge(const Histogram& seen) { histogram_.merge(seen); }
   const Histogram& histogram() const { return histogram_; }
   int levels() const { return levels_; }
   Range range(const CalibrationOptions& options = {}) const;
@@ -52,6 +53,8 @@ class CalibrationSet {
   std::vector<std::string> names() const;
   // `name` must be one of names().
   void observe(const std::string& name, std::span<const float> values);
+  // Adds what another histogram has seen of the same tensor (parts counted by several threads).
+  void merge(const std::string& name, const Histogram& seen);
   const std::map<std::string, Observer>& observers() const { return observers_; }
 
   // UserError naming the tensor when one was never observed, or held NaN or infinities.

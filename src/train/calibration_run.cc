@@ -1,0 +1,65 @@
+#include "train/calibration_run.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace octet::train {
+namespace {
+
+ir::Graph without_quantisation(const ir::Graph& graph) {
+  ir::Graph copy = graph.clone();
+  for (const auto& node : copy.nodes())
+    if (node->kind == ir::OpKind::kFakeQuantize) node->attributes["state"] = std::string(ir::kObserving);
+  return copy;
+}
+
+// Cuts a large tensor into parts for the threads. The histogram is a function of the multiset of values, so neither the
+// parts nor the order in which they are merged can be seen in the result.
+void observe(quant::CalibrationSet& set, const std::string& name, const at::Tensor& tensor) {
+  // Element order does not matter either: any dense layout is read as it lies in memory.
+  const at::Tensor values =
+      tensor.is_non_overlapping_and_dense() ? tensor.to(at::kCPU) : tensor.to(at::kCPU).contiguous();
+  const std::span<const float> all(values.const_data_ptr<float>(), static_cast<size_t>(values.numel()));
+  const int64_t parts = std::clamp<int64_t>(values.numel() / 65536, 1, at::get_num_threads());
+  std::vector<quant::Histogram> histograms(parts);
+  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; part++) {
+      const size_t from = all.size() * part / parts, to = all.size() * (part + 1) / parts;
+      histograms[part].observe(all.subspan(from, to - from));
+    }
+  });
+  for (const quant::Histogram& histogram : histograms) set.merge(name, histogram);
+}
+
+}  // namespace
+
+CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source,
+                               const CalibrationRunOptions& options) {
+  require(graph.inputs().size() == 1, "graph '", graph.name, "' has ", graph.inputs().size(),
+          " inputs; calibration runs graphs with one");
+  CalibrationRun result{.observers = quant::CalibrationSet(graph)};
+  const std::vector<std::string> names = result.observers.names();
+  require(!names.empty(), "graph '", graph.name,
+          "' has no FakeQuantize node that reads an activation: place quantisers before calibrating");
+  Executor executor(without_quantisation(graph), options.executor);
+  executor.set_tap(
+      [&](const ir::Value& value, const at::Tensor& tensor) { observe(result.observers, value.name, tensor); }, names);
+  at::Tensor batch;
+  while (source(&batch)) {
+    result.images += batch.size(0);
+    executor.forward({std::exchange(batch, at::Tensor())}, Mode::kEval);
+    if (options.on_progress) options.on_progress(result.images);
+  }
+  require(result.images > 0, "there is no image to calibrate with");
+  result.ranges = result.observers.ranges(options.calibration);
+  return result;
+}
+
+}  // namespace octet::train

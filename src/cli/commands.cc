@@ -16,10 +16,24 @@ Command without_training(const std::string& name, const std::string& summary) {
 
 std::vector<Command> make_commands() {
   std::vector<Command> commands;
-#ifndef OCTET_WITH_TRAINING
+#ifdef OCTET_WITH_TRAINING
+  commands.push_back(train_command());
+  commands.push_back(calibrate_command());
+  commands.push_back(quantize_command());
+  commands.push_back(verify_command());
+#else
   commands.push_back(without_training("train", "Train a network, or fine-tune it quantisation-aware"));
-  commands.push_back(without_training("calibrate", "Collect activation ranges of a float model"));
+  commands.push_back(without_training("calibrate", "Collect activation ranges of a float model and quantise it (PTQ)"));
+  commands.push_back(without_training("quantize", "Quantise any ONNX classifier with a folder of images (PTQ)"));
+  commands.push_back(without_training("verify", "Prove that an engine computes what was trained"));
 #endif
+  commands.push_back(evaluate_command());
+  commands.push_back(infer_command());
+  commands.push_back(export_command());
+  commands.push_back(compile_command());
+  commands.push_back(bench_command());
+  commands.push_back(inspect_command());
+  commands.push_back(report_command());
   commands.push_back(models_command());
   commands.push_back(spec_command());
   return commands;

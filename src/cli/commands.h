@@ -9,7 +9,17 @@ namespace octet::cli {
 // In the order in which they are listed to people.
 const std::vector<Command>& all_commands();
 
+Command train_command();
+Command calibrate_command();
+Command quantize_command();
+Command evaluate_command();
+Command infer_command();
+Command export_command();
+Command compile_command();
+Command bench_command();
+Command verify_command();
 Command inspect_command();
+Command report_command();
 Command models_command();
 Command spec_command();
 

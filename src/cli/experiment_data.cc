@@ -56,13 +56,14 @@ DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source
   return stream;
 }
 
-data::LoaderOptions in_order(const spec::ExperimentSpec& spec, int64_t batch_size) {
-  data::LoaderOptions options{.batch_size = batch_size, .replace_corrupt = false};
+}  // namespace
+
+data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {
+  data::LoaderOptions options{.batch_size = batch_size > 0 ? batch_size : spec.evaluate.batch_size,
+                              .replace_corrupt = false};
   options.transform = data::evaluation_transform(training_transform(spec));
   return options;
 }
-
-}  // namespace
 
 DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule) {
   if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
@@ -73,19 +74,19 @@ DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::Trai
 
 DataStream open_validation_data(const spec::ExperimentSpec& spec) {
   if (!spec.data.val) return {};
-  return open(spec, *spec.data.val, in_order(spec, spec.evaluate.batch_size));
+  return open(spec, *spec.data.val, evaluation_loader_options(spec));
 }
 
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size) {
   const spec::DataSource* source = spec.data.evaluation_source();
   if (!source) fail_usage("the spec names no images to evaluate; add data.test or data.val");
-  return open(spec, *source, in_order(spec, batch_size > 0 ? batch_size : spec.evaluate.batch_size));
+  return open(spec, *source, evaluation_loader_options(spec, batch_size));
 }
 
 DataStream open_calibration_data(const spec::ExperimentSpec& spec) {
   const spec::DataSource* source = spec.data.calibration_source();
   if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
-  data::LoaderOptions options = in_order(spec, spec.quant.calibration.batch_size);
+  data::LoaderOptions options = evaluation_loader_options(spec, spec.quant.calibration.batch_size);
   options.shuffle = true;
   options.max_images = spec.quant.calibration.images;
   return open(spec, *source, options);

@@ -22,4 +22,7 @@ DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_
 // The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, not augmented.
 DataStream open_calibration_data(const spec::ExperimentSpec& spec);
 
+// How images are read for evaluation: in order, the transform without random choices. `batch_size` 0: that of the spec.
+data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size = 0);
+
 }  // namespace octet::cli

@@ -1,7 +1,7 @@
 // octet models: the networks that Octet builds itself.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,26 +9,37 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "models/zoo.h"
+#include "onnx/export.h"
+#include "report/text_table.h"
 
 namespace octet::cli {
 namespace {
 
-std::string table() {
-  char line[256];
-  std::snprintf(line, sizeof line, "%-18s %-13s %8s %12s %8s  %s\n", "name", "input", "classes", "parameters", "GMACs",
-                "what");
-  std::string out = line;
-  for (const models::ModelInfo& model : models::all_models()) {
-    const std::string input = str(model.input[0], "x", model.input[1], "x", model.input[2]);
-    std::snprintf(line, sizeof line, "%-18s %-13s %8lld %12lld %8.3f  ", model.name.c_str(), input.c_str(),
-                  static_cast<long long>(model.num_classes), static_cast<long long>(model.parameters), model.gmacs);
-    out += line + model.description + "\n";
-  }
-  return out;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string arch, json;
+  OutputFlags output;
+  int64_t num_classes = 0;     // 0: as published
+  std::vector<int64_t> input;  // empty: as published
+  int64_t seed = 1;
+  int opset = 0;  // 0: that of the zoo
+};
+
+std::string input_text(const std::array<int64_t, 3>& input) {
+  return str(input[0], "x", input[1], "x", input[2]);
 }
 
-nlohmann::ordered_json as_json() {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+std::string table() {
+  report::TextTable table({"name", "input", "classes", "parameters", "GMACs", "what"});
+  for (const models::ModelInfo& model : models::all_models())
+    table.add_row({model.name, input_text(model.input), str(model.num_classes), str(model.parameters), str(model.gmacs),
+                   model.description});
+  return table.text();
+}
+
+Json as_json() {
+  Json out = Json::array();
   for (const models::ModelInfo& model : models::all_models())
     out.push_back({{"name", model.name},
                    {"description", model.description},
@@ -39,21 +50,55 @@ nlohmann::ordered_json as_json() {
   return out;
 }
 
+ExitCode run(const Options& options) {
+  if (options.arch.empty()) {
+    if (!options.output.path.empty())
+      fail_usage("models: -o needs the NAME of a network, as in: octet models resnet20 -o OUT");
+    if (options.json.empty())
+      std::cout << table();
+    else
+      write_text_output(options.json, as_json().dump(2) + "\n");
+    return ExitCode::kDone;
+  }
+  models::ModelOptions model = models::default_options(options.arch);
+  if (options.output.path.empty()) fail_usage("models: say where to write ", options.arch, ": -o FILE.onnx");
+  options.output.check();
+  if (options.num_classes > 0) model.num_classes = options.num_classes;
+  if (!options.input.empty()) std::copy_n(options.input.begin(), 3, model.input.begin());
+  model.seed = static_cast<uint64_t>(options.seed);
+  ir::Graph graph = models::build_model(model);
+  if (options.opset > 0) graph.opset = options.opset;
+  onnx::export_model(graph, options.output.path);
+  log_info("wrote ", options.arch, " (", input_text(model.input), ", ", model.num_classes,
+           " classes, random weights) to ", options.output.path);
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 Command models_command() {
   return {.name = "models",
-          .summary = "List the networks that Octet builds itself",
-          .details = "Input, classes, parameters and multiply-accumulates are those of the published network.",
-          .examples = {"octet models", "octet models --json -"},
+          .summary = "List the networks that Octet builds itself, or write one as ONNX",
+          .details =
+              "Without a name: the list, with input, classes, parameters and multiply-accumulates of the published "
+              "networks. With a name and -o: that network with random weights, the same bytes for the same seed.",
+          .examples = {"octet models", "octet models resnet20 -o resnet20.onnx --input 1,28,28 --num_classes 10"},
           .define = [](CLI::App& app) -> Run {
-            auto json = std::make_shared<std::string>();
-            add_json_flag(app, *json);
-            return [json] {
-              if (json->empty()) std::cout << table();
-              else write_text_output(*json, as_json().dump(2) + "\n");
-              return ExitCode::kDone;
-            };
+            auto options = std::make_shared<Options>();
+            app.add_option("NAME", options->arch, "Network to write")->type_name("");
+            add_output_flags(app, options->output, "ONNX file to write", Need::kOptional);
+            add_number_flag(app, "--num_classes", options->num_classes, 1, 1'000'000, "Outputs of the classifier");
+            app.add_option("--input", options->input, "Shape of one image")
+                ->delimiter(',')
+                ->expected(3)
+                ->type_name("C,H,W")
+                ->check(CLI::Range(int64_t{1}, int64_t{16'384}).description(""));
+            add_number_flag(app, "--seed", options->seed, 0, std::numeric_limits<int64_t>::max(), "Of the weights");
+            app.add_option("--opset", options->opset, "ONNX opset of the file: 13, 19, 20 or 21")
+                ->type_name("N")
+                ->check(CLI::IsMember({13, 19, 20, 21}).description(""));
+            add_json_flag(app, options->json);
+            return [options] { return run(*options); };
           }};
 }
 

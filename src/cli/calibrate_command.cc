@@ -1,0 +1,63 @@
+// octet calibrate: collects ranges of a float model and writes the quantised one (post-training quantisation).
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/calibration.h"
+#include "cli/commands.h"
+#include "cli/experiment_data.h"
+#include "cli/flags.h"
+#include "cli/training_setup.h"
+#include "onnx/export.h"
+#include "train/torch_runtime.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, json;
+  OutputFlags output;
+};
+
+ExitCode run(const Options& options) {
+  const spec::ExperimentSpec spec = options.spec.load();
+  require_file(options.model, "-m");
+  options.output.check();
+  train::initialise_torch();
+  ir::Graph graph = starting_network(spec, spec::Stage::kCalibration, options.model);
+  DataStream images = open_calibration_data(spec);
+  const quant::CalibrationSet observed =
+      calibrate(graph, *images.loader, placement_options(spec), calibration_options(spec), weight_options(spec));
+  graph.metadata["octet.stage"] = "calibration";
+  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
+  onnx::export_model(graph, options.output.path, {.quantize_weights = false});
+  log_info("wrote ", options.output.path);
+  if (!options.json.empty())
+    write_text_output(options.json, calibration_json(observed, calibration_options(spec)).dump(1) + "\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command calibrate_command() {
+  return {.name = "calibrate",
+          .summary = "Collect activation ranges of a float model and quantise it (PTQ)",
+          .details = "Folds batch norms, places quantisers by the spec's rules, runs `quant.calibration.images` training "
+                     "images through the float model and sets the scales. The output is the start of stage qat, and can "
+                     "be evaluated, exported and compiled as it is.",
+          .examples = {"octet calibrate -e SPEC.yaml -m results/float/model.onnx -o results/calibrated.onnx"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_spec_flags(app, options->spec);
+            add_model_flag(app, options->model, "Float ONNX model");
+            add_output_flags(app, options->output, "ONNX file with quantisers");
+            add_json_flag(app, options->json);
+            add_key_flag(app);
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

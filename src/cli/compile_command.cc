@@ -1,0 +1,75 @@
+// octet compile: an ONNX file becomes an engine file.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "engine/engine_file.h"
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "lower/lower.h"
+#include "onnx/import.h"
+#include "report/text_table.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  std::string model, isa, dump_passes;
+  OutputFlags output;
+  int64_t batch_size = 1;
+  bool layers = false;
+};
+
+ExitCode run(const Options& options) {
+  require_file(options.model, "-m");
+  options.output.check();
+  ir::Graph graph = onnx::import_model(options.model);
+  ir::infer_shapes(graph);
+  ir::verify(graph);
+  ir::check_finite_constants(graph);
+  const Isa isa = chosen_isa(options.isa);
+  const engine::Plan plan =
+      lower::lower(graph, {.batch = options.batch_size, .isa = isa, .dump_passes = options.dump_passes});
+  engine::save_engine(plan, options.output.path);
+  const std::vector<engine::LayerInfo> layers = engine::layer_list(plan, isa);
+  int64_t int8 = 0;
+  report::TextTable table({"layer", "operation", "precision", "kernel", "why not INT8"});
+  for (const engine::LayerInfo& layer : layers) {
+    int8 += layer.precision == "int8";
+    if (options.layers || !layer.reason.empty())
+      table.add_row({layer.name, layer.op, layer.precision, layer.kernel, layer.reason});
+  }
+  if (table.rows() > 0) std::cout << table.text();
+  log_info("wrote ", options.output.path, ": ", layers.size(), " layers, ", int8, " in INT8, arena ",
+           plan.arena_bytes / 1024, " KiB, weights ", plan.constants ? plan.constants->bytes().size() / 1024 : 0, " KiB");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command compile_command() {
+  return {.name = "compile",
+          .summary = "Compile an ONNX file for the INT8 CPU engine",
+          .details = "Quantised parts become INT8, everything else stays FP32; a table lists what stays and why. A model "
+                     "without quantisers becomes an FP32 engine. The file runs on every CPU.",
+          .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",
+                       "octet compile -m float.onnx -o float.octet --batch_size 8 --layers"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_model_flag(app, options->model, "ONNX file, with or without quantisers")->required(false);
+            app.add_option("MODEL", options->model, "The same, without -m");
+            add_output_flags(app, options->output, "Engine file to write (.octet)");
+            add_batch_size_flag(app, options->batch_size)->capture_default_str();
+            add_isa_flag(app, options->isa);
+            app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
+            app.add_option("--dump-passes", options->dump_passes, "Write the graph after each pass to this folder");
+            add_key_flag(app);
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

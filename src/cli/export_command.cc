@@ -1,0 +1,68 @@
+// octet export: the deployment file, QDQ ONNX for a target.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/export_target.h"
+#include "cli/flags.h"
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, target, data_type;
+  int64_t opset = 0, batch_size = 0;
+  OutputFlags output;
+};
+
+ExitCode run(const Options& options) {
+  const spec::ExperimentSpec spec = options.spec.load();
+  require_file(options.model, "-m");
+  options.output.check();
+  ir::Graph graph = onnx::import_model(options.model);
+  ir::infer_shapes(graph);
+  ir::verify(graph);
+  ir::check_finite_constants(graph);
+  const std::string target = options.target.empty() ? spec.export_options.target : options.target;
+  prepare_for_target(graph, target);
+  if (options.data_type == "fp32") drop_quantisers(graph);
+  if (options.batch_size > 0) ir::set_batch(graph, options.batch_size);
+  graph.metadata["octet.target"] = target;
+  const int64_t opset = options.opset > 0 ? options.opset : spec.export_options.opset;
+  onnx::export_model(graph, options.output.path, {.opset = static_cast<int>(opset), .quantize_weights = true});
+  log_info("wrote ", options.output.path, " for ", target, ", opset ", opset);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command export_command() {
+  return {.name = "export",
+          .summary = "Write QDQ ONNX for TensorRT, OpenVINO or ONNX Runtime",
+          .details = "Folds batch norms and writes INT8 weights with DequantizeLinear, float biases, and a "
+                     "QuantizeLinear/DequantizeLinear pair for every quantised activation.",
+          .examples = {"octet export -m results/qat/model.onnx -o results/model.qdq.onnx",
+                       "octet export -m results/qat/model.onnx -o model.trt.onnx --target tensorrt:8.6 --opset 13"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_spec_flags(app, options->spec, Need::kOptional);
+            add_model_flag(app, options->model, "ONNX model: calibrated or trained quantisation-aware");
+            add_output_flags(app, options->output, "ONNX file to write");
+            app.add_option("--target", options->target, "onnxruntime, openvino, tensorrt or tensorrt:VERSION");
+            app.add_option("--opset", options->opset, "ONNX opset: 13, 19, 20 or 21")
+                ->check(CLI::IsMember(std::vector<int64_t>{13, 19, 20, 21}));
+            add_batch_size_flag(app, options->batch_size)->description("Fix the batch dimension; default: left open");
+            add_data_type_flag(app, options->data_type);
+            add_key_flag(app);
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

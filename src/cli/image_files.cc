@@ -1,0 +1,82 @@
+#include "cli/image_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "data/image.h"
+
+namespace octet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool looks_like_image(const fs::path& path) {
+  static const std::vector<std::string> endings = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm"};
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+
+std::vector<std::string> expand(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!fs::exists(path)) fail_usage(path, ": there is no such file or folder");
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::recursive_directory_iterator(path))
+      if (entry.is_regular_file() && looks_like_image(entry.path())) found.push_back(entry.path().string());
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  if (files.empty()) fail("there is no image in ", paths[0], "; JPEG, PNG, BMP, WebP, PPM and PGM files are taken");
+  return files;
+}
+
+class FileList : public data::Dataset {
+ public:
+  FileList(std::vector<std::string> files, int channels) : files_(std::move(files)), channels_(channels) {}
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  int label(int64_t) const override { return -1; }
+  std::string name(int64_t index) const override { return files_[static_cast<size_t>(index)]; }
+  uint64_t content_hash() const override {
+    uint64_t hash = 0;
+    for (const std::string& file : files_) hash = hash64(file, hash);
+    return hash;
+  }
+  data::Sample get(int64_t index) const override {
+    const std::string bytes = read_file(name(index));
+    try {
+      return {data::decode_image(std::as_bytes(std::span(bytes)), {.channels = channels_}), -1};
+    } catch (const data::DecodeError& e) {
+      throw data::CorruptSample(name(index), e.what());
+    }
+  }
+
+ private:
+  std::vector<std::string> files_;
+  int channels_;
+};
+
+}  // namespace
+
+DataStream open_image_files(const spec::ExperimentSpec& spec, const std::vector<std::string>& paths,
+                            const std::vector<int64_t>& shape, int64_t batch_size) {
+  const auto size = [&](size_t i) { return shape.at(i) > 0 ? shape[i] : spec.model.input.at(i); };
+  DataStream stream;
+  stream.dataset = std::make_unique<FileList>(expand(paths), static_cast<int>(size(0)));
+  data::LoaderOptions options = evaluation_loader_options(spec, batch_size);
+  options.transform.height = static_cast<int>(size(1));
+  options.transform.width = static_cast<int>(size(2));
+  options.max_corrupt_fraction = 1.0;
+  options.threads = available_cpus();
+  stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
+  return stream;
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,106 @@
+// octet quantize: post-training quantisation of a foreign ONNX file with nothing but a folder of images.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/calibration.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/image_files.h"
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "quant/lint_placement.h"
+#include "train/torch_runtime.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, json, method;
+  std::vector<std::string> images, exclude, exclude_ops;
+  std::vector<double> mean, std;
+  int64_t count = 0;
+  bool unsigned_activations = false;
+  OutputFlags output;
+};
+
+// What the command line says beside, or instead of, a spec.
+spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
+  spec::ExperimentSpec spec = options.spec.load();
+  if (!options.mean.empty()) spec.data.mean = options.mean;
+  if (!options.std.empty()) spec.data.std = options.std;
+  if (options.count > 0) spec.quant.calibration.images = options.count;
+  if (options.unsigned_activations) spec.quant.activations.unsigned_range = spec::UnsignedActivations::kAuto;
+  for (const std::string& name : options.exclude) spec.quant.exclude.push_back({name, ""});
+  for (const std::string& op : options.exclude_ops) spec.quant.exclude.push_back({"", op});
+  const ir::TensorType& input = graph.inputs().at(0)->type;
+  if (!input.shape || input.shape->size() != 4 || input.data_type != ir::DataType::kFloat32)
+    fail_usage("input '", graph.inputs()[0]->name, "' is ", ir::type_string(input), "; a float image [N, C, H, W] is expected");
+  for (size_t i = 0; i < 3; i++)
+    if ((*input.shape)[i + 1] > 0) spec.model.input[i] = (*input.shape)[i + 1];
+  return spec;
+}
+
+ExitCode run(const Options& options) {
+  require_file(options.model, "-m");
+  options.output.check();
+  train::initialise_torch();
+  ir::Graph graph = onnx::import_model(options.model);
+  ir::infer_shapes(graph);
+  ir::verify(graph);
+  ir::check_finite_constants(graph);
+  if (graph.inputs().size() != 1) fail_usage(options.model, ": has ", graph.inputs().size(), " inputs, expected one image input");
+  const spec::ExperimentSpec spec = settings(options, graph);
+  quant::CalibrationOptions calibration = calibration_options(spec);
+  if (!options.method.empty()) calibration.method = quant::parse_calibration_method(options.method);
+  DataStream stream = open_image_files(spec, options.images, spec.model.input, spec.quant.calibration.batch_size);
+  data::LoaderOptions loader_options = stream.loader->options();
+  loader_options.shuffle = true;
+  loader_options.max_images = spec.quant.calibration.images;
+  data::Loader loader(*stream.dataset, loader_options);
+  const quant::CalibrationSet observed =
+      calibrate(graph, loader, placement_options(spec), calibration, weight_options(spec));
+  graph.metadata["octet.stage"] = "calibration";
+  onnx::export_model(graph, options.output.path, {.quantize_weights = true});
+  log_info("wrote ", options.output.path);
+  for (const quant::PlacementNote& note : quant::lint_placement(graph)) log_info(note.message);
+  if (!options.json.empty()) write_text_output(options.json, calibration_json(observed, calibration).dump(1) + "\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command quantize_command() {
+  return {.name = "quantize",
+          .summary = "Quantise any ONNX network with a folder of images (PTQ)",
+          .details = "Needs no spec: -m names the float model, --images files or folders of typical images (never the test "
+                     "set), --mean and --std the normalisation that the model was trained with (of pixels in 0 .. 1). "
+                     "Writes QDQ ONNX that TensorRT, OpenVINO, ONNX Runtime and octet compile take.",
+          .examples = {"octet quantize -m resnet50.onnx --images photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 "
+                       "-o resnet50.qdq.onnx"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_model_flag(app, options->model, "Float ONNX model");
+            app.add_option("--images", options->images, "Image files or folders")->required();
+            add_output_flags(app, options->output, "QDQ ONNX file to write");
+            app.add_option("--mean", options->mean, "Subtracted from pixels in 0 .. 1, per channel")->delimiter(',');
+            app.add_option("--std", options->std, "Pixels are divided by it, per channel")->delimiter(',');
+            app.add_option("--method", options->method, "Calibrator: mse (default), max, percentile or entropy");
+            app.add_option("--count", options->count, "Images to use at most (default: the spec's, 1000)");
+            app.add_option("--exclude", options->exclude, "Glob of node names that stay float (repeatable)");
+            app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
+            app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
+            app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file for everything not given here");
+            app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
+                ->allow_extra_args(false)->type_name("KEY=VALUE");
+            add_json_flag(app, options->json);
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

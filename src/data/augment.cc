@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "base/error.h"
@@ -64,13 +65,17 @@ Region random_region(const Image& image, const TransformOptions& o, CounterRng& 
 
 Image center_crop(const Image& image, int shorter, int height, int width) {
   const bool tall = image.height > image.width;
-  const auto longer = [&](int64_t other, int64_t side) { return static_cast<int>(shorter * other / side); };
+  const auto longer = [&](int64_t other, int64_t side) {
+    const int64_t length = shorter * other / side;
+    require(length <= INT32_MAX, "is ", image.height, " x ", image.width, " pixels, too long to be resized");
+    return static_cast<int>(length);
+  };
   const int h = tall ? longer(image.height, image.width) : shorter;
   const int w = tall ? shorter : longer(image.width, image.height);
-  const Image resized = resize_bilinear(image, h, w);
-  const Region middle{static_cast<int>(std::nearbyint((h - height) / 2.0)),
-                      static_cast<int>(std::nearbyint((w - width) / 2.0)), height, width};
-  return resize_bilinear(resized, middle, height, width);
+  // Half to even, as torchvision rounds.
+  const int top = static_cast<int>(std::nearbyint((h - height) / 2.0));
+  const int left = static_cast<int>(std::nearbyint((w - width) / 2.0));
+  return resize_bilinear_part(image, h, w, {top, left, height, width});
 }
 
 }  // namespace

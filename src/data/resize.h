@@ -18,4 +18,7 @@ Image resize_bilinear(const Image& image, const Region& region, int height, int 
 
 Image resize_bilinear(const Image& image, int height, int width);
 
+// The pixels `part` of what resize_bilinear(image, height, width) gives, without making the rest.
+Image resize_bilinear_part(const Image& image, int height, int width, const Region& part);
+
 }  // namespace octet::data

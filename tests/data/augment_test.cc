@@ -49,6 +49,17 @@ TEST(Resize, SameSizeIsACopy) {
   EXPECT_EQ(resize_bilinear(image, 7, 9).pixels, image.pixels);
 }
 
+TEST(Resize, APartIsAPartOfTheWhole) {
+  const Image image = pillow_image(60, 45, 3);
+  for (const auto& [h, w] : {std::pair{33, 70}, {60, 20}, {90, 45}, {60, 45}, {17, 12}}) {
+    const Image whole = resize_bilinear(image, h, w);
+    const Region part{h / 5, w / 4, h / 2, w / 3};
+    EXPECT_EQ(resize_bilinear_part(image, h, w, part).pixels,
+              resize_bilinear(whole, part, part.height, part.width).pixels)
+        << h << " x " << w;
+  }
+}
+
 std::vector<float> apply(const TransformOptions& options, const Image& image, const AugmentKey& key = {}) {
   const Transform transform(options, image);
   std::vector<float> out(static_cast<size_t>(transform.output_shape().size()), NAN);
@@ -115,6 +126,13 @@ TEST(Transform, CentreCropIsResizeThenMiddle) {
     for (int x = 0; x < 24; x++)
       for (int c = 0; c < 3; c++)
         ASSERT_EQ(out[static_cast<size_t>((c * 24 + y) * 24 + x)], resized.row(top + y)[(left + x) * 3 + c] / 255.0f);
+}
+
+TEST(Transform, CentreCropOfALongPictureMakesOnlyTheMiddle) {
+  const Image strip = test_image(1, 1000000, 1);  // enlarged in full it would have 50 thousand million pixels
+  const TransformOptions options{.height = 224, .width = 224, .resize = ResizeMode::kCenterCrop};
+  EXPECT_EQ(apply(options, strip).size(), 224u * 224u);
+  EXPECT_THAT(message_of([&] { apply(options, test_image(1, 10000000, 1)); }), HasSubstr("too long"));
 }
 
 TEST(Transform, RandomResizedCropStaysInsideAndVaries) {

@@ -221,7 +221,7 @@ TEST(PlaceFakeQuantTest, NodesNamesAndReaders) {
   auto* y = b.conv(b.x, "conv1", 3);
   b.graph.add_output(y);
   b.graph.add_output(b.op(OpKind::kSoftmax, "softmax", {b.x}));
-  b.graph.add_output(b.conv(y, "conv2", 2));
+  b.graph.add_output(b.conv(y, "conv2", 4));
   EXPECT_EQ(place_fake_quant(b.graph), 4);
   ir::verify(b.graph);
   expect_approved("placed.txt", ir::to_text(b.graph));

@@ -1,0 +1,43 @@
+// Which passes there are, and in what order they run.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace octet::passes {
+
+struct Pass {
+  std::string name;                    // snake case, that of its file
+  std::string description;             // one line
+  std::function<int(ir::Graph&)> run;  // returns the number of changes
+};
+
+// Every pass that needs no further input, with default options.
+const std::vector<Pass>& all_passes();
+// UserError (exit 2) with the nearest name for an unknown one.
+const Pass& find_pass(const std::string& name);
+
+struct PipelineOptions {
+  // Writes the graph as text after every pass: DIR/00_input.txt, DIR/01_fold_constants.txt ... Empty: no dumps.
+  std::filesystem::path dump_directory;
+  // Verifies the graph after every pass; a broken one is an internal error that names the pass.
+  bool verify = true;
+};
+
+struct PassResult {
+  std::string name;
+  int changes;
+};
+
+// Runs the passes in order, inferring types after each.
+std::vector<PassResult> run_pipeline(ir::Graph& graph, const std::vector<Pass>& passes,
+                                     const PipelineOptions& options = {});
+
+// What brings a trained float graph into the form that quantisation expects: canonical activations, no layout changes,
+// batch norms folded. Dropouts stay where training goes on (QAT).
+std::vector<Pass> preparation_passes(bool keep_dropout);
+
+}  // namespace octet::passes

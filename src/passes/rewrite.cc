@@ -1,0 +1,115 @@
+#include "passes/rewrite.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "quant/fusion_model.h"
+
+namespace octet::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Tensor;
+using ir::Value;
+
+// Multiplies every weight by the scale of its output channel.
+Tensor scaled_weights(const Node& node, const std::vector<double>& scale) {
+  const Tensor& w = *node.input(1)->constant;
+  const auto values = w.values<float>();
+  const auto& shape = w.shape();
+  const int axis = *quant::weight_axis(node);
+  int64_t inner = 1;
+  for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner *= shape[d];
+  const int64_t size = shape[static_cast<size_t>(axis)];
+  // ConvTranspose with groups: the input channels (axis 0) of group g make outputs g * size .. (g + 1) * size - 1.
+  const int64_t groups = node.kind == OpKind::kConvTranspose ? node.get_int("group") : 1;
+  const int64_t per_group = axis == 0 ? 1 : shape[0] / groups;
+  std::vector<float> out(values.size());
+  for (size_t i = 0; i < values.size(); i++) {
+    const int64_t outer = static_cast<int64_t>(i) / inner / size, along = static_cast<int64_t>(i) / inner % size;
+    const int64_t group = groups > 1 ? outer / per_group : 0;
+    out[i] = static_cast<float>(values[i] * scale[static_cast<size_t>(group * size + along)]);
+  }
+  return Tensor::of<float>(shape, out);
+}
+
+Tensor folded_bias(const Node& node, const ChannelAffine& a) {
+  const std::vector<float> old = node.has_input(2) ? node.input(2)->constant->to_floats() : std::vector<float>();
+  std::vector<float> out(a.scale.size());
+  for (size_t c = 0; c < out.size(); c++) {
+    const double b = old.empty() ? 0.0 : old[c];
+    out[c] = static_cast<float>((b - a.center[c]) * a.scale[c] + a.shift[c]);
+  }
+  return Tensor::of<float>({static_cast<int64_t>(out.size())}, out);
+}
+
+void require_finite(const Tensor& tensor, const Node& node, const std::string& what) {
+  for (const float v : tensor.values<float>())
+    require(std::isfinite(v), "folding ", what, " into ", node.info().name, " '", node.name,
+            "' gives weights that are not finite; its constants are damaged (negative variance?)");
+}
+
+std::string bias_name(const Graph& graph, const Value* weight) {
+  const std::string suffix = ".weight";
+  std::string stem = weight->name;
+  if (stem.size() > suffix.size() && stem.ends_with(suffix)) stem.resize(stem.size() - suffix.size());
+  return graph.unique_name(stem + ".bias");
+}
+
+// Gives the node's input `index` the new tensor: in place when nobody else uses the constant.
+void replace_constant(Graph& graph, Node* node, size_t index, Tensor tensor) {
+  Value* value = node->input(index);
+  if (value->users.size() == 1 && !graph.is_output(value)) {
+    value->type = {tensor.data_type(), tensor.shape()};
+    value->constant = std::move(tensor);
+    return;
+  }
+  Value* copy = graph.add_constant(graph.unique_name(value->name + "/folded"), std::move(tensor), value->trainable);
+  graph.set_input(node, index, copy);
+}
+
+}  // namespace
+
+bool bypass(Graph& graph, Node* node, Value* replacement) {
+  Value* old = node->output();
+  const bool output = graph.is_output(old);
+  if (output && (replacement->is_constant() || !replacement->producer || graph.is_output(replacement))) return false;
+  const std::string name = old->name;
+  graph.replace_uses(old, replacement);
+  graph.erase(node);
+  if (output) graph.rename(replacement, name);
+  return true;
+}
+
+bool can_fold_affine(const Node& node, int64_t channels) {
+  if (node.kind != OpKind::kConv && node.kind != OpKind::kConvTranspose && node.kind != OpKind::kGemm) return false;
+  const Value* w = node.input(1);
+  if (!w->is_constant() || w->type.data_type != ir::DataType::kFloat32) return false;
+  const int axis = *quant::weight_axis(node);
+  const int64_t groups = node.kind == OpKind::kConvTranspose ? node.get_int("group") : 1;
+  if (w->constant->shape().at(static_cast<size_t>(axis)) * groups != channels) return false;
+  // alpha * (x w) is scaled as a whole; a bias that beta scales would need another rule.
+  if (node.kind == OpKind::kGemm && node.get_float("beta") != 1.0f) return false;
+  if (!node.has_input(2)) return true;
+  return node.input(2)->is_constant() && node.input(2)->type.data_type == ir::DataType::kFloat32 &&
+         node.input(2)->constant->shape() == ir::Shape{channels};
+}
+
+void fold_affine(Graph& graph, Node* node, const ChannelAffine& affine, bool trainable_bias, const std::string& what) {
+  const bool scales = std::any_of(affine.scale.begin(), affine.scale.end(), [](double s) { return s != 1.0; });
+  Tensor bias = folded_bias(*node, affine);
+  require_finite(bias, *node, what);
+  if (scales) {
+    Tensor weights = scaled_weights(*node, affine.scale);
+    require_finite(weights, *node, what);
+    replace_constant(graph, node, 1, std::move(weights));
+  }
+  if (node->has_input(2))
+    replace_constant(graph, node, 2, std::move(bias));
+  else
+    graph.set_input(node, 2, graph.add_constant(bias_name(graph, node->input(1)), std::move(bias), trainable_bias));
+}
+
+}  // namespace octet::passes

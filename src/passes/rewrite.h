@@ -1,0 +1,28 @@
+// What several passes need to change a graph.
+#pragma once
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace octet::passes {
+
+// Takes `node` (one output in use) out: its readers read `replacement` instead. A graph output keeps its name: the
+// replacement is renamed to it. False, and nothing is changed, when that cannot be: the replacement is itself a graph
+// input, a constant or a graph output.
+bool bypass(ir::Graph& graph, ir::Node* node, ir::Value* replacement);
+
+// Per output channel: y = (y - center) * scale + shift. One element a channel.
+struct ChannelAffine {
+  std::vector<double> scale, center, shift;
+};
+
+// Conv, ConvTranspose or Gemm with constant float32 weights and, if any, a constant bias of one element a channel, into
+// which an affine function of its `channels` outputs can be folded.
+bool can_fold_affine(const ir::Node& node, int64_t channels);
+// Folds it: computed in float64, rounded once. Constants that other nodes use too are copied first. A new bias is named
+// after the weights ("conv1.weight" -> "conv1.bias") and is trainable when asked. `what` names the folded node in the
+// UserError for a result that is not finite.
+void fold_affine(ir::Graph& graph, ir::Node* node, const ChannelAffine& affine, bool trainable_bias,
+                 const std::string& what);
+
+}  // namespace octet::passes

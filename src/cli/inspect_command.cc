@@ -6,10 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "ir/infer.h"
 #include "ir/print.h"
 #include "ir/summary.h"
-#include "ir/verify.h"
 #include "onnx/import.h"
 
 namespace octet::cli {
@@ -61,11 +59,22 @@ Json summary_json(const ir::GraphSummary& summary, const ir::Graph& graph) {
           {"nodes", nodes}};
 }
 
+// The totals and nodes come from summary_table; what goes in and out, and what the file says about itself, stands
+// above.
+std::string table(const ir::GraphSummary& summary, const ir::Graph& graph) {
+  std::string out;
+  for (const ir::ValueSummary& value : summary.inputs)
+    out += str("input   ", value.name, "  ", type_string(value.type), "\n");
+  for (const ir::ValueSummary& value : summary.outputs)
+    out += str("output  ", value.name, "  ", type_string(value.type), "\n");
+  for (const auto& [key, value] : graph.metadata)
+    if (value.size() <= 100) out += str("meta    ", key, "  ", value, "\n");  // longer ones are for programs
+  return out + ir::summary_table(summary);
+}
+
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
-  ir::Graph graph = onnx::import_model(options.model);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
+  const ir::Graph graph = onnx::import_model(options.model);  // types inferred, verified
   if (!options.json.empty())
     write_text_output(
         options.json,
@@ -73,7 +82,7 @@ ExitCode run(const Options& options) {
   else if (options.text)
     std::cout << ir::to_text(graph);
   else
-    std::cout << ir::summary_table(ir::summarise(graph));
+    std::cout << table(ir::summarise(graph), graph);
   return ExitCode::kDone;
 }
 

@@ -23,7 +23,7 @@ struct Options {
   int64_t num_classes = 0;     // 0: as published
   std::vector<int64_t> input;  // empty: as published
   int64_t seed = 1;
-  int opset = 0;  // 0: that of the zoo
+  int opset = onnx::ExportOptions().opset;
 };
 
 std::string input_text(const std::array<int64_t, 3>& input) {
@@ -66,9 +66,7 @@ ExitCode run(const Options& options) {
   if (options.num_classes > 0) model.num_classes = options.num_classes;
   if (!options.input.empty()) std::copy_n(options.input.begin(), 3, model.input.begin());
   model.seed = static_cast<uint64_t>(options.seed);
-  ir::Graph graph = models::build_model(model);
-  if (options.opset > 0) graph.opset = options.opset;
-  onnx::export_model(graph, options.output.path);
+  onnx::export_model(models::build_model(model), options.output.path, {.opset = options.opset});
   log_info("wrote ", options.arch, " (", input_text(model.input), ", ", model.num_classes,
            " classes, random weights) to ", options.output.path);
   return ExitCode::kDone;

@@ -1,0 +1,83 @@
+// Turns the parsed nodes of a file into an ir::Graph: folds constants and shape arithmetic away, brings old forms to
+// the newest, and adds what is left.
+//
+// Shape arithmetic on dynamic sizes. Next to the graph itself the builder keeps a few copies of it ("lanes") in which
+// every dynamic size has a concrete value, another one in each lane. Shapes are then plain numbers, so all arithmetic
+// on them is simply computed, once a lane. What comes out equal in all lanes is a constant. What differs ("varying")
+// depends on a dynamic size; where a Reshape, Expand, Slice or Resize takes it, the constant that means the same is
+// looked for (0 or -1 in a Reshape, a scale in a Resize ...), and it is an error when there is none.
+#pragma once
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/graph.h"
+#include "onnx/fold.h"
+#include "onnx/proto.h"
+#include "onnx/tensor_data.h"
+#include "onnx/upgrade.h"
+
+namespace octet::onnx {
+
+class Builder : private UpgradeContext {
+ public:
+  // `budget_bytes` bounds what folding allocates. The arguments must outlive the builder.
+  Builder(const proto::Graph& source, int opset, ExternalFiles& files, int64_t budget_bytes);
+
+  // The graph with inferred types; QuantizeLinear and DequantizeLinear still stand one by one. UserError naming the
+  // node.
+  ir::Graph build();
+
+ private:
+  // Everything known about one name of the file.
+  struct Entry {
+    const proto::Tensor* initializer = nullptr;  // not converted yet
+    std::optional<ir::Tensor> constant;
+    std::vector<ir::Tensor> varying;  // a constant that differs between the lanes
+    ir::Value* value = nullptr;       // in the graph, once a node needs it there
+    std::vector<ir::Value*> lanes;    // in the lanes
+    bool known_before_run() const { return initializer || constant || !varying.empty(); }
+  };
+
+  // UpgradeContext.
+  std::optional<ir::Shape> shape(const std::string& value) override;
+  ir::DataType data_type(const std::string& value) override;
+  std::optional<ir::Tensor> constant(const std::string& value) override;
+  std::string add_constant(const std::string& hint, ir::Tensor tensor) override;
+  std::string fresh_name(const std::string& hint) override;
+
+  void add_inputs();
+  void add_outputs();
+  std::vector<const proto::Node*> live_nodes_in_order() const;
+  void add_source(const proto::Node& node);
+  void add_constant_node(const proto::Node& node);
+  void add(const SourceNode& node);
+  bool add_shape(const SourceNode& node);
+  bool add_folded(const SourceNode& node);
+  void add_to_graph(const SourceNode& node, ir::OpKind kind);
+  bool add_to_lanes(const SourceNode& node, ir::OpKind kind, std::vector<ir::Node*>& made);
+  // Replaces varying inputs by constants that mean the same for every size.
+  void settle_varying(SourceNode& node, ir::OpKind kind, const std::vector<ir::Node*>& lane_nodes);
+
+  Entry& entry(const std::string& name);
+  Entry& define(const std::string& name);
+  const ir::Tensor& tensor_of(Entry& entry);
+  ir::Value* value_in_graph(const std::string& name);
+  ir::Value* value_in_lane(const std::string& name, size_t lane);
+
+  const proto::Graph& source_;
+  const int opset_;
+  ExternalFiles& files_;
+  FoldBudget budget_;
+  ir::Graph graph_;
+  std::vector<ir::Graph> lanes_;
+  std::string lanes_error_;  // why there are no lanes any more
+  std::unordered_map<std::string, Entry> entries_;
+  std::unordered_set<std::string> names_;       // of the file's values and nodes, and invented ones
+  std::unordered_set<std::string> node_names_;  // given to nodes
+  std::unordered_set<std::string> used_;        // values that some node or output reads
+};
+
+}  // namespace octet::onnx

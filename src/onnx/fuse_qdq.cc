@@ -1,0 +1,283 @@
+#include "onnx/fuse_qdq.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log.h"
+#include "ir/infer.h"
+#include "numerics/quantize.h"
+#include "onnx/metadata_lines.h"
+
+namespace octet::onnx {
+namespace {
+
+using ir::DataType;
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Tensor;
+using ir::Value;
+
+struct Range {
+  int64_t qmin, qmax;
+};
+
+Range full_range(DataType type) {
+  return type == DataType::kUInt8 ? Range{0, 255} : Range{-128, 127};
+}
+
+std::string node_text(const Node& node) {
+  return str("node '", node.name, "' (", node.info().name, ")");
+}
+
+bool same_tensor(const Value* a, const Value* b) {
+  if (a == b) return true;
+  if (!a || !b || !a->is_constant() || !b->is_constant()) return false;
+  return a->constant->data_type() == b->constant->data_type() && a->constant->size() == b->constant->size() &&
+         std::equal(a->constant->bytes().begin(), a->constant->bytes().end(), b->constant->bytes().begin(),
+                    b->constant->bytes().end());
+}
+
+void check_scales(const Node& node, const std::vector<float>& scales) {
+  for (const float s : scales)
+    if (!(s > 0) || !std::isfinite(s))
+      fail(node_text(node), ": scale '", node.inputs[1]->name, "' holds ", s, ", expected a positive number");
+}
+
+// Scale and zero point of one Q or DQ node, element by element of its input.
+class Parameters {
+ public:
+  Parameters(const Node& node, const ir::Shape& shape, Range range) : range_(range) {
+    scales_ = node.input(1)->constant->to_floats();
+    check_scales(node, scales_);
+    zeros_ = node.has_input(2) ? node.input(2)->constant->to_ints() : std::vector<int64_t>(scales_.size(), 0);
+    if (scales_.size() != zeros_.size() || scales_.empty())
+      fail(node_text(node), ": scale and zero point should have the same number of elements");
+    if (scales_.size() == 1) return;
+    const auto rank = static_cast<int64_t>(shape.size());
+    int64_t axis = node.get_int("axis", 1);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank || shape[static_cast<size_t>(axis)] != static_cast<int64_t>(scales_.size()))
+      fail(node_text(node), ": ", scales_.size(), " scales do not fit axis ", axis, " of ", ir::shape_string(shape));
+    for (auto d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner_ *= static_cast<size_t>(shape[d]);
+  }
+  numerics::QuantParams at(size_t element) const {
+    const size_t c = (element / std::max<size_t>(inner_, 1)) % scales_.size();
+    return {scales_[c], static_cast<int32_t>(zeros_[c]), static_cast<int32_t>(range_.qmin),
+            static_cast<int32_t>(range_.qmax)};
+  }
+  bool symmetric() const {
+    return std::all_of(zeros_.begin(), zeros_.end(), [](int64_t z) { return z == 0; });
+  }
+
+ private:
+  Range range_;
+  std::vector<float> scales_;
+  std::vector<int64_t> zeros_;
+  size_t inner_ = 1;
+};
+
+struct Note {
+  int64_t qmin, qmax;
+  std::string state;
+};
+
+std::unordered_map<std::string, Note> parse_notes(const std::string& text) {
+  std::unordered_map<std::string, Note> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream in(line);
+    Note note;
+    std::string name;
+    const bool read = static_cast<bool>(in >> note.qmin >> note.qmax >> note.state) && in.get() == ' ' &&
+                      static_cast<bool>(std::getline(in, name));
+    const bool known = note.state == ir::kObserving || note.state == ir::kFrozen || note.state == ir::kLearned;
+    if (!read || !known || note.qmin >= note.qmax || note.qmin < -128 || note.qmax > 255)
+      fail("the metadata entry '", kFakeQuantizeKey, "' holds the line '", line,
+           "', expected 'qmin qmax state name'; remove the entry to read the file without it");
+    out[unescape_line(name)] = note;
+  }
+  return out;
+}
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, const std::string& notes) : graph_(graph), notes_(parse_notes(notes)) {}
+
+  void run() {
+    std::vector<Node*> dequantizers;
+    for (const auto& node : graph_.nodes())
+      if (node->kind == OpKind::kDequantizeLinear) dequantizers.push_back(node.get());
+    for (Node* node : dequantizers) {
+      if (!parameters_constant(*node)) continue;
+      const Value* x = node->input(0);
+      if (x->is_constant() && x->constant->data_type() == DataType::kInt32) {
+        fuse_bias(node);
+      } else if (x->is_constant()) {
+        fuse_constant(node);
+      } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && matches(*x->producer, *node)) {
+        fuse_pair(node);
+      }
+    }
+    for (const auto& [old, made] : replacements_) {
+      if (!old->users.empty() || graph_.is_output(old)) continue;
+      const std::string name = old->name;
+      graph_.rename(old, graph_.unique_name(name + "_old"));
+      graph_.rename(made.front(), name);
+    }
+    for (const auto& [name, note] : notes_)
+      if (!graph_.find_node(name) || graph_.find_node(name)->kind != OpKind::kFakeQuantize)
+        log_warning("the metadata entry '", kFakeQuantizeKey, "' names '", name,
+                    "', which is no quantiser of this model any more; its line is ignored");
+  }
+
+ private:
+  static bool parameters_constant(const Node& node) {
+    return node.input(1) && node.input(1)->is_constant() && (!node.has_input(2) || node.input(2)->is_constant());
+  }
+
+  bool matches(const Node& q, const Node& dq) const {
+    return parameters_constant(q) && same_tensor(q.input(1), dq.input(1)) && same_tensor(q.input(2), dq.input(2)) &&
+           (q.input(1)->constant->size() == 1 || q.get_int("axis", 1) == dq.get_int("axis", 1));
+  }
+
+  // Values of a float constant whose Q and DQ are the parameters of `node`.
+  static bool never_lowest(const Node& node, const Tensor& floats, Range range) {
+    const Parameters parameters(node, floats.shape(), range);
+    if (!parameters.symmetric()) return false;
+    const std::vector<float> values = floats.to_floats();
+    for (size_t i = 0; i < values.size(); i++)
+      if (numerics::quantize(values[i], parameters.at(i)) == range.qmin) return false;
+    return true;
+  }
+
+  void fuse_bias(Node* dq) {
+    Value* codes = dq->input(0);
+    const Tensor old = *codes->constant;
+    const Parameters parameters(*dq, old.shape(), {INT32_MIN, INT32_MAX});
+    Value* floats = float_twin(codes, old, parameters, [](int64_t q, const numerics::QuantParams& p) {
+      // Wider than the 8-bit codes that numerics::dequantize takes: subtract before rounding to float.
+      return static_cast<float>(q - p.zero_point) * p.scale;
+    });
+    graph_.replace_uses(dq->output(), floats);
+    graph_.erase(dq);
+  }
+
+  void fuse_constant(Node* dq) {
+    Value* codes = dq->input(0);
+    const Tensor old = *codes->constant;
+    Range range = full_range(old.data_type());
+    const Parameters parameters(*dq, old.shape(), range);
+    const std::vector<int64_t> q = old.to_ints();
+    if (old.data_type() == DataType::kInt8 && parameters.symmetric() && std::find(q.begin(), q.end(), -128) == q.end())
+      range.qmin = -127;
+    Value* floats = float_twin(codes, old, parameters, [](int64_t code, const numerics::QuantParams& p) {
+      return numerics::dequantize(static_cast<int32_t>(code), p);
+    });
+    become_fake_quantize(dq, floats, old.data_type(), range);
+  }
+
+  template <typename F>
+  Value* float_twin(Value* codes, const Tensor& old, const Parameters& parameters, F dequantize) {
+    const std::vector<int64_t> q = old.to_ints();
+    std::vector<float> values(q.size());
+    for (size_t i = 0; i < q.size(); i++) values[i] = dequantize(q[i], parameters.at(i));
+    const std::string name = codes->name;
+    // The name goes to the first float constant; the codes may have further users.
+    if (codes->type.data_type != DataType::kFloat32) graph_.rename(codes, graph_.unique_name(name + "_codes"));
+    return graph_.add_constant(graph_.unique_name(name), Tensor::of<float>(old.shape(), values));
+  }
+
+  void fuse_pair(Node* dq) {
+    Node* q = dq->input(0)->producer;
+    Value* x = q->input(0);
+    const DataType type = dq->input(0)->type.data_type;
+    // One FakeQuantize is enough for all DequantizeLinear of one QuantizeLinear.
+    for (Node* user : x->users) {
+      const auto it = made_from_.find(user);
+      if (it == made_from_.end() || it->second != q || graph_.is_output(dq->output()) || notes_.count(dq->name))
+        continue;
+      graph_.replace_uses(dq->output(), user->output());
+      graph_.erase(dq);
+      return drop_if_unused(q);
+    }
+    Range range = full_range(type);
+    if (type == DataType::kInt8 && x->is_constant() && never_lowest(*q, *x->constant, range)) range.qmin = -127;
+    if (q->input(1)->constant->size() > 1) dq->attributes["axis"] = q->get_int("axis", 1);
+    become_fake_quantize(dq, x, type, range);
+    made_from_[dq] = q;
+    drop_if_unused(q);
+  }
+
+  void drop_if_unused(Node* q) {
+    if (!q->output()->users.empty() || graph_.is_output(q->output())) return;
+    graph_.erase(q);
+  }
+
+  // Turns `node` in place, so that its name and output stay.
+  void become_fake_quantize(Node* node, Value* x, DataType type, Range range) {
+    check_scales(*node, node->input(1)->constant->to_floats());
+    const Tensor scale = *node->input(1)->constant;
+    const auto rank = static_cast<int64_t>(x->type.shape ? x->type.shape->size() : 0);
+    int64_t axis = node->get_int("axis", 1);
+    if (axis < 0) axis += rank;
+    const bool per_axis = scale.shape().size() == 1 && axis < rank && rank > 0 &&
+                          (*x->type.shape)[static_cast<size_t>(axis)] == scale.size();
+    const ir::Shape shape = per_axis ? scale.shape() : ir::Shape();
+    if (!per_axis && scale.size() != 1) fail(node_text(*node), ": ", scale.size(), " scales do not fit its input");
+    std::string state = ir::kFrozen;
+    if (const auto note = notes_.find(node->name); note != notes_.end()) {
+      const Range allowed = full_range(type);
+      if (note->second.qmin < allowed.qmin || note->second.qmax > allowed.qmax)
+        fail(node_text(*node), ": the metadata entry '", kFakeQuantizeKey, "' gives it codes that ",
+             ir::data_type_name(type), " does not have");
+      range = {note->second.qmin, note->second.qmax};
+      state = note->second.state;
+    }
+    // Scales are float32, zero points of the codes' type, both of one shape.
+    Value* scale_value = node->input(1);
+    if (scale.data_type() != DataType::kFloat32 || scale.shape() != shape)
+      scale_value = replacement(scale_value, Tensor::of<float>(shape, scale.to_floats()));
+    Value* zero_value = node->input(2);
+    if (!zero_value) {
+      const std::vector<std::byte> zeros(static_cast<size_t>(scale.size()), std::byte{0});
+      zero_value =
+          graph_.add_constant(graph_.unique_name(node->output()->name + "_zero_point"), Tensor(type, shape, zeros));
+    } else if (zero_value->constant->shape() != shape) {
+      const auto bytes = zero_value->constant->bytes();
+      zero_value = replacement(zero_value, Tensor(type, shape, {bytes.begin(), bytes.end()}));
+    }
+    node->attributes = {{"qmin", range.qmin}, {"qmax", range.qmax}, {"state", state}};
+    if (per_axis) node->attributes["axis"] = axis;
+    node->kind = OpKind::kFakeQuantize;
+    graph_.set_input(node, 0, x);
+    graph_.set_input(node, 1, scale_value);
+    graph_.set_input(node, 2, zero_value);
+    ir::infer_node(*node);
+  }
+
+  // A constant in place of `old`, whose name it takes in the end if nothing else needs `old`.
+  Value* replacement(Value* old, Tensor tensor) {
+    auto& known = replacements_[old];
+    for (Value* v : known)
+      if (v->constant->shape() == tensor.shape() && v->constant->data_type() == tensor.data_type()) return v;
+    known.push_back(graph_.add_constant(graph_.unique_name(old->name), std::move(tensor)));
+    return known.back();
+  }
+
+  Graph& graph_;
+  std::unordered_map<std::string, Note> notes_;
+  std::unordered_map<Node*, Node*> made_from_;  // FakeQuantize -> the QuantizeLinear it was
+  std::unordered_map<Value*, std::vector<Value*>> replacements_;
+};
+
+}  // namespace
+
+void fuse_qdq(Graph& graph, const std::string& notes) {
+  Fuser(graph, notes).run();
+}
+
+}  // namespace octet::onnx

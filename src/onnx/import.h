@@ -1,0 +1,27 @@
+// ONNX files -> ir::Graph.
+#pragma once
+#include <filesystem>
+#include <string_view>
+
+#include "ir/graph.h"
+
+namespace octet::onnx {
+
+inline constexpr int kOldestOpset = 11, kNewestOpset = 21;  // of the default domain, as read
+
+// Reads a model: operators in the form of the newest opset, constants and shape arithmetic folded away, Q/DQ pairs
+// fused into FakeQuantize (see fuse_qdq.h), types inferred, verified. Names of values, nodes and initialisers are those
+// of the file; nodes without one get that of their first output. A dynamic dimension is kDynamic; the leading dynamic
+// dimension of every input is taken for the batch. Nodes that no output needs are left out. metadata_props become
+// Graph::metadata. Data types stay as they are (a float16 model is a float16 graph). Initialisers are trainable where
+// the file was written by Octet and says so (passes/mark_trainable.h marks those of other files).
+//
+// UserError, starting with the file's name, for anything else than a well-formed model of opset 11 to 21 that Octet can
+// represent exactly: unsupported operators (with node, domain and the list of supported ones), damaged or truncated
+// bytes, external data outside of the model's folder. Any bytes are safe to read.
+ir::Graph import_model(const std::filesystem::path& path);
+
+// The same for a model in memory; external data files are looked for in `directory`, and refused when it is empty.
+ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data);
+
+}  // namespace octet::onnx

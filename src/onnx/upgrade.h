@@ -1,0 +1,42 @@
+// Brings the forms that operators had in older opsets to those of the newest one, and operators that Octet lacks to
+// equal combinations of those it has (Sum, Gelu, Upsample, ...). Exact rewrites only: what cannot be expressed is an
+// error.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace octet::onnx {
+
+// A node of the file, or one made from it. Names as in the file; "" is an absent optional input or output.
+struct SourceNode {
+  std::string op, name;
+  std::vector<std::string> inputs, outputs;
+  ir::Attributes attributes;
+
+  bool has_input(size_t i) const { return i < inputs.size() && !inputs[i].empty(); }
+};
+
+// What the rewrites may ask and add.
+class UpgradeContext {
+ public:
+  virtual ~UpgradeContext() = default;
+  // Shape of a value (kDynamic dimensions where unknown); nothing when the rank is unknown.
+  virtual std::optional<ir::Shape> shape(const std::string& value) = 0;
+  virtual ir::DataType data_type(const std::string& value) = 0;
+  virtual std::optional<ir::Tensor> constant(const std::string& value) = 0;
+  // Adds a constant under a new name that starts with `hint`; returns the name.
+  virtual std::string add_constant(const std::string& hint, ir::Tensor tensor) = 0;
+  virtual std::string fresh_name(const std::string& hint) = 0;
+};
+
+// Operators that exist only as input of a rewrite.
+bool is_rewritten(const std::string& op);
+
+// The nodes that replace `node`, in execution order; the last has its name. UserError says what cannot be expressed,
+// without naming the node.
+std::vector<SourceNode> upgrade(SourceNode node, int opset, UpgradeContext& context);
+
+}  // namespace octet::onnx

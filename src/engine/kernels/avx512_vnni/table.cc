@@ -6,6 +6,7 @@ namespace octet::kernels {
 void add_avx512_vnni_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx512Vnni;
   table.conv = {conv_avx512_vnni, kIsa};
+  table.depthwise = {depthwise_avx512_vnni, kIsa};
 }
 
 }  // namespace octet::kernels

@@ -8,7 +8,7 @@
 #include "passes/place_fake_quant.h"
 #include "passes/set_scales.h"
 #include "report/progress.h"
-#include "train/calibration_run.h"
+#include "tasks/calibrate.h"
 
 namespace octet::cli {
 namespace {
@@ -62,16 +62,8 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   ir::infer_shapes(graph);
   log_info("folded ", folded, " batch norms, placed ", placed, " quantisers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
-  int64_t done = 0;
-  loader.start_epoch(0);
-  quant::CalibrationSet observed = train::run_calibration(graph, [&]() -> std::optional<train::CalibrationBatch> {
-    std::optional<data::Batch> batch = loader.next();
-    if (!batch) return std::nullopt;
-    done += batch->size;
-    progress.update(done);
-    return train::CalibrationBatch{{batch->size, batch->channels, batch->height, batch->width},
-                                   std::vector<float>(batch->images.data(), batch->images.data() + batch->images.size())};
-  });
+  quant::CalibrationSet observed =
+      tasks::observe_activations(graph, loader, [&](int64_t done) { progress.update(done); });
   progress.finish();
   passes::set_scales(graph, observed.ranges(calibration), weights);
   ir::infer_shapes(graph);

@@ -103,8 +103,10 @@ class Planner {
         rules_(combine(options.rules)),
         excluded_(excluded_nodes(graph, options.exclude)) {
     for (const auto& node : graph.nodes())
-      OCTET_CHECK(node->kind != OpKind::kFakeQuantize && node->kind != OpKind::kQuantizeLinear,
-                  "placement on a graph that has ", node->info().name, " '", node->name, "' already");
+      if (node->kind == OpKind::kFakeQuantize || node->kind == OpKind::kQuantizeLinear ||
+          node->kind == OpKind::kDequantizeLinear)
+        fail("graph '", graph.name, "' is quantised already (", node->info().name, " '", node->name,
+             "'); start from the float model, or take the quantisers out first (pass remove_fake_quant)");
     if (!options.quantize_first_layer) excluded_.merge(outermost_weighted(graph, true));
     if (!options.quantize_last_layer) excluded_.merge(outermost_weighted(graph, false));
   }

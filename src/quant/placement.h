@@ -64,9 +64,9 @@ struct PlacedQuantizer {
   std::string scale_group;  // quantisers with the same non-empty group share one scale
 };
 
-// The quantisers for `graph` in the order of its nodes; does not change it. Requires inferred types and no FakeQuantize
-// in the graph. UserError (exit 2) for an exclusion that matches no node (with the nearest name) or an unknown
-// operator.
+// The quantisers for `graph` in the order of its nodes; does not change it. Requires inferred types. UserError for a graph
+// that is quantised already, and (exit 2) for an exclusion that matches no node (with the nearest name) or an operator that
+// does not exist.
 std::vector<PlacedQuantizer> plan_placement(const ir::Graph& graph, const PlacementOptions& options = {});
 
 // One line each: "layer1.0.relu1  s8 per tensor  -> Conv 'layer1.0.conv2'".

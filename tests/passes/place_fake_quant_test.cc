@@ -230,6 +230,14 @@ TEST(PlaceFakeQuantTest, NodesNamesAndReaders) {
   EXPECT_EQ(b.graph.find_node("softmax")->input(0)->name, "input");
 }
 
+TEST(PlaceFakeQuantTest, RefusesAGraphThatIsQuantizedAlready) {
+  BlockBuilder b;
+  b.graph.add_output(b.conv(b.x, "conv1", 3));
+  place_fake_quant(b.graph);
+  EXPECT_THAT([&] { place_fake_quant(b.graph); },
+              ThrowsMessage<UserError>(HasSubstr("graph 'block' is quantised already (FakeQuantize")));
+}
+
 TEST(PlaceFakeQuantTest, RemovalGivesTheFloatGraphBack) {
   ir::Graph graph = models::build_model({.arch = "resnet20", .num_classes = 10, .input = {1, 28, 28}});
   const std::string before = ir::to_text(graph);

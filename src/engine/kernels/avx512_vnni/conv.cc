@@ -1,5 +1,5 @@
 // Row-run convolution with vpdpbusd: tiles of P pixels x V vectors of 16 output channels in registers.
-#include "engine/kernels/avx512_vnni/conv.h"
+#include "engine/kernels/avx512_vnni/functions.h"
 
 #include "engine/kernels/avx512_vnni/finish.h"
 #include "engine/kernels/avx512_vnni/vector.h"

@@ -3,8 +3,8 @@
 // 128-bit lanes; weights, start values and multipliers are brought into that order once per 64 channels, and
 // vpackssdw/vpackuswb of the epilogue undo it. With 16 or 32 channels and stride 1 a vector holds 4 or 2 neighbouring
 // pixels instead.
-#include "engine/kernels/avx512_vnni/conv.h"
 #include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/vector.h"
 
 namespace octet::kernels {

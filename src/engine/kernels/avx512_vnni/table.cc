@@ -1,4 +1,4 @@
-#include "engine/kernels/avx512_vnni/conv.h"
+#include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/isa_kernels.h"
 
 namespace octet::kernels {
@@ -7,6 +7,14 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx512Vnni;
   table.conv = {conv_avx512_vnni, kIsa};
   table.depthwise = {depthwise_avx512_vnni, kIsa};
+  table.max_pool = {max_pool_avx512, kIsa};
+  table.average_pool = {average_pool_avx512, kIsa};
+  table.global_average = {global_average_avx512, kIsa};
+  table.add = {add_avx512, kIsa};
+  table.mul = {mul_avx512, kIsa};
+  table.copy = {copy_avx512, kIsa};
+  table.quantize = {quantize_avx512, kIsa};
+  table.dequantize = {dequantize_avx512, kIsa};
 }
 
 }  // namespace octet::kernels

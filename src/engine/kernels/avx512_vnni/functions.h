@@ -1,0 +1,18 @@
+// The AVX-512 kernels (see the Function types of the public headers). Those named vnni need AVX512-VNNI.
+#pragma once
+#include "engine/kernels/kernel_table.h"
+
+namespace octet::kernels {
+
+ConvFunction conv_avx512_vnni;
+DepthwiseFunction depthwise_avx512_vnni;
+MaxPoolFunction max_pool_avx512;
+AveragePoolFunction average_pool_avx512;
+GlobalAverageFunction global_average_avx512;
+AddFunction add_avx512;
+MulFunction mul_avx512;
+CopyFunction copy_avx512;
+QuantizeFunction quantize_avx512;
+DequantizeFunction dequantize_avx512;
+
+}  // namespace octet::kernels

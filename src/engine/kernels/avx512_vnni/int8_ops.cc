@@ -1,0 +1,215 @@
+// Pooling, sums, products and tables over u8 tensors with 512-bit vectors. Rows without gaps are one line of bytes;
+// otherwise a pixel is a line. Lines are whole blocks of 16 bytes (or 4), except where copy() promises exact channels.
+#include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/functions.h"
+#include "engine/kernels/avx512_vnni/vector.h"
+
+namespace octet::kernels {
+namespace {
+
+OCTET_INLINE uint8_t* row_of(const QTensor& t, int64_t r) {
+  return t.data + r / t.h * t.image_stride + r % t.h * t.row_stride;
+}
+
+OCTET_INLINE __mmask64 first_bytes(int64_t n) {
+  return n >= 64 ? ~0ull : (1ull << n) - 1;
+}
+
+// Bytes of a pixel that producers write.
+OCTET_INLINE int64_t written_bytes(const QTensor& t) {
+  return t.c_pitch < 16 ? t.c_pitch : (t.c + 15) / 16 * 16;
+}
+
+struct Taps {
+  int64_t begin, end;
+};
+OCTET_INLINE Taps taps_inside(int64_t start, int64_t dilation, int64_t kernel, int64_t low, int64_t high) {
+  Taps t{0, kernel};
+  while (t.begin < t.end && start + t.begin * dilation < low) ++t.begin;
+  while (t.end > t.begin && start + (t.end - 1) * dilation >= high) --t.end;
+  return t;
+}
+
+Constants limits(int32_t lo, int32_t hi, int32_t zero_point) {
+  Epilogue e;
+  e.lo = lo;
+  e.hi = hi;
+  e.out.zero_point = zero_point;
+  return make_constants(e);
+}
+
+// Calls line(a, b, out, bytes) for the rows' lines; b repeats its one pixel where it is broadcast.
+template <typename Line>
+OCTET_INLINE void for_each_line(const QTensor& a, const QTensor& b, const QTensor& out, Range rows, Line&& line) {
+  const int64_t bytes = written_bytes(out);
+  const bool one_pixel = b.h == 1 && b.w == 1;
+  const bool dense = a.c_pitch == bytes && out.c_pitch == bytes && (one_pixel ? out.w == 1 : b.c_pitch == bytes);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const uint8_t* left = row_of(a, r);
+    const uint8_t* right = b.data + (b.n == 1 ? 0 : r / out.h) * b.image_stride;
+    if (!one_pixel) right += r % out.h * b.row_stride;
+    uint8_t* to = row_of(out, r);
+    if (dense) {
+      line(left, right, to, bytes * out.w);
+      continue;
+    }
+    const int64_t right_step = one_pixel ? 0 : b.c_pitch;
+    for (int64_t x = 0; x < out.w; ++x) line(left + x * a.c_pitch, right + x * right_step, to + x * out.c_pitch, bytes);
+  }
+}
+
+// 64 codes -> four vectors of 16 dwords minus the zero point.
+OCTET_INLINE void widen(Z codes, Z zero_point, Z (&out)[4]) {
+  out[0] = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm512_castsi512_si128(codes)), zero_point);
+  out[1] = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(codes, 1)), zero_point);
+  out[2] = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(codes, 2)), zero_point);
+  out[3] = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(codes, 3)), zero_point);
+}
+
+}  // namespace
+
+void max_pool_avx512(const MaxPoolArgs& a, Range rows) {
+  const PoolWindow& p = a.window;
+  const int64_t bytes = written_bytes(a.out);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const int64_t y0 = r % a.out.h * p.stride_h - p.pad_top;
+    const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, 0, a.in.h);
+    const uint8_t* image = a.in.data + r / a.out.h * a.in.image_stride;
+    uint8_t* out = row_of(a.out, r);
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      const int64_t x0 = x * p.stride_w - p.pad_left;
+      const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, 0, a.in.w);
+      for (int64_t c = 0; c < bytes; c += 64) {
+        Z best = _mm512_setzero_si512();
+        for (int64_t i = ky.begin; i < ky.end; ++i) {
+          const uint8_t* in = image + (y0 + i * p.dilation_h) * a.in.row_stride + x0 * a.in.c_pitch + c;
+          for (int64_t j = kx.begin; j < kx.end; ++j)
+            best = _mm512_max_epu8(best, _mm512_loadu_si512(in + j * p.dilation_w * a.in.c_pitch));
+        }
+        _mm512_mask_storeu_epi8(out + x * a.out.c_pitch + c, first_bytes(bytes - c), best);
+      }
+    }
+  }
+}
+
+void average_pool_avx512(const AveragePoolArgs& a, Range rows) {
+  const PoolWindow& p = a.window;
+  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
+  const int64_t bytes = written_bytes(a.out);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const int64_t y0 = r % a.out.h * p.stride_h - p.pad_top;
+    const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, 0, a.in.h);
+    const Taps all_y = taps_inside(y0, p.dilation_h, p.kernel_h, -p.pad_top, a.in.h + p.pad_bottom);
+    const uint8_t* image = a.in.data + r / a.out.h * a.in.image_stride;
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      const int64_t x0 = x * p.stride_w - p.pad_left;
+      const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, 0, a.in.w);
+      const Taps all_x = taps_inside(x0, p.dilation_w, p.kernel_w, -p.pad_left, a.in.w + p.pad_right);
+      const int64_t inside = (ky.end - ky.begin) * (kx.end - kx.begin);
+      const int64_t all = a.count_include_pad ? (all_y.end - all_y.begin) * (all_x.end - all_x.begin) : inside;
+      const float count = static_cast<float>(all > 1 ? all : 1);
+      const __m512 m = _mm512_set1_ps(a.scale_in / (count * a.scale_out));  // numerics::average_multiplier
+      const Z zero = _mm512_set1_epi32(static_cast<int32_t>(inside * a.in.zero_point));
+      for (int64_t c = 0; c < bytes; c += 16) {
+        Z sum = _mm512_setzero_si512();
+        for (int64_t i = ky.begin; i < ky.end; ++i) {
+          const uint8_t* in = image + (y0 + i * p.dilation_h) * a.in.row_stride + x0 * a.in.c_pitch + c;
+          for (int64_t j = kx.begin; j < kx.end; ++j)
+            sum = _mm512_add_epi32(sum, _mm512_cvtepu8_epi32(load16(in + j * p.dilation_w * a.in.c_pitch)));
+        }
+        const Z v = scale<Sum::kNone>(_mm512_sub_epi32(sum, zero), m, nullptr, k);
+        store_lane<0>(row_of(a.out, r) + x * a.out.c_pitch + c, pack(v, v, v, v, k), bytes < 16);
+      }
+    }
+  }
+}
+
+void global_average_avx512(const GlobalAverageArgs& a, Range blocks) {
+  const int64_t per_image = (a.in.c + 15) / 16, pixels = a.in.h * a.in.w;
+  const float count = static_cast<float>(static_cast<int32_t>(pixels));
+  const __m512 m = _mm512_set1_ps(a.scale_in / (count * (a.out.data ? a.scale_out : 1.0f)));
+  const Z zero = _mm512_set1_epi32(static_cast<int32_t>(pixels * a.in.zero_point));
+  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
+  for (int64_t b = blocks.begin; b < blocks.end; ++b) {
+    const int64_t n = b / per_image, c = b % per_image * 16;
+    Z sum = _mm512_setzero_si512();
+    for (int64_t y = 0; y < a.in.h; ++y) {
+      const uint8_t* in = a.in.data + n * a.in.image_stride + y * a.in.row_stride + c;
+      for (int64_t x = 0; x < a.in.w; ++x)
+        sum = _mm512_add_epi32(sum, _mm512_cvtepu8_epi32(load16(in + x * a.in.c_pitch)));
+    }
+    sum = _mm512_sub_epi32(sum, zero);
+    if (a.out.data) {
+      const Z v = scale<Sum::kNone>(sum, m, nullptr, k);
+      store_lane<0>(a.out.data + n * a.out.image_stride + c, pack(v, v, v, v, k), a.out.c_pitch < 16);
+    } else {
+      const auto mask = static_cast<__mmask16>((1u << smaller(16, a.in.c - c)) - 1);
+      _mm512_mask_storeu_ps(a.float_out + n * a.in.c + c, mask, _mm512_mul_ps(_mm512_cvtepi32_ps(sum), m));
+    }
+  }
+}
+
+void add_avx512(const AddArgs& a, Range rows) {
+  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
+  const __m512 am = _mm512_set1_ps(a.a_multiplier), bm = _mm512_set1_ps(a.b_multiplier);
+  const Z az = _mm512_set1_epi32(a.a.zero_point), bz = _mm512_set1_epi32(a.b.zero_point);
+  for_each_line(a.a, a.b, a.out, rows, [&](const uint8_t* left, const uint8_t* right, uint8_t* out, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) {
+      const __mmask64 mask = first_bytes(bytes - i);
+      Z x[4], y[4];
+      widen(_mm512_maskz_loadu_epi8(mask, left + i), az, x);
+      widen(_mm512_maskz_loadu_epi8(mask, right + i), bz, y);
+#pragma GCC unroll 4
+      for (int g = 0; g < 4; ++g) {
+        const __m512 sum =
+            _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(x[g]), am), _mm512_mul_ps(_mm512_cvtepi32_ps(y[g]), bm));
+        x[g] = _mm512_cvtps_epi32(_mm512_min_ps(sum, k.high));
+      }
+      _mm512_mask_storeu_epi8(out + i, mask, pack(x[0], x[1], x[2], x[3], k));
+    }
+    if (a.table) look_up(a.table, out, out, bytes);
+  });
+}
+
+void mul_avx512(const MulArgs& a, Range rows) {
+  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
+  const __m512 m = _mm512_set1_ps(a.multiplier);
+  const Z az = _mm512_set1_epi32(a.a.zero_point), bz = _mm512_set1_epi32(a.b.zero_point);
+  for_each_line(a.a, a.b, a.out, rows, [&](const uint8_t* left, const uint8_t* right, uint8_t* out, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) {
+      const __mmask64 mask = first_bytes(bytes - i);
+      Z x[4], y[4];
+      widen(_mm512_maskz_loadu_epi8(mask, left + i), az, x);
+      widen(_mm512_maskz_loadu_epi8(mask, right + i), bz, y);
+#pragma GCC unroll 4
+      // Products of two 9-bit numbers are exact in float.
+      for (int g = 0; g < 4; ++g) {
+        const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(x[g]), _mm512_cvtepi32_ps(y[g]));
+        x[g] = _mm512_cvtps_epi32(_mm512_min_ps(_mm512_mul_ps(product, m), k.high));
+      }
+      _mm512_mask_storeu_epi8(out + i, mask, pack(x[0], x[1], x[2], x[3], k));
+    }
+  });
+}
+
+void copy_avx512(const CopyArgs& a, Range rows) {
+  const bool dense = a.in.c_pitch == a.out.c && a.out.c_pitch == a.out.c;
+  const auto line = [&](const uint8_t* in, uint8_t* out, int64_t bytes) {
+    if (a.table) return look_up(a.table, in, out, bytes);
+    for (int64_t i = 0; i < bytes; i += 64) {
+      const __mmask64 mask = first_bytes(bytes - i);
+      _mm512_mask_storeu_epi8(out + i, mask, _mm512_maskz_loadu_epi8(mask, in + i));
+    }
+  };
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const uint8_t* in = row_of(a.in, r);
+    uint8_t* out = row_of(a.out, r);
+    if (dense) {
+      line(in, out, a.out.w * a.out.c);
+      continue;
+    }
+    for (int64_t x = 0; x < a.out.w; ++x) line(in + x * a.in.c_pitch, out + x * a.out.c_pitch, a.out.c);
+  }
+}
+
+}  // namespace octet::kernels

@@ -1,0 +1,199 @@
+#include "lower/canonicalise.h"
+
+#include <bit>
+#include <vector>
+
+#include "lower/quant_params.h"
+
+namespace octet::lower {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+std::vector<Node*> node_list(const Graph& graph) {
+  std::vector<Node*> out;
+  for (const auto& n : graph.nodes()) out.push_back(n.get());
+  return out;
+}
+
+// `to` takes over everything `from` was, its name included, and `from`'s producer goes.
+void supersede(Graph& graph, Value* from, Value* to) {
+  const std::string name = from->name;
+  Node* producer = from->producer;
+  graph.replace_uses(from, to);
+  graph.erase(producer);
+  graph.rename(to, name);
+}
+
+bool keeps_float(const Node& cast) {
+  const Value *in = cast.input(0), *out = cast.output();
+  return in->type.data_type == ir::DataType::kFloat32 && out->type.data_type == ir::DataType::kFloat32;
+}
+
+bool same_params(const Node& a, const Node& b) {
+  const auto x = quantizer_params(a), y = quantizer_params(b);
+  return std::bit_cast<uint32_t>(x.scale) == std::bit_cast<uint32_t>(y.scale) && x.zero_point == y.zero_point &&
+         x.qmin == y.qmin && x.qmax == y.qmax;
+}
+
+bool commutes_with_quantizer(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kMaxPool:
+    case OpKind::kGlobalMaxPool:
+    case OpKind::kFlatten:
+    case OpKind::kReshape:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+    case OpKind::kTranspose:
+    case OpKind::kConcat:
+    case OpKind::kSlice:
+    case OpKind::kDepthToSpace:
+      return true;
+    case OpKind::kResize:
+      return node.get_string("mode") == "nearest";
+    default:
+      return false;
+  }
+}
+
+size_t data_inputs(const Node& node) {
+  return node.kind == OpKind::kConcat ? node.inputs.size() : 1;
+}
+
+bool single_use(const Graph& graph, const Value* v) {
+  return v->users.size() == 1 && !graph.is_output(v);
+}
+
+// `bias` as a constant of `channels` elements that lies along `axis` of a tensor of `rank`; nothing when it does not.
+std::optional<std::vector<float>> row_constant(const Value* bias, int64_t channels, size_t rank, size_t axis) {
+  if (!bias->is_constant() || bias->constant->size() != channels) return std::nullopt;
+  const ir::Shape& shape = bias->constant->shape();
+  if (shape.size() > rank) return std::nullopt;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1 && i + rank - shape.size() != axis) return std::nullopt;
+  if (channels > 1 && (rank - axis > shape.size() || shape[shape.size() - (rank - axis)] != channels))
+    return std::nullopt;
+  return bias->constant->to_floats();
+}
+
+// The Add behind `node` and its constant, when it can be the node's bias.
+Node* bias_add(const Graph& graph, const Node& node, int64_t channels, size_t rank, size_t axis,
+               std::vector<float>* bias) {
+  if (!single_use(graph, node.output())) return nullptr;
+  Node* add = node.output()->users[0];
+  if (add->kind != OpKind::kAdd) return nullptr;
+  const Value* other = add->input(0) == node.output() ? add->input(1) : add->input(0);
+  const auto values = row_constant(other, channels, rank, axis);
+  if (!values) return nullptr;
+  *bias = *values;
+  return add;
+}
+
+Value* add_bias_constant(Graph& graph, const Node& node, const std::vector<float>& bias) {
+  return graph.add_constant(graph.unique_name(node.name + "/bias"),
+                            ir::Tensor::of<float>({static_cast<int64_t>(bias.size())}, bias));
+}
+
+}  // namespace
+
+void remove_identities(Graph& graph) {
+  for (Node* node : node_list(graph)) {
+    const bool identity = node->kind == OpKind::kIdentity ||
+                          (node->kind == OpKind::kDropout && node->output(1) == nullptr) ||
+                          (node->kind == OpKind::kCast && keeps_float(*node));
+    if (!identity) continue;
+    Value *in = node->input(0), *out = node->output();
+    if (!graph.is_output(out)) {
+      graph.replace_uses(out, in);
+      graph.erase(node);
+    } else if (in->producer != nullptr && !graph.is_output(in)) {
+      supersede(graph, out, in);
+    }
+  }
+}
+
+void fold_bias_adds(Graph& graph) {
+  // Only these: the Adds among the nodes go on the way.
+  std::vector<Node*> weighted;
+  for (Node* node : node_list(graph))
+    if (node->kind == OpKind::kConv || node->kind == OpKind::kMatMul) weighted.push_back(node);
+  for (Node* node : weighted) {
+    std::vector<float> bias;
+    if (node->kind == OpKind::kConv && !node->has_input(2) && node->output()->type.shape->size() == 4) {
+      const int64_t channels = (*node->output()->type.shape)[1];
+      Node* add = bias_add(graph, *node, channels, 4, 1, &bias);
+      if (add == nullptr || *add->output()->type.shape != *node->output()->type.shape) continue;
+      Value* constant = add_bias_constant(graph, *node, bias);
+      std::vector<Value*> inputs{node->input(0), node->input(1), constant};
+      const std::string name = node->name;
+      Node* conv = graph.add_node(OpKind::kConv, graph.unique_name(name), inputs, {graph.unique_name(name + "/biased")},
+                                  node->attributes, node);
+      conv->output()->type = add->output()->type;
+      supersede(graph, add->output(), conv->output());
+      graph.erase(node);
+    } else if (node->kind == OpKind::kMatMul && is_constant(node->input(1)) && !is_constant(node->input(0)) &&
+               node->input(0)->type.shape->size() == 2 && node->input(1)->type.shape->size() == 2) {
+      const int64_t columns = (*node->output()->type.shape)[1];
+      Node* add = bias_add(graph, *node, columns, 2, 1, &bias);
+      Value* out = add ? add->output() : node->output();
+      if (*out->type.shape != *node->output()->type.shape) continue;
+      std::vector<Value*> inputs{node->input(0), node->input(1)};
+      if (add) inputs.push_back(add_bias_constant(graph, *node, bias));
+      Node* gemm = graph.add_node(OpKind::kGemm, graph.unique_name(node->name), inputs,
+                                  {graph.unique_name(node->name + "/gemm")}, {}, node);
+      gemm->output()->type = out->type;
+      supersede(graph, out, gemm->output());
+      if (add) graph.erase(node);
+    }
+  }
+}
+
+void merge_quantizers(Graph& graph) {
+  for (Value* v : graph.values()) {
+    if (v->is_constant()) continue;
+    std::vector<Node*> quantizers;
+    for (Node* user : v->users)
+      if (is_quantizer(user) && user->input(0) == v) quantizers.push_back(user);
+    for (size_t i = 1; i < quantizers.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        if (quantizers[j] == nullptr || !same_params(*quantizers[i], *quantizers[j])) continue;
+        if (graph.is_output(quantizers[i]->output())) continue;
+        graph.replace_uses(quantizers[i]->output(), quantizers[j]->output());
+        graph.erase(quantizers[i]);
+        quantizers[i] = nullptr;
+        break;
+      }
+  }
+  graph.sort_topologically();
+}
+
+void hoist_quantizers(Graph& graph) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Node* quantizer : node_list(graph)) {
+      if (!is_quantizer(quantizer) || is_constant(quantizer->output())) continue;
+      Value* x = quantizer->input(0);
+      Node* op = x->producer;
+      if (op == nullptr || !commutes_with_quantizer(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
+      quantizer_params(*quantizer);  // refuses what cannot be moved
+      for (size_t i = 0; i < data_inputs(*op); ++i) {
+        Value* in = op->input(i);
+        if (in->is_constant()) continue;
+        const std::string name = graph.unique_name(in->name + "/hoisted");
+        Node* moved = graph.add_node(OpKind::kFakeQuantize, name, {in, quantizer->input(1), quantizer->input(2)},
+                                     {name}, quantizer->attributes, op);
+        moved->output()->type = in->type;
+        graph.set_input(op, i, moved->output());
+      }
+      supersede(graph, quantizer->output(), x);
+      changed = true;
+      break;
+    }
+    merge_quantizers(graph);
+  }
+}
+
+}  // namespace octet::lower

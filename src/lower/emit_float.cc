@@ -1,0 +1,466 @@
+#include "lower/emit_float.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "engine/kernels/float_conv.h"
+#include "ir/infer.h"
+#include "lower/quant_params.h"
+
+namespace octet::lower {
+namespace {
+
+using engine::Layout;
+using engine::Step;
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+const ir::Shape& shape_of(const Value* v) {
+  return *v->type.shape;
+}
+
+[[noreturn]] void unsupported(const Node& node, const std::string& what) {
+  fail(node.info().name, " '", node.name, "': ", what, " is not supported by the engine");
+}
+
+void write_bounds(Step& step, const Bounds& bounds) {
+  if (std::isfinite(bounds.lo)) step.floats["float_lo"] = bounds.lo;
+  if (std::isfinite(bounds.hi)) step.floats["float_hi"] = bounds.hi;
+}
+
+// --- elements
+
+void emit_unary(PlanBuilder& b, const Node& node, const UnaryFunction& f) {
+  bool nhwc = false;
+  const int in = b.any_real(node.input(0), &nhwc);
+  const bool image = shape_of(node.output()).size() == 4;
+  const int out = nhwc || !image ? b.define_real(node.output()) : b.define_dense(node.output());
+  Step& s = b.step("unary", node, {in}, {out});
+  s.ints["function"] = static_cast<int64_t>(f.op);
+  if (std::isfinite(f.alpha)) s.floats["alpha"] = f.alpha;
+  if (std::isfinite(f.beta)) s.floats["beta"] = f.beta;
+}
+
+struct Operand {
+  int buffer = -1;  // or a constant
+  std::vector<float> values;
+  std::vector<int64_t> strides;  // for each dimension of the result, in ONNX order
+};
+
+Operand read_operand(PlanBuilder& b, const Value* v, size_t rank) {
+  Operand o;
+  const ir::Shape& shape = shape_of(v);
+  std::vector<int64_t> own;
+  if (const auto constant = constant_floats(v)) {
+    o.values = *constant;
+    own = dense_strides(shape);
+  } else {
+    o.buffer = b.real(v);
+    own = shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape);
+  }
+  o.strides.assign(rank, 0);
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) o.strides[rank - shape.size() + i] = own[i];
+  return o;
+}
+
+// Neighbouring dimensions that both operands walk as one become one; dimensions of one element go.
+void merge_dimensions(std::vector<int64_t>& dims, std::vector<int64_t>& a, std::vector<int64_t>& b) {
+  std::vector<int64_t> d, x, y;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 1) continue;
+    if (!d.empty() && x.back() == a[i] * dims[i] && y.back() == b[i] * dims[i]) {
+      d.back() *= dims[i], x.back() = a[i], y.back() = b[i];
+      continue;
+    }
+    d.push_back(dims[i]), x.push_back(a[i]), y.push_back(b[i]);
+  }
+  if (d.empty()) d = {1}, x = {0}, y = {0};
+  dims = d, a = x, b = y;
+}
+
+void binary_step(PlanBuilder& b, const Node& node, kernels::BinaryOp op, const Operand& left, const Operand& right,
+                 const ir::Shape& shape, int out) {
+  std::vector<int64_t> dims = shape, a = left.strides, c = right.strides;
+  if (shape.size() == 4)  // memory order of an image
+    for (std::vector<int64_t>* v : {&dims, &a, &c}) *v = {(*v)[0], (*v)[2], (*v)[3], (*v)[1]};
+  merge_dimensions(dims, a, c);
+  std::vector<int> inputs;
+  for (const Operand* o : {&left, &right})
+    if (o->buffer >= 0) inputs.push_back(o->buffer);
+  engine::ConstantRef constant;
+  if (left.buffer < 0) constant = b.constant(left.values);
+  if (right.buffer < 0) constant = b.constant(right.values);
+  Step& s = b.step("binary", node, inputs, {out});
+  s.ints["function"] = static_cast<int64_t>(op), s.ints["rank"] = static_cast<int64_t>(dims.size());
+  s.lists["dims"] = dims, s.lists["a_strides"] = a, s.lists["b_strides"] = c;
+  if (left.buffer < 0) s.constants["a"] = constant;
+  if (right.buffer < 0) s.constants["b"] = constant;
+}
+
+void emit_binary(PlanBuilder& b, const Node& node, kernels::BinaryOp op) {
+  const ir::Shape& shape = shape_of(node.output());
+  const Layout layout = shape.size() == 4 ? Layout::kFloatNhwc : Layout::kFloatDense;
+  if (node.inputs.size() == 1) return emit_unary(b, node, {});
+  Operand left = read_operand(b, node.input(0), shape.size());
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    const Operand right = read_operand(b, node.input(i), shape.size());
+    require(left.buffer >= 0 || right.buffer >= 0, node.info().name, " '", node.name,
+            "': both operands are constants; fold them before compiling");
+    const bool last = i + 1 == node.inputs.size();
+    const int out = last ? b.define_real(node.output()) : b.scratch(node.name, layout, shape);
+    binary_step(b, node, op, left, right, shape, out);
+    left = {.buffer = out, .strides = shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape)};
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] == 1) left.strides[d] = 0;
+  }
+}
+
+void emit_batch_norm(PlanBuilder& b, const Node& node) {
+  const ir::Shape& shape = shape_of(node.input(0));
+  if (shape.size() != 4 && shape.size() != 2) unsupported(node, str("rank ", shape.size()));
+  const auto parameter = [&](size_t i) {
+    require(is_constant(node.input(i)), "BatchNormalization '", node.name, "': its parameters are not constants");
+    return finite_weights(node, node.input(i));
+  };
+  const auto gamma = parameter(1), beta = parameter(2), mean = parameter(3), variance = parameter(4);
+  std::vector<float> scale, shift;
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    const double m = gamma[c] / std::sqrt(static_cast<double>(variance[c]) + node.get_float("epsilon"));
+    scale.push_back(static_cast<float>(m));
+    shift.push_back(static_cast<float>(beta[c] - mean[c] * m));
+  }
+  const int in = b.real(node.input(0)), out = b.define_real(node.output());
+  const auto scale_ref = b.constant(scale), shift_ref = b.constant(shift);
+  Step& s = b.step("scale_shift", node, {in}, {out});
+  s.ints["channels"] = shape[1];
+  s.constants["scale"] = scale_ref, s.constants["shift"] = shift_ref;
+}
+
+void emit_lrn(PlanBuilder& b, const Node& node) {
+  if (shape_of(node.input(0)).size() != 4) unsupported(node, "a tensor that is no image");
+  const int in = b.nhwc(node.input(0)), out = b.define_real(node.output());
+  Step& s = b.step("lrn", node, {in}, {out});
+  s.ints["channels"] = shape_of(node.input(0))[1], s.ints["size"] = node.get_int("size");
+  s.floats["alpha"] = node.get_float("alpha"), s.floats["beta"] = node.get_float("beta");
+  s.floats["bias"] = node.get_float("bias");
+}
+
+// --- windows
+
+void emit_pool(PlanBuilder& b, const Node& node) {
+  if (shape_of(node.input(0)).size() != 4) unsupported(node, "a tensor that is no image");
+  if (node.outputs.size() > 1 && node.output(1) != nullptr) unsupported(node, "an output of indices");
+  const int in = b.nhwc(node.input(0)), out = b.define_real(node.output());
+  Step& s = b.step("float_pool", node, {in}, {out});
+  s.ints["average"] = node.kind == OpKind::kAveragePool || node.kind == OpKind::kGlobalAveragePool;
+  write_window(s, node);
+}
+
+void emit_conv_transpose(PlanBuilder& b, const Node& node) {
+  const ir::Shape &in = shape_of(node.input(0)), &weights = shape_of(node.input(1)), &out = shape_of(node.output());
+  if (in.size() != 4) unsupported(node, "a tensor that is no image");
+  require(is_constant(node.input(1)) && (!node.has_input(2) || is_constant(node.input(2))), "ConvTranspose '",
+          node.name, "': its weights are computed by the network; the engine needs constants");
+  const auto ints = [&](const char* key, int64_t fallback) { return node.get_ints(key, {fallback, fallback}); };
+  const auto strides = ints("strides", 1), dilations = ints("dilations", 1);
+  kernels::ConvGeometry g{.in_channels = in[1],
+                          .out_channels = out[1],
+                          .groups = node.get_int("group", 1),
+                          .kernel_h = weights[2],
+                          .kernel_w = weights[3],
+                          .stride_h = strides[0],
+                          .stride_w = strides[1],
+                          .dilation_h = dilations[0],
+                          .dilation_w = dilations[1]};
+  if (!node.get_ints("output_shape").empty() || node.get_string("auto_pad", "NOTSET") != "NOTSET")
+    unsupported(node, "output_shape or auto_pad");
+  const auto pads = node.get_ints("pads", {0, 0, 0, 0});
+  g.pad_top = pads[0], g.pad_left = pads[1];
+  if (g.pad_top < 0 || g.pad_left < 0) unsupported(node, "negative padding");
+  const auto weight_ref = b.constant(finite_weights(node, node.input(1)));
+  engine::ConstantRef bias_ref;
+  if (node.has_input(2)) bias_ref = b.constant(finite_weights(node, node.input(2)));
+  const int x = b.nhwc(node.input(0)), y = b.define_real(node.output());
+  Step& s = b.step("float_conv_transpose", node, {x}, {y});
+  write_geometry(s, g);
+  s.constants["weights"] = weight_ref;
+  if (node.has_input(2)) s.constants["bias"] = bias_ref;
+}
+
+void emit_resize(PlanBuilder& b, const Node& node) {
+  check_resize(node);
+  const ResizeAxis y = resize_axis(node, 2), x = resize_axis(node, 3);
+  const int in = b.nhwc(node.input(0)), out = b.define_real(node.output());
+  const std::pair<const char*, engine::ConstantRef> constants[] = {
+      {"y_low", b.constant(y.low)},   {"y_high", b.constant(y.high)},     {"x_low", b.constant(x.low)},
+      {"x_high", b.constant(x.high)}, {"y_weight", b.constant(y.weight)}, {"x_weight", b.constant(x.weight)},
+  };
+  Step& s = b.step("float_resize", node, {in}, {out});
+  for (const auto& [key, ref] : constants) s.constants[key] = ref;
+}
+
+// --- matrices
+
+void emit_matmul(PlanBuilder& b, const Node& node) {
+  const ir::Shape &x = shape_of(node.input(0)), &w = shape_of(node.input(1)), &y = shape_of(node.output());
+  if (x.size() < 2 || w.size() < 2) unsupported(node, "a vector operand");
+  const int64_t m = x[x.size() - 2], k = x.back(), n = w.back();
+  int64_t x_batches = 1, w_batches = 1;
+  for (size_t i = 0; i + 2 < x.size(); ++i) x_batches *= x[i];
+  for (size_t i = 0; i + 2 < w.size(); ++i) w_batches *= w[i];
+  const int64_t batches = ir::element_count(y) / (m * n);
+  const bool simple = (x_batches == batches || x_batches == 1) && (w_batches == batches || w_batches == 1);
+  if (!simple) unsupported(node, str("broadcasting ", ir::shape_string(x), " by ", ir::shape_string(w)));
+  const int a = b.dense(node.input(0)), c = b.dense(node.input(1)), out = b.define_dense(node.output());
+  Step& s = b.step("float_matmul", node, {a, c}, {out});
+  s.ints = {{"batches", batches},
+            {"m", m},
+            {"n", n},
+            {"k", k},
+            {"a_batch_stride", x_batches == 1 ? 0 : m * k},
+            {"b_batch_stride", w_batches == 1 ? 0 : k * n}};
+}
+
+void emit_general_gemm(PlanBuilder& b, const Node& node) {
+  if (node.get_int("transA") != 0 || node.get_int("transB") != 0 || node.get_float("alpha", 1) != 1 ||
+      node.has_input(2))
+    unsupported(node, "a product of two computed matrices with a transposition, a factor or a bias");
+  emit_matmul(b, node);
+}
+
+// --- lines along one axis
+
+struct AxisView {
+  int64_t outer = 1, axis = 1, inner = 1;
+};
+// An image is seen in its memory order N, H, W, C; anything else row-major.
+AxisView view_axis(const ir::Shape& shape, int64_t axis, bool nhwc) {
+  std::vector<int64_t> order = shape;
+  if (nhwc) {
+    order = {shape[0], shape[2], shape[3], shape[1]};
+    axis = axis == 0 ? 0 : axis == 1 ? 3 : axis - 1;
+  }
+  AxisView v{.axis = order[axis]};
+  for (int64_t i = 0; i < static_cast<int64_t>(order.size()); ++i)
+    (i < axis ? v.outer : v.inner) *= i == axis ? 1 : order[i];
+  return v;
+}
+
+int64_t normal_axis(int64_t axis, size_t rank) {
+  return axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+}
+
+void write_axis(Step& s, const AxisView& v) {
+  s.ints["outer"] = v.outer, s.ints["axis"] = v.axis, s.ints["inner"] = v.inner;
+}
+
+void emit_softmax(PlanBuilder& b, const Node& node) {
+  const ir::Shape& shape = shape_of(node.input(0));
+  const AxisView v = view_axis(shape, normal_axis(node.get_int("axis", -1), shape.size()), shape.size() == 4);
+  const int in = b.real(node.input(0)), out = b.define_real(node.output());
+  Step& s = b.step("softmax", node, {in}, {out});
+  write_axis(s, v);
+  s.ints["logarithm"] = node.kind == OpKind::kLogSoftmax;
+}
+
+void emit_arg_max(PlanBuilder& b, const Node& node) {
+  const ir::Shape& shape = shape_of(node.input(0));
+  const AxisView v = view_axis(shape, normal_axis(node.get_int("axis"), shape.size()), false);
+  const int in = b.dense(node.input(0)), out = b.define_index(node.output());
+  Step& s = b.step("arg_max", node, {in}, {out});
+  write_axis(s, v);
+  s.ints["select_last"] = node.get_int("select_last_index");
+}
+
+void emit_reduce(PlanBuilder& b, const Node& node) {
+  const ir::Shape& shape = shape_of(node.input(0));
+  std::vector<int64_t> axes = node.get_ints("axes");
+  if (node.has_input(1)) {
+    require(node.input(1)->is_constant(), node.info().name, " '", node.name, "': its axes are not constant");
+    axes = node.input(1)->constant->to_ints();
+  }
+  if (axes.empty() && node.get_int("noop_with_empty_axes") != 0) return emit_unary(b, node, {});
+  std::set<int64_t> reduced;
+  for (int64_t a : axes) reduced.insert(normal_axis(a, shape.size()));
+  if (axes.empty())
+    for (size_t i = 0; i < shape.size(); ++i) reduced.insert(static_cast<int64_t>(i));
+  // The reduced axes go to the end, so that each result is one line; an image keeps its channels innermost, because
+  // that order needs no copy for a mean over the image.
+  const bool image = shape.size() == 4;
+  const std::vector<int64_t> order = image ? std::vector<int64_t>{0, 2, 3, 1} : [&] {
+    std::vector<int64_t> o(shape.size());
+    for (size_t i = 0; i < o.size(); ++i) o[i] = static_cast<int64_t>(i);
+    return o;
+  }();
+  AxisView v;
+  bool contiguous = true, begun = false, ended = false;
+  for (int64_t axis : order) {
+    if (reduced.count(axis)) {
+      contiguous = contiguous && !ended;
+      begun = true, v.axis *= shape[axis];
+    } else {
+      ended = begun;
+      (begun ? v.inner : v.outer) *= shape[axis];
+    }
+  }
+  const bool over_image = image && reduced == std::set<int64_t>{2, 3};
+  if (image && !over_image) {
+    // Results in the order of the remaining axes of N, C, H, W.
+    contiguous = false;
+  }
+  const auto function = node.kind == OpKind::kReduceMean  ? kernels::ReduceOp::kMean
+                        : node.kind == OpKind::kReduceSum ? kernels::ReduceOp::kSum
+                                                          : kernels::ReduceOp::kMax;
+  int in = b.real(node.input(0));
+  if (!contiguous) {
+    std::vector<int64_t> dims, strides, last_dims, last_strides;
+    const auto own = image ? nhwc_strides(shape) : dense_strides(shape);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const bool last = reduced.count(static_cast<int64_t>(i)) > 0;
+      (last ? last_dims : dims).push_back(shape[i]);
+      (last ? last_strides : strides).push_back(own[i]);
+    }
+    v = {};
+    for (int64_t d : dims) v.outer *= d;
+    for (int64_t d : last_dims) v.axis *= d;
+    dims.insert(dims.end(), last_dims.begin(), last_dims.end());
+    strides.insert(strides.end(), last_strides.begin(), last_strides.end());
+    const int moved = b.scratch(node.name, Layout::kFloatDense, dims);
+    b.copy(node, in, moved, {.dims = dims, .in_strides = strides, .out_strides = dense_strides(dims)});
+    in = moved;
+  }
+  // The mean over an image leaves N x C in order; so does every other case with its remaining axes.
+  const int out = b.define_dense(node.output());
+  Step& s = b.step("reduce", node, {in}, {out});
+  write_axis(s, v);
+  s.ints["function"] = static_cast<int64_t>(function);
+}
+
+using Emitter = void (*)(PlanBuilder&, const Node&);
+Emitter emitter_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kBatchNormalization:
+      return emit_batch_norm;
+    case OpKind::kLRN:
+      return emit_lrn;
+    case OpKind::kMaxPool:
+    case OpKind::kAveragePool:
+    case OpKind::kGlobalAveragePool:
+    case OpKind::kGlobalMaxPool:
+      return emit_pool;
+    case OpKind::kConvTranspose:
+      return emit_conv_transpose;
+    case OpKind::kResize:
+      return emit_resize;
+    case OpKind::kMatMul:
+      return emit_matmul;
+    case OpKind::kGemm:
+      return emit_general_gemm;
+    case OpKind::kSoftmax:
+    case OpKind::kLogSoftmax:
+      return emit_softmax;
+    case OpKind::kArgMax:
+      return emit_arg_max;
+    case OpKind::kReduceMean:
+    case OpKind::kReduceSum:
+    case OpKind::kReduceMax:
+      return emit_reduce;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+void write_geometry(Step& s, const kernels::ConvGeometry& g) {
+  const std::pair<const char*, int64_t> numbers[] = {
+      {"groups", g.groups},         {"kernel_h", g.kernel_h}, {"kernel_w", g.kernel_w},
+      {"stride_h", g.stride_h},     {"stride_w", g.stride_w}, {"dilation_h", g.dilation_h},
+      {"dilation_w", g.dilation_w}, {"pad_top", g.pad_top},   {"pad_left", g.pad_left}};
+  for (const auto& [key, value] : numbers) s.ints[key] = value;
+}
+
+void write_window(Step& s, const Node& node) {
+  const ir::Shape& in = shape_of(node.input(0));
+  if (node.kind != OpKind::kMaxPool && node.kind != OpKind::kAveragePool) {
+    s.ints["kernel_h"] = in[2], s.ints["kernel_w"] = in[3];
+    return;
+  }
+  const auto kernel = node.get_ints("kernel_shape");
+  const ir::WindowGeometry g = ir::window_geometry(node, {in[2], in[3]}, kernel);
+  const std::pair<const char*, int64_t> numbers[] = {{"kernel_h", g.kernel[0]},      {"kernel_w", g.kernel[1]},
+                                                     {"stride_h", g.strides[0]},     {"stride_w", g.strides[1]},
+                                                     {"dilation_h", g.dilations[0]}, {"dilation_w", g.dilations[1]},
+                                                     {"pad_top", g.pads[0]},         {"pad_left", g.pads[1]},
+                                                     {"pad_bottom", g.pads[2]},      {"pad_right", g.pads[3]}};
+  for (const auto& [key, value] : numbers) s.ints[key] = value;
+  if (node.kind == OpKind::kAveragePool) s.ints["count_include_pad"] = node.get_int("count_include_pad");
+}
+
+void emit_float_chain(PlanBuilder& b, const Chain& chain, const Value* value) {
+  const Node& node = *chain.weighted;
+  const bool conv = node.kind == OpKind::kConv;
+  const Weighted w = conv ? read_conv(node) : read_gemm(node, false);
+  const kernels::ConvGeometry& g = w.geometry;
+  std::vector<float> weights = finite_weights(node, node.input(1)), packed;
+  if (w.transpose_weights) {
+    std::vector<float> turned(weights.size());
+    for (int64_t i = 0; i < g.in_channels; ++i)
+      for (int64_t o = 0; o < g.out_channels; ++o) turned[o * g.in_channels + i] = weights[i * g.out_channels + o];
+    weights = std::move(turned);
+  }
+  const bool depthwise = conv && w.depthwise();
+  if (depthwise) {
+    packed.resize(weights.size());
+    kernels::pack_float_depthwise_weights(g, weights, packed);
+  } else {
+    packed.resize(static_cast<size_t>(kernels::float_conv_weight_floats(g)));
+    kernels::pack_float_conv_weights(g, weights, packed);
+  }
+  std::vector<int> inputs{conv ? b.nhwc(w.x) : b.dense(w.x)};
+  if (chain.residual != nullptr) inputs.push_back(b.real(chain.residual));
+  const int out = b.define_real(value);
+  const auto weight_ref = b.constant(packed);
+  engine::ConstantRef bias_ref;
+  if (node.has_input(2)) {
+    std::vector<float> bias = finite_weights(node, node.input(2));
+    if (bias.size() == 1) bias.assign(static_cast<size_t>(g.out_channels), bias[0]);
+    bias_ref = b.constant(bias);
+  }
+  Step& s = b.step(!conv       ? "float_gemm"
+                   : depthwise ? "float_depthwise"
+                               : "float_conv",
+                   *value->producer, inputs, {out});
+  if (conv)
+    write_geometry(s, g);
+  else
+    s.ints["k"] = g.in_channels, s.ints["n"] = g.out_channels;
+  s.constants["weights"] = weight_ref;
+  if (node.has_input(2)) s.constants["bias"] = bias_ref;
+  if (chain.residual != nullptr) s.ints["residual"] = 1;
+  write_bounds(s, chain.bounds);
+}
+
+void emit_float(PlanBuilder& b, const Node& node) {
+  if (const auto unary = unary_function(node)) return emit_unary(b, node, *unary);
+  if (const auto binary = binary_function(node)) return emit_binary(b, node, *binary);
+  if (node.kind == OpKind::kIdentity || node.kind == OpKind::kDropout) return emit_unary(b, node, {});
+  if (node.kind == OpKind::kCast) {
+    if (node.output()->type.data_type != ir::DataType::kFloat32 ||
+        node.input(0)->type.data_type != ir::DataType::kInt64)
+      unsupported(node, str("a conversion from ", data_type_name(node.input(0)->type.data_type), " to ",
+                            data_type_name(node.output()->type.data_type)));
+    b.same_dense(node.output(), b.dense(node.input(0)));
+    return;
+  }
+  if (emit_float_move(b, node)) return;
+  const Emitter emitter = emitter_of(node.kind);
+  if (emitter == nullptr) unsupported(node, "this operator");
+  emitter(b, node);
+}
+
+}  // namespace octet::lower

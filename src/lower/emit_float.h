@@ -1,0 +1,28 @@
+// Float steps: what a graph leaves in FP32.
+#pragma once
+#include "lower/plan_builder.h"
+#include "lower/weighted.h"
+
+namespace octet::lower {
+
+// A node and its inputs as floats. UserError for an operator, or a variant of one, that the engine does not have.
+void emit_float(PlanBuilder& builder, const ir::Node& node);
+// A chain with its clamps and residual; the output is `value`.
+void emit_float_chain(PlanBuilder& builder, const Chain& chain, const ir::Value* value);
+// Nodes that only move floats about: Reshape, Transpose, Concat, Split, Slice, Pad, Expand, DepthToSpace.
+// False when `node` is none of them.
+bool emit_float_move(PlanBuilder& builder, const ir::Node& node);
+
+// Numbers of a convolution step.
+void write_geometry(engine::Step& step, const kernels::ConvGeometry& geometry);
+void write_window(engine::Step& step, const ir::Node& node);  // of a pooling node
+// Source rows or columns of a Resize: the two neighbours of every output and the weight of the second (0 for nearest).
+struct ResizeAxis {
+  std::vector<int32_t> low, high;
+  std::vector<float> weight;
+};
+ResizeAxis resize_axis(const ir::Node& node, size_t dimension);
+// Scale or size given to Resize changes only the image axes, and its mode is one that the engine has; else UserError.
+void check_resize(const ir::Node& node);
+
+}  // namespace octet::lower

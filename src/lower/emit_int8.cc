@@ -1,0 +1,155 @@
+#include "lower/emit_int8.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "lower/emit_float.h"
+#include "lower/moves.h"
+#include "lower/quant_params.h"
+
+namespace octet::lower {
+namespace {
+
+using engine::Step;
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+std::vector<int8_t> pack_weights(const Int8Chain& chain, bool depthwise) {
+  const kernels::ConvGeometry& g = chain.weighted.geometry;
+  std::vector<int8_t> packed;
+  if (depthwise) {
+    packed.resize(static_cast<size_t>(kernels::depthwise_weight_bytes(g)));
+    kernels::pack_depthwise_weights(g, chain.weights->codes, packed);
+  } else {
+    const int64_t pitch = kernels::channel_pitch(g.in_channels);
+    packed.resize(static_cast<size_t>(kernels::conv_layout(g, pitch).weight_bytes));
+    kernels::pack_conv_weights(g, pitch, chain.weights->codes, packed);
+  }
+  return packed;
+}
+
+// Accumulators to the units of the output (or of the codes in the middle), padded.
+std::vector<float> multipliers(const Int8Chain& chain) {
+  std::vector<float> m(static_cast<size_t>(kernels::padded_channels(chain.weighted.geometry.out_channels)), 0.0f);
+  for (size_t c = 0; c < chain.weights->scales.size(); ++c) {
+    const float w = chain.weights->scales[c], x = chain.input.scale;
+    m[c] = chain.middle   ? numerics::requantize_multiplier(x, w, chain.middle->scale)
+           : chain.output ? numerics::requantize_multiplier(x, w, chain.output->scale)
+                          : x * w;
+  }
+  return m;
+}
+
+void write_box(Step& s, const BoxMove& move) {
+  const char* names[] = {"n", "c", "h", "w"};
+  for (size_t i = 0; i < move.size.size(); ++i) {
+    const std::string axis = names[i];
+    s.ints["size_" + axis] = move.size[i];
+    s.ints["in_" + axis] = move.from[i], s.ints["out_" + axis] = move.to[i];
+  }
+}
+
+void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes, const numerics::QuantParams& params) {
+  std::vector<int> outputs(node.outputs.size(), -1);
+  for (const BoxMove& move : boxes.moves) {
+    int& out = outputs[move.output];
+    const bool first = out < 0;
+    if (first) out = b.define_codes(node.output(move.output), params);
+    if (first && boxes.fill) b.step("fill", node, {}, {out}).int8 = true;
+    Step& s = b.step("copy", node, {b.codes(node.input(move.input))}, {out});
+    s.int8 = true;
+    write_box(s, move);
+  }
+}
+
+void emit_window(PlanBuilder& b, const Node& node, const numerics::QuantParams& params) {
+  const int in = b.codes(node.input(0)), out = b.define_codes(node.output(), params);
+  Step& s = b.step("max_pool", node, {in}, {out});
+  s.int8 = true;
+  write_window(s, node);
+}
+
+void emit_nearest(PlanBuilder& b, const Node& node, const numerics::QuantParams& params) {
+  const ResizeAxis y = resize_axis(node, 2), x = resize_axis(node, 3);
+  const auto y_ref = b.constant(y.low), x_ref = b.constant(x.low);
+  const int in = b.codes(node.input(0)), out = b.define_codes(node.output(), params);
+  Step& s = b.step("resize_nearest", node, {in}, {out});
+  s.int8 = true;
+  s.constants["y_index"] = y_ref, s.constants["x_index"] = x_ref;
+}
+
+void emit_clamp(PlanBuilder& b, const Node& node, const numerics::QuantParams& params) {
+  const CodeLimits limits = code_limits(*clamp_bounds(node), params);
+  std::vector<uint8_t> table(256);
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(std::clamp(i, limits.lo, limits.hi));
+  const auto ref = b.constant(table);
+  const int in = b.codes(node.input(0)), out = b.define_codes(node.output(), params);
+  Step& s = b.step("copy", node, {in}, {out});
+  s.int8 = true;
+  s.constants["table"] = ref;
+}
+
+}  // namespace
+
+CodeLimits code_limits(const Bounds& bounds, const numerics::QuantParams& params) {
+  const int32_t offset = code_offset(params);
+  return {numerics::quantize(bounds.lo, params) + offset, numerics::quantize(bounds.hi, params) + offset};
+}
+
+void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
+  const Weighted& w = chain.weighted;
+  const kernels::ConvGeometry& g = w.geometry;
+  const bool depthwise = w.depthwise();
+  const int in = b.codes(w.x);
+  b.need_halo(in, {.top = g.pad_top, .bottom = w.pad_bottom, .left = g.pad_left, .right = w.pad_right});
+  std::vector<int> inputs{in};
+  if (chain.residual) inputs.push_back(chain.output ? b.codes(chain.residual) : b.real(chain.residual));
+  const int out = chain.output ? b.define_codes(chain.out, *chain.output) : b.define_real(chain.out);
+  const auto weights = b.constant(pack_weights(chain, depthwise));
+  const auto accumulator = b.constant(chain.weights->accumulator), multiplier = b.constant(multipliers(chain));
+  b.set_source(*chain.end, chain.op, "");
+  Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {out});
+  s.int8 = true;
+  write_geometry(s, g);
+  s.constants["weights"] = weights, s.constants["acc_init"] = accumulator, s.constants["multiplier"] = multiplier;
+  if (chain.residual) s.ints["residual"] = 1;
+  if (!chain.output) {
+    if (std::isfinite(chain.bounds.lo)) s.floats["float_lo"] = chain.bounds.lo;
+    if (std::isfinite(chain.bounds.hi)) s.floats["float_hi"] = chain.bounds.hi;
+    return;
+  }
+  const CodeLimits limits = code_limits(chain.bounds, *chain.output);
+  s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
+  if (!chain.residual) return;
+  s.floats["residual_multiplier"] = chain.residual_params.scale / chain.output->scale;
+  if (!chain.middle) return;
+  const CodeLimits middle = code_limits(chain.middle_bounds, *chain.middle);
+  s.ints["rounds_twice"] = 1;
+  s.ints["mid_zero_point"] = chain.middle->zero_point + code_offset(*chain.middle);
+  s.ints["mid_lo"] = middle.lo, s.ints["mid_hi"] = middle.hi;
+  s.floats["mid_multiplier"] = chain.middle->scale / chain.output->scale;
+}
+
+void emit_carrier(PlanBuilder& b, const Node& node, const numerics::QuantParams& params) {
+  switch (node.kind) {
+    case OpKind::kMaxPool:
+    case OpKind::kGlobalMaxPool:
+      return emit_window(b, node, params);
+    case OpKind::kRelu:
+    case OpKind::kClip:
+      return emit_clamp(b, node, params);
+    case OpKind::kResize:
+      return emit_nearest(b, node, params);
+    case OpKind::kConcat:
+    case OpKind::kSplit:
+    case OpKind::kSlice:
+    case OpKind::kPad:
+      return emit_boxes(b, node, *box_moves(node), params);
+    default:
+      b.same_codes(node.output(), node.input(0));
+  }
+}
+
+}  // namespace octet::lower

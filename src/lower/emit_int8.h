@@ -1,0 +1,38 @@
+// Steps on codes.
+#pragma once
+#include <memory>
+
+#include "lower/plan_builder.h"
+#include "lower/weighted.h"
+#include "numerics/quantize.h"
+
+namespace octet::lower {
+
+// What an INT8 convolution does with its accumulators.
+struct Int8Chain {
+  const ir::Node* end = nullptr;  // the node that the step is named after
+  const ir::Value* out = nullptr;
+  std::string op;
+  Weighted weighted;
+  std::shared_ptr<const QuantizedWeights> weights;  // shared: a job is copied
+  numerics::QuantParams input;
+  std::optional<numerics::QuantParams> output;  // nothing: floats
+  Bounds bounds{};
+  const ir::Value* residual = nullptr;
+  numerics::QuantParams residual_params;        // with a quantised output
+  std::optional<numerics::QuantParams> middle;  // the convolution is quantised before the residual is added
+  Bounds middle_bounds{};
+};
+void emit_int8_chain(PlanBuilder& builder, const Int8Chain& chain);
+
+// The codes that [bounds] clamps to: quantising is monotone, so clamping before it and after it is the same.
+struct CodeLimits {
+  int32_t lo, hi;  // stored codes
+};
+CodeLimits code_limits(const Bounds& bounds, const numerics::QuantParams& params);
+
+// Nodes that hand codes through (Lowering::carries_codes): pools, moves, nearest resize, Relu. `params` are those of
+// inputs and outputs.
+void emit_carrier(PlanBuilder& builder, const ir::Node& node, const numerics::QuantParams& params);
+
+}  // namespace octet::lower

@@ -1,0 +1,173 @@
+// Float steps that move data, and the coordinates of Resize.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "lower/emit_float.h"
+#include "lower/moves.h"
+#include "lower/quant_params.h"
+
+namespace octet::lower {
+namespace {
+
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+const ir::Shape& shape_of(const Value* v) {
+  return *v->type.shape;
+}
+
+std::vector<int64_t> natural_strides(const ir::Shape& shape) {
+  return shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape);
+}
+
+void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
+  std::vector<int> outputs(node.outputs.size(), -1);
+  for (const BoxMove& move : boxes.moves) {
+    const int in = b.real(node.input(move.input));
+    int& out = outputs[move.output];
+    const Value* result = node.output(move.output);
+    if (out < 0) {
+      out = b.define_real(result);
+      if (boxes.fill) {
+        const auto value = b.constant(std::vector<float>{*boxes.fill});
+        engine::Step& s = b.step("strided_copy", node, {}, {out});
+        s.ints["rank"] = 1;
+        s.lists["dims"] = {ir::element_count(shape_of(result))};
+        s.lists["in_strides"] = {0}, s.lists["out_strides"] = {1};
+        s.constants["value"] = value;
+      }
+    }
+    PlanBuilder::Walk walk{.dims = move.size,
+                           .in_strides = natural_strides(shape_of(node.input(move.input))),
+                           .out_strides = natural_strides(shape_of(result))};
+    for (size_t i = 0; i < walk.dims.size(); ++i) {
+      walk.in_offset += move.from[i] * walk.in_strides[i], walk.out_offset += move.to[i] * walk.out_strides[i];
+      walk.in_strides[i] *= move.step[i];
+    }
+    if (walk.dims.size() == 4)  // channels innermost, as in memory
+      for (auto* v : {&walk.dims, &walk.in_strides, &walk.out_strides}) *v = {(*v)[0], (*v)[2], (*v)[3], (*v)[1]};
+    b.copy(node, in, out, walk);
+  }
+}
+
+void emit_transpose(PlanBuilder& b, const Node& node) {
+  const ir::Shape& in = shape_of(node.input(0));
+  std::vector<int64_t> perm = node.get_ints("perm");
+  if (perm.empty())
+    for (size_t i = in.size(); i-- > 0;) perm.push_back(static_cast<int64_t>(i));
+  const auto own = natural_strides(in);
+  PlanBuilder::Walk walk{.dims = shape_of(node.output()), .out_strides = natural_strides(shape_of(node.output()))};
+  for (int64_t p : perm) walk.in_strides.push_back(own[p]);
+  const int x = b.real(node.input(0)), y = b.define_real(node.output());
+  b.copy(node, x, y, walk);
+}
+
+void emit_expand(PlanBuilder& b, const Node& node) {
+  const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  const auto own = natural_strides(in);
+  PlanBuilder::Walk walk{
+      .dims = out, .in_strides = std::vector<int64_t>(out.size(), 0), .out_strides = natural_strides(out)};
+  for (size_t i = 0; i < in.size(); ++i)
+    if (in[i] != 1) walk.in_strides[out.size() - in.size() + i] = own[i];
+  const int x = b.real(node.input(0)), y = b.define_real(node.output());
+  b.copy(node, x, y, walk);
+}
+
+void emit_depth_to_space(PlanBuilder& b, const Node& node) {
+  const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  const int64_t block = node.get_int("blocksize"), n = in[0], c = out[1], h = in[2], w = in[3];
+  const auto i = nhwc_strides(in), o = nhwc_strides(out);
+  // Input channel: (y, x, c) with DCR, (c, y, x) with CRD.
+  const bool dcr = node.get_string("mode", "DCR") == "DCR";
+  const int64_t step_y = dcr ? block * c : block, step_x = dcr ? c : 1, step_c = dcr ? 1 : block * block;
+  const int x = b.nhwc(node.input(0)), y = b.define_real(node.output());
+  b.copy(node, x, y,
+         {.dims = {n, h, w, block, block, c},
+          .in_strides = {i[0], i[2], i[3], step_y * i[1], step_x * i[1], step_c * i[1]},
+          .out_strides = {o[0], o[2] * block, o[3] * block, o[2], o[3], o[1]}});
+}
+
+}  // namespace
+
+bool emit_float_move(PlanBuilder& b, const Node& node) {
+  switch (node.kind) {
+    case OpKind::kReshape:
+    case OpKind::kFlatten:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+      b.same_dense(node.output(), b.dense(node.input(0)));
+      return true;
+    case OpKind::kTranspose:
+      emit_transpose(b, node);
+      return true;
+    case OpKind::kExpand:
+      emit_expand(b, node);
+      return true;
+    case OpKind::kDepthToSpace:
+      emit_depth_to_space(b, node);
+      return true;
+    default:
+      break;
+  }
+  const auto boxes = box_moves(node);
+  if (!boxes) return false;
+  emit_boxes(b, node, *boxes);
+  return true;
+}
+
+void check_resize(const Node& node) {
+  const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  const std::string mode = node.get_string("mode"), coordinates = node.get_string("coordinate_transformation_mode");
+  const auto refuse = [&](const std::string& what) {
+    fail("Resize '", node.name, "': ", what, " is not supported by the engine");
+  };
+  if (in.size() != 4 || in[0] != out[0] || in[1] != out[1]) refuse("resizing anything but the two image axes");
+  if (mode != "nearest" && mode != "linear") refuse("mode '" + mode + "'");
+  if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners" &&
+      coordinates != "pytorch_half_pixel")
+    refuse("coordinate_transformation_mode '" + coordinates + "'");
+  if (node.get_int("antialias") != 0) refuse("antialias");
+  if (node.get_string("keep_aspect_ratio_policy", "stretch") != "stretch") refuse("keep_aspect_ratio_policy");
+}
+
+ResizeAxis resize_axis(const Node& node, size_t dimension) {
+  const int64_t in = shape_of(node.input(0))[dimension], out = shape_of(node.output())[dimension];
+  const std::string mode = node.get_string("mode"), coordinates = node.get_string("coordinate_transformation_mode"),
+                    rounding = node.get_string("nearest_mode");
+  // ONNX uses the given scale where there is one, else the quotient of the sizes.
+  float scale = static_cast<float>(out) / static_cast<float>(in);
+  if (node.has_input(2) && node.input(2)->is_constant() && node.input(2)->constant->size() > 0) {
+    const std::vector<float> scales = node.input(2)->constant->to_floats();
+    const auto axes = node.get_ints("axes");
+    if (axes.empty() && scales.size() == 4) scale = scales[dimension];
+    for (size_t i = 0; i < axes.size() && i < scales.size(); ++i)
+      if ((axes[i] + 4) % 4 == static_cast<int64_t>(dimension)) scale = scales[i];
+  }
+  ResizeAxis axis;
+  for (int64_t i = 0; i < out; ++i) {
+    const float x = static_cast<float>(i);
+    float at = 0;
+    if (coordinates == "asymmetric")
+      at = x / scale;
+    else if (coordinates == "align_corners")
+      at = out == 1 ? 0 : x * static_cast<float>(in - 1) / static_cast<float>(out - 1);
+    else
+      at = coordinates == "pytorch_half_pixel" && out == 1 ? 0 : (x + 0.5f) / scale - 0.5f;
+    const auto inside = [&](float v) { return static_cast<int32_t>(std::clamp(v, 0.0f, static_cast<float>(in - 1))); };
+    if (mode == "nearest") {
+      float nearest = std::ceil(at - 0.5f);  // round_prefer_floor
+      if (rounding == "floor") nearest = std::floor(at);
+      if (rounding == "ceil") nearest = std::ceil(at);
+      if (rounding == "round_prefer_ceil") nearest = std::floor(at + 0.5f);
+      axis.low.push_back(inside(nearest)), axis.high.push_back(inside(nearest)), axis.weight.push_back(0);
+    } else {
+      const float clamped = std::clamp(at, 0.0f, static_cast<float>(in - 1)), low = std::floor(clamped);
+      axis.low.push_back(inside(low)), axis.high.push_back(inside(low + 1)), axis.weight.push_back(clamped - low);
+    }
+  }
+  return axis;
+}
+
+}  // namespace octet::lower

@@ -1,0 +1,80 @@
+#include "lower/lower.h"
+
+#include <filesystem>
+#include <iomanip>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "ir/infer.h"
+#include "ir/print.h"
+#include "lower/canonicalise.h"
+#include "lower/lowering.h"
+#include "passes/fold_batch_norm.h"
+
+namespace octet::lower {
+namespace {
+
+class PassDump {
+ public:
+  explicit PassDump(const std::string& folder) : folder_(folder) {
+    if (!folder_.empty()) make_results_directory(folder_);
+  }
+  void operator()(const ir::Graph& graph, const std::string& pass) {
+    if (folder_.empty()) return;
+    std::ostringstream name;
+    name << std::setw(2) << std::setfill('0') << count_++ << '-' << pass << ".txt";
+    write_file_atomically(std::filesystem::path(folder_) / name.str(), ir::to_text(graph));
+  }
+
+ private:
+  std::string folder_;
+  int count_ = 0;
+};
+
+// The engine plans its memory before it runs, so every size must be known.
+void require_static(const ir::Graph& graph) {
+  const auto check = [](const ir::Value* v) {
+    require(v->type.shape && ir::is_static(*v->type.shape), "'", v->name, "' has the type ", ir::type_string(v->type),
+            "; the engine needs fixed sizes, so export the model with a fixed image size");
+    for (int64_t d : *v->type.shape) require(d > 0, "'", v->name, "' is empty: ", ir::type_string(v->type));
+  };
+  for (const ir::Value* input : graph.inputs()) {
+    check(input);
+    require(input->type.data_type == ir::DataType::kFloat32, "input '", input->name, "' has the type ",
+            ir::type_string(input->type), "; inputs of an engine are float32");
+  }
+  for (const auto& node : graph.nodes())
+    for (const ir::Value* out : node->outputs)
+      if (out != nullptr) check(out);
+  require(!graph.outputs().empty(), "graph '", graph.name, "' has no output");
+}
+
+}  // namespace
+
+engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
+  if (options.batch < 1) fail_usage("batch = ", options.batch, " is not positive");
+  PassDump dump(options.dump_passes);
+  ir::Graph graph = source.clone();
+  graph.remove_dead();
+  dump(graph, "source");
+  ir::set_batch(graph, options.batch);
+  require_static(graph);
+  dump(graph, "set_batch");
+  remove_identities(graph);
+  dump(graph, "remove_identities");
+  passes::fold_batch_norm(graph);
+  fold_bias_adds(graph);
+  ir::infer_shapes(graph);
+  dump(graph, "fold");
+  merge_quantizers(graph);
+  hoist_quantizers(graph);
+  graph.remove_dead();
+  ir::infer_shapes(graph);
+  dump(graph, "hoist_quantizers");
+  engine::Plan plan = Lowering(graph).run();
+  plan.isa = isa_name(options.isa);
+  return plan;
+}
+
+}  // namespace octet::lower

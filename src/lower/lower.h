@@ -1,0 +1,26 @@
+// Lowering: a graph, float or with FakeQuantize nodes, becomes a plan for the engine.
+//
+// What the plan computes equals the graph executed in float with fake quantisation, up to ties within one step:
+// rounding happens where the graph has a FakeQuantize and nowhere else. A quantiser only moves where that provably
+// gives the same codes (through MaxPool, clamps and moves of data, which commute with it).
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/cpu_features.h"
+#include "engine/plan.h"
+#include "ir/graph.h"
+
+namespace octet::lower {
+
+struct CompileOptions {
+  int64_t batch = 1;        // leading dimension of every input
+  Isa isa = default_isa();  // noted in the file; the plan runs on every CPU
+  std::string dump_passes;  // a folder for the text of the graph after each pass; empty: none
+};
+
+// UserError naming the node for what cannot be compiled: dynamic image sizes, NaN weights, a quantiser that still
+// observes, an operator or variant the engine does not have.
+engine::Plan lower(const ir::Graph& graph, const CompileOptions& options = {});
+
+}  // namespace octet::lower

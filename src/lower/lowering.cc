@@ -1,0 +1,398 @@
+#include "lower/lowering.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "lower/emit_float.h"
+#include "lower/emit_int8.h"
+#include "lower/moves.h"
+#include "lower/quant_params.h"
+
+namespace octet::lower {
+namespace {
+
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+using numerics::QuantParams;
+
+const ir::Shape& shape_of(const Value* v) {
+  return *v->type.shape;
+}
+
+// Images, and rows of features, have a place in the engine's code layout.
+bool has_code_layout(const Value* v) {
+  return v->type.data_type == ir::DataType::kFloat32 && (shape_of(v).size() == 4 || shape_of(v).size() == 2);
+}
+
+// The number is a multiple of the scale inside the range: it survives quantisation.
+bool exact(float x, const QuantParams& p) {
+  return numerics::fake_quantize(x, p) == x;
+}
+
+// N x C x 1 x 1 and N x C are the same codes.
+bool keeps_features(const Node& node) {
+  const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  const auto features = [](const ir::Shape& s) { return s.size() == 2 || (s.size() == 4 && s[2] == 1 && s[3] == 1); };
+  return features(in) && features(out) && in[0] == out[0] && in[1] == out[1];
+}
+
+bool unit_steps(const BoxMoves& boxes) {
+  for (const BoxMove& move : boxes.moves)
+    for (int64_t step : move.step)
+      if (step != 1) return false;
+  return true;
+}
+
+}  // namespace
+
+Lowering::Lowering(const ir::Graph& graph) : graph_(graph) {
+  find_quantized();
+  pointwise_.emplace(graph, [this](const Value* v) { return quantized(v); });
+}
+
+const QuantParams* Lowering::quant(const Value* v) const {
+  const auto found = quant_.find(v);
+  return found == quant_.end() ? nullptr : &found->second;
+}
+
+void Lowering::find_quantized() {
+  for (const auto& n : graph_.nodes()) {
+    const Node& node = *n;
+    if (is_quantizer(&node)) {
+      has_quantizers_ = true;
+      if (is_constant(node.output())) continue;
+      const QuantParams params = quantizer_params(node);
+      if (has_code_layout(node.output())) quant_[node.output()] = params;
+    } else if (carries_codes(node)) {
+      const QuantParams params = *quant(node.input(0));
+      for (const Value* out : node.outputs)
+        if (out != nullptr) quant_[out] = params;
+    }
+  }
+}
+
+bool Lowering::carries_codes(const Node& node) const {
+  if (node.inputs.empty() || node.input(0) == nullptr || !quantized(node.input(0))) return false;
+  const QuantParams& params = *quant(node.input(0));
+  for (const Value* out : node.outputs)
+    if (out == nullptr || !out->type.shape || !has_code_layout(out)) return false;
+  const bool image = shape_of(node.input(0)).size() == 4;
+  switch (node.kind) {
+    case OpKind::kMaxPool:
+    case OpKind::kGlobalMaxPool:
+      return image && node.outputs.size() == 1;
+    case OpKind::kRelu:
+      return true;
+    case OpKind::kClip: {
+      const Bounds b = *clamp_bounds(node);
+      return (std::isinf(b.lo) || exact(b.lo, params)) && (std::isinf(b.hi) || exact(b.hi, params));
+    }
+    case OpKind::kFlatten:
+    case OpKind::kReshape:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+      return keeps_features(node);
+    case OpKind::kConcat:
+      for (const Value* in : node.inputs)
+        if (!quantized(in) || *quant(in) != params) return false;
+      return true;
+    case OpKind::kSplit:
+    case OpKind::kSlice:
+      return unit_steps(*box_moves(node));
+    case OpKind::kPad:
+      return node.get_string("mode", "constant") == "constant" && exact(*box_moves(node)->fill, params);
+    case OpKind::kResize:
+      if (node.get_string("mode") != "nearest") return false;
+      check_resize(node);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Lowering::need_real(const Value* v) {
+  needs_real_.insert(v);
+  if (quantized(v)) needs_codes_.insert(v);  // the floats are made from the codes
+}
+
+bool Lowering::needed(const Node& node) const {
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [this](const Value* v) {
+    return v != nullptr && (needs_codes_.count(v) || needs_real_.count(v));
+  });
+}
+
+engine::Plan Lowering::run() {
+  for (const Value* output : graph_.outputs()) need_real(output);
+  for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend(); ++node)
+    if (needed(**node)) select(**node);
+  PlanBuilder builder(graph_);
+  for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) (*job)(builder);
+  return builder.finish();
+}
+
+void Lowering::select(const Node& node) {
+  if (is_quantizer(&node)) {
+    if (!is_constant(node.output())) select_quantizer(node);
+  } else if (quantized(node.output())) {
+    select_carrier(node);
+  } else {
+    select_real(node);
+  }
+}
+
+void Lowering::select_quantizer(const Node& node) {
+  const Value *x = node.input(0), *y = node.output();
+  const QuantParams params = quantizer_params(node);
+  if (!has_code_layout(y)) {
+    // No layout of codes for this rank: the function itself, through codes of a row of features.
+    fail("FakeQuantize '", node.name, "': '", x->name, "' has rank ", shape_of(x).size(),
+         "; the engine quantises tensors of rank 2 and 4 only, so exclude the node that reads it from quantisation");
+  }
+  if (quantized(x) && *quant(x) == params) {
+    need_codes(x);
+    jobs_.push_back([x, y](PlanBuilder& b) { b.same_codes(y, x); });
+    return;
+  }
+  for (const auto pattern : {&Lowering::fused_chain, &Lowering::fused_sum, &Lowering::fused_average, &Lowering::table})
+    if (auto job = (this->*pattern)(node)) {
+      jobs_.push_back(std::move(*job));
+      return;
+    }
+  need_real(x);
+  jobs_.push_back([&node, x, y, params](PlanBuilder& b) {
+    bool nhwc = false;
+    const int in = b.any_real(x, &nhwc), out = b.define_codes(y, params);
+    b.step("quantize", node, {in}, {out}).int8 = true;
+  });
+}
+
+bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const {
+  const Node& node = *chain.weighted;
+  if (node.kind == OpKind::kConv) {
+    *w = read_conv(node);
+  } else {
+    *w = read_gemm(node, true);
+    if (!quantized(w->x)) *w = read_gemm(node, false);
+  }
+  if (!quantized(w->x)) {
+    *why = "input '" + w->x->name + "' is not quantised";
+    return false;
+  }
+  *weights = quantize_weights(*w, *quant(w->x));
+  *why = weights->problem;
+  return why->empty();
+}
+
+std::optional<Lowering::Job> Lowering::fused_chain(const Node& node) {
+  const Chain chain =
+      match_chain(graph_, node.input(0), {.quantized_residual = true}, [this](const Value* v) { return quantized(v); });
+  // The chain's result must be read by this quantiser alone, or it is needed as floats anyway.
+  if (chain.weighted == nullptr || !single_use(graph_, node.input(0))) return std::nullopt;
+  Int8Chain job{.end = &node, .out = node.output(), .op = chain.op, .output = quantizer_params(node)};
+  auto weights = std::make_shared<QuantizedWeights>();
+  std::string why;
+  if (!read_weighted(chain, &job.weighted, weights.get(), &why)) return std::nullopt;
+  job.weights = weights;
+  job.input = *quant(job.weighted.x);
+  job.bounds = chain.bounds, job.residual = chain.residual, job.middle_bounds = chain.middle_bounds;
+  if (chain.middle) job.middle = quantizer_params(*chain.middle);
+  need_codes(job.weighted.x);
+  if (chain.residual) {
+    job.residual_params = *quant(chain.residual);
+    need_codes(chain.residual);
+  }
+  return [job](PlanBuilder& b) { emit_int8_chain(b, job); };
+}
+
+// Add, Sub or Mul of two quantised tensors, clamps, quantiser.
+std::optional<Lowering::Job> Lowering::fused_sum(const Node& node) {
+  Bounds bounds;
+  std::string clamps;
+  const Value* v = skip_clamps(graph_, node.input(0), &bounds, &clamps);
+  const Node* op = v->producer;
+  if (op == nullptr || !single_use(graph_, node.input(0)) || !single_use(graph_, v)) return std::nullopt;
+  if (op->kind != OpKind::kAdd && op->kind != OpKind::kSub && op->kind != OpKind::kMul) return std::nullopt;
+  const Value *a = op->input(0), *c = op->input(1);
+  if (!quantized(a) || !quantized(c)) return std::nullopt;
+  bool negative_first = false;
+  if (shape_of(a) != shape_of(v)) std::swap(a, c), negative_first = op->kind == OpKind::kSub;
+  const ir::Shape &whole = shape_of(v), &other = shape_of(c);
+  if (shape_of(a) != whole || other.size() != whole.size() || other[1] != whole[1]) return std::nullopt;
+  if (other[0] != whole[0] && other[0] != 1) return std::nullopt;
+  if (whole.size() == 4) {
+    const bool pixel = other[2] == 1 && other[3] == 1;
+    if (!pixel && (other[2] != whole[2] || other[3] != whole[3])) return std::nullopt;
+  }
+  need_codes(a), need_codes(c);
+  const QuantParams pa = *quant(a), pc = *quant(c), py = quantizer_params(node);
+  const std::string name = std::string(op->info().name) + clamps;
+  return [=, &node](PlanBuilder& b) {
+    const int left = b.codes(a), right = b.codes(c), out = b.define_codes(node.output(), py);
+    b.set_source(node, name, "");
+    engine::Step& s = b.step(op->kind == OpKind::kMul ? "mul" : "add", node, {left, right}, {out});
+    s.int8 = true;
+    const CodeLimits limits = code_limits(bounds, py);
+    s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
+    if (op->kind == OpKind::kMul) {
+      s.floats["multiplier"] = numerics::requantize_multiplier(pa.scale, pc.scale, py.scale);
+      return;
+    }
+    const float x = pa.scale / py.scale, y = pc.scale / py.scale;
+    s.floats["a_multiplier"] = negative_first ? -x : x;
+    s.floats["b_multiplier"] = op->kind == OpKind::kSub && !negative_first ? -y : y;
+  };
+}
+
+namespace {
+
+// GlobalAveragePool, or ReduceMean over the image.
+bool is_global_average(const Node& node) {
+  if (node.kind == OpKind::kGlobalAveragePool) return shape_of(node.input(0)).size() == 4;
+  if (node.kind != OpKind::kReduceMean || shape_of(node.input(0)).size() != 4) return false;
+  std::vector<int64_t> axes = node.get_ints("axes");
+  if (node.has_input(1)) {
+    if (!node.input(1)->is_constant()) return false;
+    axes = node.input(1)->constant->to_ints();
+  }
+  for (int64_t& a : axes) a = a < 0 ? a + 4 : a;
+  std::sort(axes.begin(), axes.end());
+  return axes == std::vector<int64_t>{2, 3};
+}
+
+}  // namespace
+
+std::optional<Lowering::Job> Lowering::fused_average(const Node& node) {
+  Bounds bounds;
+  std::string clamps;
+  const Value* v = skip_clamps(graph_, node.input(0), &bounds, &clamps);
+  if (!single_use(graph_, node.input(0)) || !single_use(graph_, v)) return std::nullopt;
+  // A mean is often flattened before it is quantised.
+  const Node* op = v->producer;
+  while (op != nullptr && (op->kind == OpKind::kFlatten || op->kind == OpKind::kReshape ||
+                           op->kind == OpKind::kSqueeze || op->kind == OpKind::kUnsqueeze)) {
+    if (!keeps_features(*op) || !single_use(graph_, op->input(0))) return std::nullopt;
+    op = op->input(0)->producer;
+  }
+  if (op == nullptr || !quantized(op->input(0))) return std::nullopt;
+  const bool global = is_global_average(*op);
+  if (!global && (op->kind != OpKind::kAveragePool || shape_of(op->input(0)).size() != 4)) return std::nullopt;
+  const Value* x = op->input(0);
+  need_codes(x);
+  const QuantParams params = quantizer_params(node);
+  const std::string name = std::string(op->info().name) + clamps;
+  return [=, &node](PlanBuilder& b) {
+    const int in = b.codes(x), out = b.define_codes(node.output(), params);
+    b.set_source(node, name, "");
+    engine::Step& s = b.step(global ? "global_average" : "average_pool", node, {in}, {out});
+    s.int8 = true;
+    const CodeLimits limits = code_limits(bounds, params);
+    s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
+    if (!global) write_window(s, *op);
+  };
+}
+
+std::optional<Lowering::Job> Lowering::table(const Node& node) {
+  const Value *x = node.input(0), *y = node.output();
+  PointwiseAnalysis::Source source;
+  if (quantized(x)) {
+    source.root = x;
+  } else {
+    const auto found = pointwise_->source(x);
+    if (!found) return std::nullopt;
+    source = *found;
+  }
+  need_codes(source.root);
+  const QuantParams in = *quant(source.root), out = quantizer_params(node);
+  return [=, this, &node](PlanBuilder& b) {
+    const auto ref = b.constant(pointwise_->table(x, source, in, out));
+    const int from = b.codes(source.root), to = b.define_codes(y, out);
+    const std::string op = x == source.root ? "Requantize" : x->producer->info().name;
+    b.set_source(node, op, "");
+    engine::Step& s = b.step(source.per_channel ? "channel_tables" : "copy", node, {from}, {to});
+    s.int8 = true;
+    s.constants[source.per_channel ? "tables" : "table"] = ref;
+  };
+}
+
+void Lowering::select_carrier(const Node& node) {
+  for (size_t i = 0; i < (node.kind == OpKind::kConcat ? node.inputs.size() : 1); ++i) need_codes(node.input(i));
+  jobs_.push_back([this, &node](PlanBuilder& b) { emit_carrier(b, node, *quant(node.input(0))); });
+}
+
+std::optional<Lowering::Job> Lowering::int8_chain_to_float(const Chain& chain, const Value* value, std::string* why) {
+  Int8Chain job{.end = value->producer, .out = value, .op = chain.op};
+  auto weights = std::make_shared<QuantizedWeights>();
+  if (!read_weighted(chain, &job.weighted, weights.get(), why)) return std::nullopt;
+  job.weights = weights;
+  job.input = *quant(job.weighted.x);
+  job.bounds = chain.bounds, job.residual = chain.residual;
+  need_codes(job.weighted.x);
+  if (chain.residual) need_real(chain.residual);
+  return [job](PlanBuilder& b) { emit_int8_chain(b, job); };
+}
+
+void Lowering::select_real(const Node& node) {
+  const Value* out = node.output();
+  const Chain chain = match_chain(graph_, out, {}, [this](const Value* v) { return quantized(v); });
+  if (chain.weighted != nullptr) {
+    std::string why;
+    if (auto job = int8_chain_to_float(chain, out, &why)) {
+      jobs_.push_back(std::move(*job));
+      return;
+    }
+    const bool conv = chain.weighted->kind == OpKind::kConv;
+    const Weighted w = conv ? read_conv(*chain.weighted) : read_gemm(*chain.weighted, false);
+    need_real(w.x);
+    if (chain.residual) need_real(chain.residual);
+    if (!has_quantizers_) why.clear();
+    jobs_.push_back([chain, out, why](PlanBuilder& b) {
+      b.set_source(*out->producer, chain.op, why);
+      emit_float_chain(b, chain, out);
+    });
+    return;
+  }
+  if (is_global_average(node) && quantized(node.input(0))) {
+    need_codes(node.input(0));
+    jobs_.push_back([&node](PlanBuilder& b) {
+      const int in = b.codes(node.input(0)), to = b.define_dense(node.output());
+      b.step("global_average", node, {in}, {to}).int8 = true;
+    });
+    return;
+  }
+  for (const Value* in : node.inputs)
+    if (in != nullptr && !is_constant(in)) need_real(in);
+  jobs_.push_back([&node, why = reason(node)](PlanBuilder& b) {
+    b.set_source(node, node.info().name, why);
+    emit_float(b, node);
+  });
+}
+
+std::string Lowering::reason(const Node& node) const {
+  if (!has_quantizers_) return "";
+  const Value* x = nullptr;  // the first input that is not quantised
+  for (const Value* in : node.inputs)
+    if (in != nullptr && !is_constant(in) && !quantized(in) && x == nullptr) x = in;
+  switch (node.kind) {
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kAveragePool:
+    case OpKind::kGlobalAveragePool:
+    case OpKind::kReduceMean:
+    case OpKind::kMaxPool:
+    case OpKind::kGlobalMaxPool:
+    case OpKind::kConcat:
+      if (x != nullptr) return "input '" + x->name + "' is not quantised";
+      return node.kind == OpKind::kConcat ? "its inputs have different scales and its result is not quantised"
+                                          : "its result is not quantised";
+    default:
+      break;
+  }
+  if (unary_function(node) || node.kind == OpKind::kBatchNormalization)
+    return x != nullptr ? "input '" + x->name + "' is not quantised" : "its result is not quantised";
+  return std::string("no INT8 kernel for ") + node.info().name;
+}
+
+}  // namespace octet::lower

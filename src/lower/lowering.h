@@ -1,0 +1,59 @@
+// The two walks over a canonical graph. Backwards, every node that somebody needs is given a job: what it reads (codes
+// or floats) and which steps it becomes; a job may take over the nodes before it (fusion). Forwards, the jobs add their
+// steps to the plan.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lower/plan_builder.h"
+#include "lower/pointwise.h"
+#include "lower/weighted.h"
+
+namespace octet::lower {
+
+class Lowering {
+ public:
+  // `graph` is canonical, with types; it outlives this.
+  explicit Lowering(const ir::Graph& graph);
+  engine::Plan run();
+
+ private:
+  using Job = std::function<void(PlanBuilder&)>;
+
+  // --- which tensors have codes
+  void find_quantized();
+  bool carries_codes(const ir::Node& node) const;  // its results have codes because its inputs have
+  const numerics::QuantParams* quant(const ir::Value* v) const;
+  bool quantized(const ir::Value* v) const { return quant(v) != nullptr; }
+
+  // --- backwards
+  void need_codes(const ir::Value* v) { needs_codes_.insert(v); }
+  void need_real(const ir::Value* v);
+  bool needed(const ir::Node& node) const;
+  void select(const ir::Node& node);
+  void select_quantizer(const ir::Node& node);
+  void select_carrier(const ir::Node& node);
+  void select_real(const ir::Node& node);
+  // Jobs that end in the quantiser `node`; nothing when the pattern does not fit.
+  std::optional<Job> fused_chain(const ir::Node& node);
+  std::optional<Job> fused_sum(const ir::Node& node);
+  std::optional<Job> fused_average(const ir::Node& node);
+  std::optional<Job> table(const ir::Node& node);
+  // A chain with INT8 arithmetic and float output; the reason goes to *why when it cannot be.
+  std::optional<Job> int8_chain_to_float(const Chain& chain, const ir::Value* value, std::string* why);
+  bool read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const;
+  std::string reason(const ir::Node& node) const;
+
+  const ir::Graph& graph_;
+  bool has_quantizers_ = false;
+  std::unordered_map<const ir::Value*, numerics::QuantParams> quant_;
+  std::optional<PointwiseAnalysis> pointwise_;
+  std::unordered_set<const ir::Value*> needs_codes_, needs_real_;
+  std::vector<Job> jobs_;  // last node first
+};
+
+}  // namespace octet::lower

@@ -1,0 +1,24 @@
+// Nodes that move data without computing: what goes where, the same for floats and for codes.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace octet::lower {
+
+// A box of the input that lands as a box of the output, both in ONNX order: out[to + i] = in[from + i * step].
+struct BoxMove {
+  size_t input = 0, output = 0;
+  std::vector<int64_t> size, from, step, to;
+};
+struct BoxMoves {
+  std::vector<BoxMove> moves;
+  std::optional<float> fill;  // what the rest of the output holds (Pad)
+};
+// Concat, Split, Slice, constant Pad; nothing for other nodes. UserError for bounds that are not constant, and for
+// reflecting or negative padding.
+std::optional<BoxMoves> box_moves(const ir::Node& node);
+
+}  // namespace octet::lower

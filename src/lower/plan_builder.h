@@ -1,0 +1,92 @@
+// Collects buffers, constants and steps, and converts tensors between codes and floats where a step wants them so.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/plan.h"
+#include "ir/graph.h"
+#include "numerics/quantize.h"
+
+namespace octet::lower {
+
+class PlanBuilder {
+ public:
+  // Makes the buffers of the graph's inputs and outputs.
+  explicit PlanBuilder(const ir::Graph& graph);
+
+  // --- tensors that earlier steps made, in the wanted form; a conversion step is added the first time.
+  int codes(const ir::Value* value) const;  // must have been defined
+  bool has_codes(const ir::Value* value) const;
+  int nhwc(const ir::Value* value);   // rank 4 only
+  int dense(const ir::Value* value);  // row-major
+  int real(const ir::Value* value);   // floats in the natural layout: NHWC for rank 4, else dense
+  // Floats in whatever layout they are; *is_nhwc tells.
+  int any_real(const ir::Value* value, bool* is_nhwc);
+
+  // --- tensors that the next step makes.
+  // The codes of `value`; `params` are the graph's.
+  int define_codes(const ir::Value* value, const numerics::QuantParams& params);
+  int define_real(const ir::Value* value);  // NHWC for rank 4, else dense
+  int define_dense(const ir::Value* value);
+  int define_index(const ir::Value* value);
+  // `value` has the codes (the floats) of a buffer that exists: nothing moves.
+  void same_codes(const ir::Value* value, const ir::Value* as);
+  void same_dense(const ir::Value* value, int buffer);
+  // A tensor between two steps of one node.
+  int scratch(const std::string& name, engine::Layout layout, std::vector<int64_t> shape);
+
+  engine::Buffer& buffer(int id) { return plan_.buffers[id]; }
+  // Widens the border of a code buffer.
+  void need_halo(int codes, const kernels::Halo& halo);
+
+  // The reference is valid until the next call that may add a step.
+  engine::Step& step(const std::string& kind, const ir::Node& node, std::vector<int> inputs, std::vector<int> outputs);
+  template <typename T>
+  engine::ConstantRef constant(std::span<const T> values) {
+    return constant_bytes(std::as_bytes(values));
+  }
+  template <typename T>
+  engine::ConstantRef constant(const std::vector<T>& values) {
+    return constant_bytes(std::as_bytes(std::span<const T>(values)));
+  }
+  engine::ConstantRef constant_bytes(std::span<const std::byte> bytes);
+  // Why the steps that follow are not INT8 (given to float steps), and what op they stand for.
+  void set_source(const ir::Node& node, std::string op, std::string reason);
+
+  // A strided copy of floats.
+  struct Walk {
+    std::vector<int64_t> dims, in_strides, out_strides;
+    int64_t in_offset = 0, out_offset = 0;
+  };
+  engine::Step& copy(const ir::Node& node, int in, int out, const Walk& walk);
+
+  // Fills the graph's outputs, plans the memory and checks the result.
+  engine::Plan finish();
+
+ private:
+  struct Forms {
+    int codes = -1, nhwc = -1, dense = -1, index = -1;
+  };
+  int add_buffer(engine::Buffer buffer);
+  int materialise_constant(const ir::Value* value);
+  int root(int id) const { return plan_.buffers[id].alias_of >= 0 ? plan_.buffers[id].alias_of : id; }
+  int alias(int id, const std::string& name, engine::Layout layout, std::vector<int64_t> shape);
+  engine::Step& convert(const char* kind, const ir::Value* value, int from, int to);
+
+  const ir::Graph& graph_;
+  engine::Plan plan_;
+  std::vector<std::byte> constants_;
+  std::unordered_map<const ir::Value*, Forms> forms_;
+  std::unordered_map<const ir::Value*, int> unwritten_outputs_;
+  std::string source_op_, source_reason_;
+  const ir::Node* source_ = nullptr;
+};
+
+// Row-major strides of a shape, and those of a rank-4 shape (N, C, H, W) whose memory is NHWC.
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape);
+std::vector<int64_t> nhwc_strides(const std::vector<int64_t>& shape);
+
+}  // namespace octet::lower

@@ -1,0 +1,156 @@
+#include "lower/weighted.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ir/infer.h"
+#include "lower/quant_params.h"
+#include "numerics/accumulator_bound.h"
+
+namespace octet::lower {
+namespace {
+
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kMaxKernel = 256;  // what a step of the engine takes
+
+const ir::Shape& shape_of(const Value* v) {
+  return *v->type.shape;
+}
+
+// What makes sums of this channel exact in int32, or why it cannot be.
+bool fits_accumulator(std::span<const int8_t> weights, int64_t start) {
+  if (std::abs(start) > std::numeric_limits<int32_t>::max()) return false;
+  // Kernels start at `start` and add u8 codes times weights in any order.
+  return numerics::accumulator_bound(weights, static_cast<int32_t>(start), 0, 0, 255) <=
+         std::numeric_limits<int32_t>::max();
+}
+
+std::vector<float> bias_of(const Weighted& w) {
+  const size_t channels = static_cast<size_t>(w.geometry.out_channels);
+  if (!w.node->has_input(2)) return std::vector<float>(channels, 0.0f);
+  std::vector<float> bias = finite_weights(*w.node, w.node->input(2));
+  if (bias.size() == 1) bias.assign(channels, bias[0]);
+  OCTET_CHECK(bias.size() == channels);
+  return bias;
+}
+
+}  // namespace
+
+bool is_weighted(const Node* node) {
+  return node != nullptr && (node->kind == OpKind::kConv || (node->kind == OpKind::kGemm && is_constant_gemm(*node)));
+}
+
+bool single_use(const ir::Graph& graph, const Value* value) {
+  return value->users.size() == 1 && !graph.is_output(value);
+}
+
+const Value* skip_clamps(const ir::Graph& graph, const Value* value, Bounds* bounds, std::string* op) {
+  *bounds = {-kInfinity, kInfinity};
+  for (const Value* v = value;; v = v->producer->input(0)) {
+    if (v->producer == nullptr || (v != value && !single_use(graph, v))) return v;
+    const auto inner = clamp_bounds(*v->producer);
+    if (!inner) return v;
+    *op = std::string("+") + v->producer->info().name + *op;
+    // clamp(clamp(x, inner), outer): the inner bounds, moved into the outer ones.
+    *bounds = {std::clamp(inner->lo, bounds->lo, bounds->hi), std::clamp(inner->hi, bounds->lo, bounds->hi)};
+  }
+}
+
+Weighted read_conv(const Node& node) {
+  const ir::Shape &in = shape_of(node.input(0)), &weights = shape_of(node.input(1)), &out = shape_of(node.output());
+  require(in.size() == 4, "Conv '", node.name, "': the engine runs 2-D convolutions only, not one over ",
+          ir::shape_string(in));
+  require(is_constant(node.input(1)) && (!node.has_input(2) || is_constant(node.input(2))), "Conv '", node.name,
+          "': its weights are computed by the network; the engine needs constants");
+  const ir::WindowGeometry g = ir::window_geometry(node, {in[2], in[3]}, {weights[2], weights[3]});
+  for (int64_t pad : g.pads)
+    require(pad >= 0, "Conv '", node.name, "': negative padding (", pad, ") is not supported by the engine");
+  Weighted w{.node = &node, .x = node.input(0)};
+  w.geometry = {.in_channels = in[1],
+                .out_channels = out[1],
+                .groups = node.get_int("group", 1),
+                .kernel_h = g.kernel[0],
+                .kernel_w = g.kernel[1],
+                .stride_h = g.strides[0],
+                .stride_w = g.strides[1],
+                .dilation_h = g.dilations[0],
+                .dilation_w = g.dilations[1],
+                .pad_top = g.pads[0],
+                .pad_left = g.pads[1]};
+  w.in_h = in[2], w.in_w = in[3], w.out_h = out[2], w.out_w = out[3];
+  // What the last window reads behind the image; an explicit pad may be larger than that.
+  const auto behind = [](int64_t outputs, int64_t stride, int64_t pad, int64_t kernel, int64_t dilation, int64_t size) {
+    return std::max<int64_t>(0, (outputs - 1) * stride - pad + (kernel - 1) * dilation + 1 - size);
+  };
+  w.pad_bottom = behind(out[2], g.strides[0], g.pads[0], g.kernel[0], g.dilations[0], in[2]);
+  w.pad_right = behind(out[3], g.strides[1], g.pads[1], g.kernel[1], g.dilations[1], in[3]);
+  return w;
+}
+
+bool is_constant_gemm(const Node& node) {
+  if (node.kind != OpKind::kGemm || node.get_int("transA") != 0 || !is_constant(node.input(1))) return false;
+  if (node.get_float("alpha", 1) != 1) return false;
+  if (!node.has_input(2)) return true;
+  const Value* bias = node.input(2);
+  if (!is_constant(bias) || node.get_float("beta", 1) != 1) return false;
+  const ir::Shape& shape = shape_of(bias);
+  return shape.empty() || (ir::element_count(shape) == shape.back());
+}
+
+Weighted read_gemm(const Node& node, bool through_flatten) {
+  const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  Weighted w{.node = &node, .x = node.input(0)};
+  w.geometry.in_channels = in[1], w.geometry.out_channels = out[1];
+  w.transpose_weights = node.get_int("transB") == 0;
+  w.weight_axis = w.transpose_weights ? 1 : 0;
+  const Node* p = w.x->producer;
+  if (!through_flatten || p == nullptr || (p->kind != OpKind::kFlatten && p->kind != OpKind::kReshape)) return w;
+  const ir::Shape& image = shape_of(p->input(0));
+  if (image.size() != 4 || image[0] != in[0] || image[1] * image[2] * image[3] != in[1]) return w;
+  if (image[2] > kMaxKernel || image[3] > kMaxKernel) return w;
+  w.x = p->input(0);
+  w.geometry.in_channels = image[1];
+  w.geometry.kernel_h = w.in_h = image[2], w.geometry.kernel_w = w.in_w = image[3];
+  return w;
+}
+
+QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams& input) {
+  const kernels::ConvGeometry& g = w.geometry;
+  if (g.kernel_h > kMaxKernel || g.kernel_w > kMaxKernel) return {.problem = "no INT8 kernel for so large a window"};
+  WeightCodes weights = weight_codes(*w.node, w.node->input(1), w.weight_axis);
+  if (!weights.problem.empty()) return {.problem = weights.problem};
+  QuantizedWeights out{.scales = std::move(weights.scales)};
+  const int64_t per_channel = static_cast<int64_t>(weights.codes.size()) / g.out_channels;
+  if (w.transpose_weights) {
+    out.codes.resize(weights.codes.size());
+    for (int64_t i = 0; i < per_channel; ++i)
+      for (int64_t o = 0; o < g.out_channels; ++o)
+        out.codes[o * per_channel + i] = weights.codes[i * g.out_channels + o];
+  } else {
+    out.codes = std::move(weights.codes);
+  }
+  const std::vector<float> bias = bias_of(w);
+  const int64_t zero_point = input.zero_point + code_offset(input);
+  std::vector<int32_t> codes(bias.size());
+  for (int64_t o = 0; o < g.out_channels; ++o) {
+    codes[o] = numerics::quantize_bias(bias[o], input.scale, out.scales[o]);
+    const std::span<const int8_t> row(out.codes.data() + o * per_channel, per_channel);
+    int64_t sum = 0;
+    for (int8_t v : row) sum += v;
+    if (!fits_accumulator(row, codes[o] - zero_point * sum))
+      return {.problem = str("output channel ", o, " could overflow the 32-bit accumulator")};
+    const float scale = input.scale * out.scales[o];
+    if (!std::isfinite(scale) || scale <= 0) return {.problem = "the product of the scales leaves float32"};
+  }
+  out.accumulator.resize(static_cast<size_t>(kernels::padded_channels(g.out_channels)));
+  kernels::make_acc_init(out.codes, g.out_channels, codes, static_cast<int32_t>(zero_point), out.accumulator);
+  return out;
+}
+
+}  // namespace octet::lower

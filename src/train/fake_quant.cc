@@ -40,7 +40,8 @@ struct Generic : torch::autograd::Function<Generic> {
     const at::Tensor s = along_axis(scale.detach().reshape({-1}), o.axis, x.dim());
     const at::Tensor ratio = x.to(at::kFloat) / s, rounded = at::round(ratio);
     const at::Tensor inside = (rounded >= b.low).logical_and_(rounded <= b.high);
-    const at::Tensor codes = at::nan_to_num(at::minimum(at::maximum(rounded, b.low), b.high), 0);
+    // + 0: a code has no negative zero.
+    const at::Tensor codes = at::nan_to_num(at::minimum(at::maximum(rounded, b.low), b.high), 0) + 0;
     ctx->save_for_backward(
         {inside, scale.detach().clone(), o.learned ? ratio : at::Tensor(), o.learned ? codes : at::Tensor()});
     ctx->saved_data["axis"] = o.axis;

@@ -1,0 +1,229 @@
+#include "train/fake_quant.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/cpu_features.h"
+#include "ir/infer.h"
+#include "numerics/quantize.h"
+#include "train/executor.h"
+#include "train/op_cases.h"
+#include "train/ops_kernels.h"
+
+namespace octet::train {
+namespace {
+
+using testing::floats;
+using testing::random_tensor;
+
+// Everyday values, ties (k + 0.5) * scale and their neighbours, values beyond the range, specials.
+std::vector<float> hard_values(float scale) {
+  std::vector<float> v = floats(random_tensor({3000}, 9, -200 * scale, 300 * scale));
+  for (int k = -140; k <= 270; k++) {
+    const float tie = (static_cast<float>(k) + 0.5f) * scale;
+    for (const float x : {tie, std::nextafterf(tie, 1e30f), std::nextafterf(tie, -1e30f)}) v.push_back(x);
+  }
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float x : {0.0f, -0.0f, inf, -inf, std::nanf(""), 3e38f, -3e38f, 1e-40f, -1e-40f}) v.push_back(x);
+  return v;
+}
+
+struct Setting {
+  float scale;
+  int32_t zero, qmin, qmax;
+};
+constexpr Setting kSettings[] = {{0.037f, 0, -128, 127}, {1.0f, 0, -127, 127},   {0.0031f, 0, 0, 255},
+                                 {0.5f, 128, 0, 255},    {0.11f, -7, -128, 127}, {1e-12f, 0, -128, 127}};
+
+FakeQuantOptions options_of(const Setting& s) {
+  return {.qmin = s.qmin, .qmax = s.qmax, .zero_point = at::scalar_tensor(s.zero, at::TensorOptions().dtype(at::kInt))};
+}
+
+void expect_same_bits(const std::vector<float>& actual, const std::vector<float>& expected,
+                      const std::vector<float>& x) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); i++)
+    ASSERT_EQ(std::bit_cast<uint32_t>(actual[i]), std::bit_cast<uint32_t>(expected[i]))
+        << "x = " << x[i] << ": " << actual[i] << ", expected " << expected[i];
+}
+
+TEST(FakeQuantise, EqualsTheNumericsContractBitForBit) {
+  for (const Setting& s : kSettings) {
+    const numerics::QuantParams p{s.scale, s.zero, s.qmin, s.qmax};
+    const std::vector<float> x = hard_values(s.scale);
+    std::vector<float> numbers, codes;
+    for (const float v : x) {
+      numbers.push_back(numerics::fake_quantize(v, p));
+      codes.push_back(static_cast<float>(numerics::quantize(v, p) - s.zero));
+    }
+    FakeQuantOptions o = options_of(s);
+    const at::Tensor scale = at::scalar_tensor(s.scale, at::TensorOptions().dtype(at::kFloat));
+    expect_same_bits(floats(fake_quantise(at::tensor(x), scale, o, at::kFloat)), numbers, x);
+    o.codes = true;
+    expect_same_bits(floats(fake_quantise(at::tensor(x), scale, o, at::kBFloat16)), codes, x);  // exact in BF16
+    o.learned = true;  // the path of ATen operations
+    expect_same_bits(floats(fake_quantise(at::tensor(x), scale, o, at::kFloat)), codes, x);
+  }
+}
+
+TEST(FakeQuantise, QuantisesEveryChannelByItsOwnScale) {
+  const at::Tensor w = random_tensor({5, 3, 3, 3}, 4, -1, 1);
+  const std::vector<float> scales = {0.01f, 0.02f, 0.004f, 1.0f, 1e-12f};
+  for (const at::Tensor& x : {w, w.contiguous(at::MemoryFormat::ChannelsLast)}) {
+    FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127};
+    const at::Tensor y = fake_quantise(x, at::tensor(scales), o, at::kFloat);
+    EXPECT_EQ(y.strides(), x.strides());
+    const std::vector<float> in = floats(w), out = floats(y);
+    for (size_t i = 0; i < in.size(); i++)
+      ASSERT_EQ(out[i], numerics::fake_quantize(in[i], {scales[i / 27], 0, -127, 127}));
+  }
+  // Any other axis, also with a zero point a channel.
+  FakeQuantOptions o{.axis = 1, .qmin = 0, .qmax = 255, .zero_point = at::tensor(std::vector<int>{3, 128, 250})};
+  const std::vector<float> out =
+      floats(fake_quantise(w, at::tensor(std::vector<float>{0.01f, 0.02f, 0.03f}), o, at::kFloat));
+  const std::vector<float> in = floats(w);
+  const int32_t zeros[] = {3, 128, 250};
+  for (size_t i = 0; i < in.size(); i++) {
+    const size_t c = i / 9 % 3;
+    ASSERT_EQ(out[i], numerics::fake_quantize(in[i], {0.01f * static_cast<float>(c + 1), zeros[c], 0, 255})) << i;
+  }
+}
+
+TEST(FakeQuantise, PassesTheGradientWhereTheCodeIsNotClipped) {
+  for (const Setting& s : kSettings) {
+    const numerics::QuantParams p{s.scale, s.zero, s.qmin, s.qmax};
+    const std::vector<float> values = hard_values(s.scale);
+    for (const bool codes : {false, true}) {
+      at::Tensor x = at::tensor(values).set_requires_grad(true);
+      FakeQuantOptions o = options_of(s);
+      o.codes = codes;
+      const at::Tensor scale = at::scalar_tensor(s.scale, at::TensorOptions().dtype(at::kFloat));
+      const at::Tensor y = fake_quantise(x, scale, o, at::kFloat);
+      const at::Tensor g = random_tensor({static_cast<int64_t>(values.size())}, 3);
+      const std::vector<float> grad = floats(torch::autograd::grad({y}, {x}, {g})[0]), upstream = floats(g);
+      for (size_t i = 0; i < values.size(); i++) {
+        const float expected = numerics::inside_range(values[i], p) ? upstream[i] : 0.0f;
+        ASSERT_FLOAT_EQ(grad[i], codes ? expected / s.scale : expected) << values[i];
+      }
+    }
+  }
+}
+
+// Esser et al.: d/ds = round(v/s) - v/s inside, the clipped code outside, times 1 / sqrt(N * qmax).
+TEST(FakeQuantise, GivesALearnedScaleItsGradient) {
+  const at::Tensor x = random_tensor({4, 50}, 8, -1, 1);
+  const at::Tensor g = random_tensor({4, 50}, 9);
+  const std::vector<float> scales = {0.01f, 0.005f, 0.002f, 0.02f}, in = floats(x), upstream = floats(g);
+  at::Tensor scale = at::tensor(scales).set_requires_grad(true);
+  FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127, .learned = true};
+  const std::vector<float> actual =
+      floats(torch::autograd::grad({fake_quantise(x, scale, o, at::kFloat)}, {scale}, {g})[0]);
+  // The codes times the scale, as a convolution of codes has it, must give the same in sum, up to the factor of LSQ.
+  for (size_t row = 0; row < 4; row++) {
+    double expected = 0;
+    for (size_t i = row * 50; i < (row + 1) * 50; i++) {
+      const double v = static_cast<double>(in[i]) / static_cast<double>(scales[row]);
+      expected += upstream[i] * (v > 127 ? 127 : v < -127 ? -127 : std::nearbyint(v) - v);
+    }
+    expected /= std::sqrt(50.0 * 127.0);
+    EXPECT_NEAR(actual[row], expected, 1e-4 * (1 + std::abs(expected)));
+  }
+}
+
+TEST(FakeQuantise, FindsTheScaleThatCoversATensor) {
+  const at::Tensor x = at::tensor(std::vector<float>{-2.54f, 1.0f, 0.3f, 1.27f}).reshape({2, 2});
+  const at::Tensor one = at::scalar_tensor(1.0f, at::TensorOptions().dtype(at::kFloat));
+  EXPECT_FLOAT_EQ(current_scale(x, one, {.qmin = -128, .qmax = 127}).item<float>(), 0.02f);  // 127 on both sides
+  EXPECT_FLOAT_EQ(current_scale(x, one, {.qmin = 0, .qmax = 255}).item<float>(), 1.27f / 255);
+  EXPECT_FLOAT_EQ(current_scale(x * 0, one, {}).item<float>(), numerics::kMinScale);
+  const auto rows = floats(current_scale(x, at::ones({2}), {.axis = 0, .qmin = -127, .qmax = 127}));
+  EXPECT_FLOAT_EQ(rows[0], 0.02f);
+  EXPECT_FLOAT_EQ(rows[1], 0.01f);
+  const at::Tensor scale = at::ones({1});
+  update_scale(scale, x, {}, 0.25f);
+  EXPECT_FLOAT_EQ(scale.item<float>(), 0.75f + 0.25f * 0.02f);
+}
+
+// One set of results on every instruction set, for odd channel counts too.
+template <typename T>
+void compare_tables(const kernels::Table<T>& a, const kernels::Table<T>& b, std::vector<T> x, std::vector<T> residual) {
+  for (const int64_t channels : {1, 7, 16, 24, 48}) {
+    const int64_t rows = static_cast<int64_t>(x.size()) / channels;
+    const std::vector<float> multiplier = floats(random_tensor({channels}, 1)),
+                             offset = floats(random_tensor({channels}, 2));
+    for (int variant = 0; variant < 16; variant++) {
+      std::vector<T> out[2];
+      std::vector<uint16_t> mask[2];
+      std::vector<float> sums[2];
+      std::vector<T> grads[2];
+      for (int i = 0; i < 2; i++) {
+        const kernels::Table<T>& t = i == 0 ? a : b;
+        out[i].resize(x.size());
+        mask[i].resize(rows * kernels::mask_words(channels));
+        kernels::Forward<T> f;
+        f.channels = channels;
+        f.x = x.data();
+        if (variant & 1) f.multiplier = multiplier.data(), f.offset = offset.data();
+        if (variant & 2) f.residual = residual.data(), f.residual_scale = 0.3f;
+        f.clamp = variant & 4;
+        f.lower = 0;
+        f.upper = 1.5f;
+        f.quantise = variant & 8;
+        f.scale = 0.01f;
+        f.low = -128;
+        f.high = 127;
+        f.out_scale = 0.01f;
+        f.out = out[i].data();
+        f.mask = mask[i].data();
+        t.forward(f, 0, rows);
+        if (channels % 16 != 0)  // bits of channels that do not exist may be anything
+          for (int64_t r = 1; r <= rows; r++)
+            mask[i][r * kernels::mask_words(channels) - 1] &= static_cast<uint16_t>((1u << (channels % 16)) - 1);
+        sums[i].resize(4 * channels);
+        t.statistics(x.data(), channels, offset.data(), 0, rows, &sums[i][0], &sums[i][channels]);
+        kernels::Backward<T> g;
+        g.channels = channels;
+        g.grad = residual.data();
+        g.mask = mask[i].data();
+        g.x = x.data();
+        g.centre = offset.data();
+        if (variant & 1) g.from_grad = g.from_x = g.constant = multiplier.data();
+        g.factor = 0.7f;
+        g.residual_factor = 0.2f;
+        grads[i].resize(2 * x.size());
+        g.grad_x = grads[i].data();
+        g.grad_residual = grads[i].data() + x.size();
+        t.gradient_sums(g, 0, rows, &sums[i][2 * channels], &sums[i][3 * channels]);
+        t.backward(g, 0, rows);
+      }
+      EXPECT_EQ(out[0], out[1]) << channels << " " << variant;
+      EXPECT_EQ(mask[0], mask[1]) << channels << " " << variant;
+      EXPECT_EQ(sums[0], sums[1]) << channels << " " << variant;
+      EXPECT_EQ(grads[0], grads[1]) << channels << " " << variant;
+    }
+  }
+}
+
+TEST(Kernels, GiveTheSameBitsOnEveryInstructionSet) {
+  std::vector<const kernels::Tables*> all;
+  if (cpu_features().avx2) all.push_back(&kernels::tables_avx2());
+  if (cpu_features().avx512) all.push_back(&kernels::tables_avx512());
+  const std::vector<float> x = floats(random_tensor({5040}, 1, -2, 2)), r = floats(random_tensor({5040}, 2, -2, 2));
+  const auto halves = [](const std::vector<float>& v) {
+    std::vector<uint16_t> out;
+    for (const float f : v) out.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(f) >> 16));
+    return out;
+  };
+  for (const kernels::Tables* t : all) {
+    compare_tables<float>(kernels::tables_base().f32, t->f32, x, r);
+    compare_tables<kernels::Bf16>(kernels::tables_base().bf16, t->bf16, halves(x), halves(r));
+  }
+}
+
+}  // namespace
+}  // namespace octet::train

@@ -1,5 +1,6 @@
 // Compiles a graph, runs it and compares every tensor with the reference evaluator.
 #pragma once
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>

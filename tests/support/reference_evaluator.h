@@ -118,8 +118,8 @@ class ReferenceEvaluator {
             const int64_t px = i[3] * g.strides[1] - g.pads[1] + kx * g.dilations[1];
             if (py < 0 || px < 0 || py >= x.shape[2] || px >= x.shape[3]) continue;
             const int64_t channel = i[1] / per_group * w.shape[1] + c;
-            sum += static_cast<double>(x.data[at({i[0], channel, py, px}, x.shape)]) *
-                   w.data[at({i[1], c, ky, kx}, w.shape)];
+            sum += static_cast<double>(x.data[((i[0] * x.shape[1] + channel) * x.shape[2] + py) * x.shape[3] + px]) *
+                   w.data[((i[1] * w.shape[1] + c) * w.shape[2] + ky) * w.shape[3] + kx];
           }
       y.data.push_back(static_cast<float>(sum));
     });

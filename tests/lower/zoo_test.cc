@@ -1,0 +1,122 @@
+// The networks of the zoo, quantised by the placement rules: which layers are INT8, and that every tensor is right.
+#include <set>
+
+#include "lower/lower_test_util.h"
+#include "models/zoo.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/place_fake_quant.h"
+#include "passes/set_scales.h"
+
+namespace octet::testing {
+namespace {
+
+struct Quantised {
+  ir::Graph graph;
+  std::map<std::string, Array> inputs, expected;
+};
+
+// Ranges come from one random image.
+Quantised quantised(const std::string& arch, int64_t size, bool is_unsigned = false) {
+  models::ModelOptions options = models::default_options(arch);
+  options.input = {3, size, size}, options.num_classes = 10;
+  Quantised q{.graph = models::build_model(options)};
+  passes::fold_batch_norm(q.graph);
+  ir::set_batch(q.graph, 1);
+  Random random(7);
+  q.inputs["input"] = {{1, 3, size, size}, random.values(3 * size * size, -2, 2)};
+  std::map<std::string, quant::Range> ranges;
+  for (const auto& [name, array] : ReferenceEvaluator::run(q.graph, q.inputs)) {
+    quant::Range r;
+    for (float v : array.data) r.amax = std::max(r.amax, std::abs(v));
+    r.amax = std::max(r.amax, 1e-3f);
+    ranges[name] = r;
+  }
+  passes::place_fake_quant(q.graph, {.unsigned_activations = is_unsigned});
+  passes::set_scales(q.graph, ranges);
+  ir::infer_shapes(q.graph);
+  q.expected = ReferenceEvaluator::run(q.graph, q.inputs);
+  return q;
+}
+
+// Kinds of steps that are not INT8.
+std::multiset<std::string> float_ops(const engine::Plan& plan) {
+  std::multiset<std::string> out;
+  for (const engine::Step& s : plan.steps)
+    if (!s.int8) out.insert(s.op);
+  return out;
+}
+
+// Every tensor within one step of the fake-quantised graph, for the given share of it exactly; all instruction sets
+// alike.
+void check(const Quantised& q, double off_by_one, std::shared_ptr<const engine::Plan> plan, bool bit_equal = true) {
+  const Run scalar = run_plan(plan, q.inputs, Isa::kScalar, 1);
+  const Comparison c = compare(scalar.dumps, q.expected);
+  EXPECT_GT(c.codes, 1000);
+  // A tie upstream may move a code by one step, and a sum over many such codes by more.
+  EXPECT_LE(c.worse, off_by_one * c.codes * 0.05);
+  EXPECT_LE(c.off_by_one, off_by_one * c.codes);
+  if (!bit_equal) return;
+  for (Isa isa : supported_isas())
+    for (int threads : {1, 2}) {
+      const Run run = run_plan(plan, q.inputs, isa, threads);
+      EXPECT_EQ(scalar.outputs.at("logits").data, run.outputs.at("logits").data) << isa_name(isa) << ", " << threads;
+    }
+}
+
+TEST(Zoo, ResNet20) {
+  for (const bool is_unsigned : {false, true}) {
+    const Quantised q = quantised("resnet20", 16, is_unsigned);
+    const auto plan = compile(q.graph);
+    EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
+    check(q, 0.03, plan);
+  }
+}
+
+TEST(Zoo, ResNet18) {
+  const Quantised q = quantised("resnet18", 32);
+  const auto plan = compile(q.graph);
+  EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
+  EXPECT_EQ(plan->steps.size(), 1 + 20 + 1 + 1 + 1u);  // quantise, convolutions, max pool, mean, classifier
+  check(q, 0.03, plan);
+}
+
+TEST(Zoo, MobileNetV2) {
+  const Quantised q = quantised("mobilenet_v2", 32);
+  const auto plan = compile(q.graph);
+  EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
+  check(q, 0.05, plan);
+}
+
+TEST(Zoo, EfficientNet) {
+  const Quantised q = quantised("efficientnet_b0", 32);
+  const auto plan = compile(q.graph);
+  // Swish behind an unquantised convolution is computed in FP32, as the graph says.
+  for (const std::string& op : float_ops(*plan)) EXPECT_THAT(op, ::testing::AnyOf("Sigmoid", "Mul"));
+  for (const engine::Step& s : plan->steps)
+    if (!s.int8) EXPECT_NE(s.reason, "") << s.name;
+  check(q, 0.2, plan, false);
+}
+
+TEST(Zoo, EveryNetworkCompilesFloatAndQuantised) {
+  for (const models::ModelInfo& info : models::all_models()) {
+    if (info.parameters > 30'000'000) continue;  // larger ones repeat the blocks of their families
+    models::ModelOptions options = models::default_options(info.name);
+    options.input = {3, 32, 32}, options.num_classes = 10;
+    ir::Graph graph = models::build_model(options);
+    const auto float_plan = compile(graph, 2);
+    EXPECT_EQ(float_plan->buffers[float_plan->outputs[0]].shape, (std::vector<int64_t>{2, 10})) << info.name;
+    for (const engine::Step& s : float_plan->steps) EXPECT_FALSE(s.int8) << info.name << " " << s.name;
+    passes::fold_batch_norm(graph);
+    passes::place_fake_quant(graph);
+    std::map<std::string, quant::Range> ranges;
+    for (const ir::Value* v : graph.values()) ranges[v->name].amax = 3;
+    passes::set_scales(graph, ranges);
+    const auto plan = compile(graph, 2);
+    int float_convolutions = 0;
+    for (const engine::Step& s : plan->steps) float_convolutions += s.kind.rfind("float_", 0) == 0;
+    EXPECT_EQ(float_convolutions, 0) << info.name;
+  }
+}
+
+}  // namespace
+}  // namespace octet::testing

@@ -112,6 +112,13 @@ std::vector<int64_t> slice_axes(const std::optional<Tensor>& axes, size_t count,
   return out;
 }
 
+// The sizes of this Resize are meant as they are.
+bool keeps_no_aspect_ratio(const SourceNode& node) {
+  const auto it = node.attributes.find("keep_aspect_ratio_policy");
+  return it == node.attributes.end() ||
+         (std::holds_alternative<std::string>(it->second) && std::get<std::string>(it->second) == "stretch");
+}
+
 Tensor int_vector(const std::vector<int64_t>& values) {
   return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
@@ -515,7 +522,7 @@ void Builder::settle_varying(SourceNode& node, OpKind kind, const std::vector<ir
         if (node.has_input(3)) axes = this->constant(node.inputs[3]);
         if (axes || !node.has_input(3))
           ints = settle_slice_bound(views, slice_axes(axes, views[0].parameter.size(), views[0].in.size()));
-      } else if (kind == OpKind::kResize && i == 3 && !node.attributes.count("keep_aspect_ratio_policy")) {
+      } else if (kind == OpKind::kResize && i == 3 && keeps_no_aspect_ratio(node)) {
         if (const auto scales = settle_resize(views)) {
           constant = Tensor::of<float>({static_cast<int64_t>(scales->size())}, *scales);
           node.attributes.erase("axes");

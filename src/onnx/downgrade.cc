@@ -50,12 +50,19 @@ bool is_implied(const ir::Attribute& attribute, const LaterAttribute& later) {
       later.implied);
 }
 
+// allowzero of a Reshape means nothing for a target without zeros.
+bool has_no_zero(const Node& node, const std::string& attribute) {
+  if (attribute != "allowzero" || !node.has_input(1) || !node.input(1)->is_constant()) return false;
+  const std::vector<int64_t> target = node.input(1)->constant->to_ints();
+  return std::find(target.begin(), target.end(), 0) == target.end();
+}
+
 void drop_later_attributes(SourceNode& out, const Node& node, int opset) {
   for (const LaterAttribute& later : later_attributes()) {
     if (out.op != later.op || opset >= later.since) continue;
     const auto it = out.attributes.find(later.name);
     if (it == out.attributes.end()) continue;
-    if (!is_implied(it->second, later)) inexpressible(node, opset, str("attribute '", later.name, "'"));
+    if (!is_implied(it->second, later) && !has_no_zero(node, later.name)) inexpressible(node, opset, str("attribute '", later.name, "'"));
     out.attributes.erase(it);
   }
   if (out.op == "AveragePool" && opset < 19 && out.attributes.count("dilations")) {

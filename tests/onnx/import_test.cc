@@ -1,0 +1,529 @@
+// Forms, shape arithmetic and errors, on models made here node by node.
+#include "onnx/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <protozero/pbf_writer.hpp>
+
+#include "base/files.h"
+#include "ir/infer.h"
+#include "onnx/out_model.h"
+
+namespace octet::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+using ir::DataType;
+using ir::Graph;
+using ir::kDynamic;
+using ir::OpKind;
+using ir::Shape;
+using ir::Tensor;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Tensor ints(const std::vector<int64_t>& v) {
+  return Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v);
+}
+Tensor floats(Shape shape, const std::vector<float>& v) {
+  return Tensor::of<float>(std::move(shape), v);
+}
+
+// A model under construction; any opset, any operator.
+struct Draft : OutModel {
+  explicit Draft(int version, Shape input = {kDynamic, 3, 8, 8}) {
+    opset = version;
+    graph_name = "draft";
+    inputs.push_back({"x", {DataType::kFloat32, std::move(input)}});
+    outputs.push_back({"y", {DataType::kFloat32, std::nullopt}});
+  }
+  Draft& node(const std::string& op, std::vector<std::string> in, std::vector<std::string> out,
+              ir::Attributes attributes = {}) {
+    nodes.push_back({op, "n_" + (out.empty() ? "" : out[0]), std::move(in), std::move(out), std::move(attributes)});
+    return *this;
+  }
+  Draft& constant(const std::string& name, Tensor tensor) {
+    initializers.emplace_back(name, std::move(tensor));
+    return *this;
+  }
+  Graph import() const { return import_bytes(serialize(*this), {}); }
+  std::string error() const {
+    try {
+      import();
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  }
+};
+
+std::vector<std::string> op_names(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const auto& node : graph.nodes()) out.push_back(node->info().name);
+  return out;
+}
+
+std::vector<int64_t> int_input(const Graph& graph, const std::string& node, size_t input) {
+  return graph.find_node(node)->input(input)->constant->to_ints();
+}
+
+using Names = std::vector<std::string>;
+
+// --- forms of older opsets
+
+TEST(Forms, AttributesBecomeInputs) {
+  const Graph g =
+      Draft(11)
+          .node("Clip", {"x"}, {"c"}, {{"min", 0.0f}, {"max", 6.0f}})
+          .node("Pad", {"c"}, {"p"}, {{"pads", std::vector<int64_t>{0, 0, 1, 1, 0, 0, 2, 2}}, {"value", 1.0f}})
+          .node("Slice", {"p"}, {"s"},
+                {{"starts", std::vector<int64_t>{1}},
+                 {"ends", std::vector<int64_t>{9}},
+                 {"axes", std::vector<int64_t>{2}}})
+          .node("ReduceSum", {"s"}, {"r"}, {{"axes", std::vector<int64_t>{3}}, {"keepdims", int64_t{1}}})
+          .node("Squeeze", {"r"}, {"y"}, {{"axes", std::vector<int64_t>{3}}})
+          .import();
+  EXPECT_EQ(g.find_node("n_c")->input(1)->constant->to_floats(), std::vector<float>{0});
+  EXPECT_EQ(g.find_node("n_c")->input(2)->constant->to_floats(), std::vector<float>{6});
+  EXPECT_EQ(int_input(g, "n_p", 1), (std::vector<int64_t>{0, 0, 1, 1, 0, 0, 2, 2}));
+  EXPECT_EQ(g.find_node("n_p")->input(2)->constant->to_floats(), std::vector<float>{1});
+  EXPECT_EQ(int_input(g, "n_s", 3), std::vector<int64_t>{2});
+  EXPECT_EQ(int_input(g, "n_r", 1), std::vector<int64_t>{3});
+  EXPECT_EQ(*g.outputs()[0]->type.shape, (Shape{kDynamic, 3, 8}));
+}
+
+TEST(Forms, SoftmaxFlattensBeforeOpset13) {
+  // Axis 1 with only ones behind it: the same as today's.
+  const Graph same = Draft(12, {kDynamic, 10, 1, 1}).node("Softmax", {"x"}, {"y"}).import();
+  EXPECT_EQ(op_names(same), Names{"Softmax"});
+  EXPECT_EQ(same.find_node("n_y")->get_int("axis"), 1);
+  const Graph flat = Draft(12).node("Softmax", {"x"}, {"y"}).import();
+  EXPECT_EQ(op_names(flat), (Names{"Flatten", "Softmax", "Reshape"}));
+  EXPECT_EQ(flat.outputs()[0]->name, "y");
+  EXPECT_EQ(*flat.outputs()[0]->type.shape, (Shape{kDynamic, 3, 8, 8}));
+  const Graph today = Draft(13).node("Softmax", {"x"}, {"y"}).import();
+  EXPECT_EQ(op_names(today), Names{"Softmax"});
+  EXPECT_EQ(today.find_node("n_y")->get_int("axis", -1), -1);
+  EXPECT_THAT(Draft(12, {kDynamic, 3, kDynamic}).node("Softmax", {"x"}, {"y"}).error(),
+              AllOf(HasSubstr("node 'n_y' (Softmax)"), HasSubstr("opset 13")));
+}
+
+TEST(Forms, UpsampleAndOldResize) {
+  const Graph up = Draft(11)
+                       .constant("s", floats({4}, {1, 1, 2, 2}))
+                       .node("Upsample", {"x", "s"}, {"y"}, {{"mode", std::string("linear")}})
+                       .import();
+  const ir::Node* node = up.find_node("n_y");
+  EXPECT_EQ(node->kind, OpKind::kResize);
+  EXPECT_EQ(node->get_string("coordinate_transformation_mode"), "asymmetric");
+  EXPECT_EQ(*up.outputs()[0]->type.shape, (Shape{kDynamic, 3, 16, 16}));
+  const Graph tf = Draft(11)
+                       .constant("none", floats({0}, {}))
+                       .constant("s", floats({4}, {1, 1, 2, 2}))
+                       .node("Resize", {"x", "none", "s"}, {"y"},
+                             {{"coordinate_transformation_mode", std::string("tf_half_pixel_for_nn")},
+                              {"nearest_mode", std::string("floor")}})
+                       .import();
+  EXPECT_EQ(tf.find_node("n_y")->get_string("coordinate_transformation_mode"), "half_pixel");
+  EXPECT_EQ(tf.find_node("n_y")->get_string("nearest_mode"), "round_prefer_ceil");
+}
+
+TEST(Forms, OperatorsMadeOfOthers) {
+  EXPECT_EQ(op_names(Draft(20).node("Gelu", {"x"}, {"y"}).import()), (Names{"Div", "Erf", "Add", "Mul", "Mul"}));
+  EXPECT_EQ(op_names(Draft(18).node("Mish", {"x"}, {"y"}).import()), (Names{"Softplus", "Tanh", "Mul"}));
+  EXPECT_EQ(op_names(Draft(13).node("Reciprocal", {"x"}, {"y"}).import()), Names{"Div"});
+  const Graph g = Draft(13)
+                      .constant("i", Tensor::scalar<int64_t>(-1))
+                      .node("Gather", {"x", "i"}, {"y"}, {{"axis", int64_t{1}}})
+                      .import();
+  EXPECT_EQ(op_names(g), (Names{"Slice", "Squeeze"}));
+  EXPECT_EQ(*g.outputs()[0]->type.shape, (Shape{kDynamic, 8, 8}));
+}
+
+TEST(Forms, ConstantNodesOfEveryKind) {
+  const Graph g = Draft(13)
+                      .node("Constant", {}, {"a"}, {{"value", floats({}, {2})}})
+                      .node("Constant", {}, {"b"}, {{"value_float", 3.0f}})
+                      .node("Constant", {}, {"c"}, {{"value_floats", std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}}})
+                      .node("Constant", {}, {"d"}, {{"value_int", int64_t{2}}})
+                      .node("Constant", {}, {"e"}, {{"value_ints", std::vector<int64_t>{0, 192}}})
+                      .node("Mul", {"x", "a"}, {"m"})
+                      .node("Add", {"m", "b"}, {"n"})
+                      .node("Sub", {"n", "c"}, {"o"})
+                      .node("Reshape", {"o", "e"}, {"p"})
+                      .node("Unsqueeze", {"p", "d"}, {"y"})
+                      .import();
+  EXPECT_EQ(op_names(g), (Names{"Mul", "Add", "Sub", "Reshape", "Unsqueeze"}));
+  EXPECT_EQ(*g.outputs()[0]->type.shape, (Shape{kDynamic, 192, 1}));
+  EXPECT_THAT(Draft(13).node("Constant", {}, {"y"}, {{"value_string", std::string("s")}}).error(),
+              HasSubstr("'value_string' is not supported"));
+}
+
+TEST(Forms, UnusedTrailingOutputsAndUnorderedNodes) {
+  const Graph g = Draft(13)
+                      .node("Relu", {"d"}, {"y"})  // before the node that makes its input
+                      .node("Dropout", {"x"}, {"d", "mask"})
+                      .node("Sigmoid", {"x"}, {"nobody reads this"})
+                      .import();
+  EXPECT_EQ(op_names(g), (Names{"Dropout", "Relu"}));
+  EXPECT_EQ(g.find_node("n_d")->outputs.size(), 1u);
+}
+
+// --- shape arithmetic
+
+TEST(ShapeArithmetic, DynamicBatchInReshape) {
+  // [batch, channels * height, -1], with the batch taken from another tensor.
+  Draft d(13);
+  d.constant("zero", Tensor::scalar<int64_t>(0)).constant("zeros", ints({0})).constant("minus", ints({-1}));
+  d.constant("one", ints({1})).constant("three", ints({3}));
+  d.node("Relu", {"x"}, {"r"}).node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"batch"});
+  d.node("Unsqueeze", {"batch", "zeros"}, {"batch1"}).node("Slice", {"shape", "one", "three"}, {"ch"});
+  d.node("ReduceProd", {"ch"}, {"product"}, {{"keepdims", int64_t{1}}});
+  d.node("Concat", {"batch1", "product", "minus"}, {"target"}, {{"axis", int64_t{0}}});
+  d.node("Reshape", {"r", "target"}, {"y"});
+  Graph g = d.import();
+  EXPECT_EQ(op_names(g), (Names{"Relu", "Reshape"}));
+  EXPECT_EQ(int_input(g, "n_y", 1), (std::vector<int64_t>{0, 24, -1}));
+  EXPECT_EQ(*g.outputs()[0]->type.shape, (Shape{kDynamic, 24, 8}));
+}
+
+TEST(ShapeArithmetic, BatchTimesSomethingBecomesMinusOne) {
+  Draft d(13);
+  d.constant("zero", ints({0})).constant("eight", ints({8})).constant("three", ints({3}));
+  d.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"batch"});
+  d.node("Mul", {"batch", "three"}, {"rows"});
+  d.node("Concat", {"rows", "eight", "eight"}, {"target"}, {{"axis", int64_t{0}}});
+  d.node("Reshape", {"x", "target"}, {"y"});
+  EXPECT_EQ(int_input(d.import(), "n_y", 1), (std::vector<int64_t>{-1, 8, 8}));
+}
+
+TEST(ShapeArithmetic, ExpandByEqualWhere) {
+  // PyTorch writes tensor.expand(batch, -1, -1, -1) with Where(Equal(target, -1), ones, target).
+  Draft d(13, {kDynamic, 4});
+  d.constant("zero", ints({0})).constant("minus", ints({-1})).constant("w", floats({1, 4}, {1, 2, 3, 4}));
+  d.constant("two", ints({2})).constant("minus1", ints({-1}));
+  d.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"batch"});
+  d.node("Concat", {"batch", "minus"}, {"target"}, {{"axis", int64_t{0}}});
+  d.node("ConstantOfShape", {"two"}, {"ones"}, {{"value", ints({1})}});
+  d.node("Mul", {"ones", "minus1"}, {"minuses"}).node("Equal", {"target", "minuses"}, {"same"});
+  d.node("Where", {"same", "ones", "target"}, {"final"});
+  d.node("Expand", {"x", "final"}, {"e"}).node("Add", {"e", "w"}, {"y"});
+  const Graph g = d.import();
+  EXPECT_EQ(op_names(g), (Names{"Expand", "Add"}));
+  EXPECT_EQ(int_input(g, "n_e", 1), (std::vector<int64_t>{1, 4}));  // 1 keeps whatever the batch is
+  // The same on a constant cannot be a constant of any size.
+  d.nodes.pop_back();
+  d.nodes.back() = {"Expand", "n_e", {"w", "final"}, {"e"}, {}};
+  d.node("Add", {"x", "e"}, {"y"});
+  EXPECT_THAT(d.error(), AllOf(HasSubstr("node 'n_y' (Add)"), HasSubstr("'e'"), HasSubstr("fixed sizes")));
+}
+
+TEST(ShapeArithmetic, SliceAndResizeByDynamicSizes) {
+  Draft d(13, {kDynamic, 3, kDynamic, kDynamic});
+  d.constant("one", ints({1})).constant("two", ints({2})).constant("four", ints({4})).constant("zero", ints({0}));
+  d.node("Shape", {"x"}, {"shape"}).node("Slice", {"shape", "two", "four"}, {"hw"});
+  d.node("Slice", {"shape", "zero", "two"}, {"nc"});
+  d.constant("scale", Tensor::scalar<int64_t>(2)).node("Mul", {"hw", "scale"}, {"hw2"});
+  d.node("Concat", {"nc", "hw2"}, {"sizes"}, {{"axis", int64_t{0}}});
+  d.node("Resize", {"x", "", "", "sizes"}, {"up"}, {{"mode", std::string("nearest")}});
+  d.node("Gather", {"shape", "two"}, {"h"}).node("Sub", {"h", "one"}, {"h1"});
+  d.node("Slice", {"x", "zero", "h1", "two"}, {"cut"}).node("Relu", {"cut"}, {"cut2"});
+  d.node("Relu", {"up"}, {"y"});
+  d.outputs.push_back({"cut2", {DataType::kFloat32, std::nullopt}});
+  const Graph g = d.import();
+  EXPECT_EQ(g.find_node("n_up")->input(2)->constant->to_floats(), (std::vector<float>{1, 1, 2, 2}));
+  EXPECT_EQ(int_input(g, "n_cut", 2), std::vector<int64_t>{-1});
+}
+
+TEST(ShapeArithmetic, FoldsStaticModelsWithoutLanes) {
+  Draft d(13, {2, 3, 8, 8});
+  d.node("Shape", {"x"}, {"shape"}).node("Cast", {"shape"}, {"f"}, {{"to", int64_t{1}}});
+  d.constant("half", Tensor::scalar(0.5f)).node("Mul", {"f", "half"}, {"g"}).node("Floor", {"g"}, {"h"});
+  d.node("Cast", {"h"}, {"i"}, {{"to", int64_t{7}}})
+      .constant("axis", ints({0}))
+      .constant("last", Tensor::scalar<int64_t>(3));
+  d.node("Gather", {"i", "last"}, {"four"}).node("Unsqueeze", {"four", "axis"}, {"four1"});
+  d.constant("minus", ints({-1})).node("Concat", {"minus", "four1"}, {"target"}, {{"axis", int64_t{0}}});
+  d.node("Reshape", {"x", "target"}, {"y"});
+  EXPECT_EQ(*d.import().outputs()[0]->type.shape, (Shape{96, 4}));
+}
+
+// --- errors
+
+TEST(Errors, UnsupportedOperators) {
+  EXPECT_THAT(Draft(13).node("Einsum", {"x"}, {"a"}).node("LSTM", {"a"}, {"y"}).error(),
+              AllOf(HasSubstr("ONNX model: node 'n_a' (Einsum)"), HasSubstr("domain 'ai.onnx'"), HasSubstr("LSTM"),
+                    HasSubstr("supported: Abs, Add")));
+  EXPECT_THAT(Draft(13).node("FakeQuantize", {"x", "x", "x"}, {"y"}).error(), HasSubstr("FakeQuantize"));
+  EXPECT_THAT(Draft(13).node("ConstantOfShape", {"x"}, {"y"}).error(), HasSubstr("constants and shapes only"));
+}
+
+TEST(Errors, Opsets) {
+  for (const int opset : {0, 7, 10, 22, 99})
+    EXPECT_THAT(Draft(opset).node("Relu", {"x"}, {"y"}).error(),
+                AllOf(HasSubstr(str("is of opset ", opset)), HasSubstr("11 to 21")));
+}
+
+TEST(Errors, BrokenGraphs) {
+  EXPECT_THAT(Draft(13).node("Relu", {"z"}, {"y"}).error(), HasSubstr("reads 'z'"));
+  EXPECT_THAT(Draft(13).node("Relu", {"x"}, {"z"}).error(), HasSubstr("output 'y' is made by no node"));
+  EXPECT_THAT(Draft(13).node("Add", {"x", "b"}, {"a"}).node("Relu", {"a"}, {"b"}).node("Relu", {"b"}, {"y"}).error(),
+              HasSubstr("cycle"));
+  EXPECT_THAT(Draft(13).node("Relu", {"x"}, {"y"}).node("Abs", {"x"}, {"y"}).error(), HasSubstr("makes 'y'"));
+  EXPECT_THAT(Draft(13).node("Relu", {"x"}, {"y"}, {{"slope", 1.0f}}).error(),
+              AllOf(HasSubstr("n_y"), HasSubstr("'slope' is not supported")));
+  EXPECT_THAT(Draft(13).node("Conv", {"x"}, {"y"}).error(), HasSubstr("n_y"));
+  EXPECT_THAT(
+      Draft(13).constant("w", floats({4, 5, 1, 1}, std::vector<float>(20))).node("Conv", {"x", "w"}, {"y"}).error(),
+      HasSubstr("n_y"));
+  EXPECT_THAT(Draft(11).node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"y"}, {{"spatial", int64_t{0}}}).error(),
+              HasSubstr("spatial"));
+}
+
+TEST(Errors, HugeConstantsAreNotMade) {
+  EXPECT_THAT(Draft(13)
+                  .constant("s", ints({1 << 20, 1 << 20, 1 << 20}))
+                  .node("ConstantOfShape", {"s"}, {"c"})
+                  .node("Add", {"x", "c"}, {"y"})
+                  .error(),
+              HasSubstr("n_c"));
+  EXPECT_THAT(Draft(13)
+                  .constant("s", ints({1 << 28}))
+                  .node("ConstantOfShape", {"s"}, {"c"})
+                  .node("Add", {"x", "c"}, {"y"})
+                  .error(),
+              HasSubstr("memory"));
+}
+
+TEST(Errors, FilesThatAreNoModels) {
+  const fs::path folder = fs::path(testing::TempDir()) / "octet_onnx_import_test";
+  fs::create_directories(folder);
+  const auto error = [&](const std::string& bytes) -> std::string {
+    write_file_atomically(folder / "bad.onnx", bytes);
+    try {
+      import_model(folder / "bad.onnx");
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error(""), HasSubstr("bad.onnx: is empty"));
+  EXPECT_THAT(error("hello, this is not a model"), HasSubstr("bad.onnx: is not an ONNX model"));
+  EXPECT_THAT(error(std::string(100, '\0')), HasSubstr("bad.onnx: is not an ONNX model"));
+  EXPECT_THAT(error(serialize(Draft(13).node("Relu", {"x"}, {"y"})).substr(0, 60)), HasSubstr("truncated"));
+  EXPECT_THROW(import_model(folder / "missing.onnx"), UserError);
+  EXPECT_THROW(import_model(folder), UserError);
+  fs::remove_all(folder);
+}
+
+// --- tensors
+
+// A model "y = x + t" whose TensorProto is written by `fill`.
+template <typename F>
+std::string model_with_tensor(F fill) {
+  std::string bytes;
+  protozero::pbf_writer model(bytes);
+  model.add_int64(1, 8);
+  {
+    protozero::pbf_writer graph(model, 7);
+    {
+      protozero::pbf_writer node(graph, 1);
+      node.add_string(1, "t");
+      node.add_string(2, "y");
+      node.add_string(4, "Identity");
+    }
+    {
+      protozero::pbf_writer tensor(graph, 5);
+      tensor.add_string(8, "t");
+      fill(tensor);
+    }
+    protozero::pbf_writer output(graph, 12);
+    output.add_string(1, "y");
+  }
+  protozero::pbf_writer opset(model, 8);
+  opset.add_int64(2, 13);
+  return bytes;
+}
+
+template <typename F>
+Tensor tensor_read(F fill) {
+  return *import_bytes(model_with_tensor(fill), {}).outputs()[0]->constant;
+}
+
+TEST(Tensors, TypedFields) {
+  using Writer = protozero::pbf_writer;
+  const std::vector<float> f = {1.5f, -2};
+  const std::vector<int32_t> i = {1, -2};
+  const std::vector<double> d = {0.1, -3};
+  const std::vector<int64_t> l = {1ll << 40, -1};
+  const auto fill = [](int type, auto more) {
+    return [=](Writer& w) {
+      w.add_int64(1, 2);
+      w.add_int32(2, type);
+      more(w);
+    };
+  };
+  EXPECT_EQ(tensor_read(fill(1, [&](Writer& w) { w.add_packed_float(4, f.begin(), f.end()); })).to_floats(), f);
+  EXPECT_EQ(tensor_read(fill(1,
+                             [&](Writer& w) {
+                               w.add_float(4, 1.5f);
+                               w.add_float(4, -2);
+                             }))
+                .to_floats(),
+            f);
+  EXPECT_EQ(tensor_read(fill(7, [&](Writer& w) { w.add_packed_int64(7, l.begin(), l.end()); })).to_ints(), l);
+  EXPECT_EQ(tensor_read(fill(11, [&](Writer& w) { w.add_packed_double(10, d.begin(), d.end()); })).to_floats(),
+            (std::vector<float>{0.1f, -3}));
+  for (const int type : {3, 6})
+    EXPECT_EQ(tensor_read(fill(type, [&](Writer& w) { w.add_packed_int32(5, i.begin(), i.end()); })).to_ints(),
+              (std::vector<int64_t>{1, -2}));
+  const std::vector<int32_t> half = {0x3c00, 0xc000}, brain = {0x3f80, 0xc000}, flags = {7, 0}, bytes = {200, 3};
+  EXPECT_EQ(tensor_read(fill(10, [&](Writer& w) { w.add_packed_int32(5, half.begin(), half.end()); })).to_floats(),
+            (std::vector<float>{1, -2}));
+  EXPECT_EQ(tensor_read(fill(16, [&](Writer& w) { w.add_packed_int32(5, brain.begin(), brain.end()); })).to_floats(),
+            (std::vector<float>{1, -2}));
+  EXPECT_EQ(tensor_read(fill(2, [&](Writer& w) { w.add_packed_int32(5, bytes.begin(), bytes.end()); })).to_ints(),
+            (std::vector<int64_t>{200, 3}));
+  EXPECT_EQ(tensor_read(fill(9, [&](Writer& w) { w.add_packed_int32(5, flags.begin(), flags.end()); })).to_ints(),
+            (std::vector<int64_t>{1, 0}));
+}
+
+TEST(Tensors, WrongLengthsAndTypes) {
+  using Writer = protozero::pbf_writer;
+  const auto error = [](auto fill) -> std::string {
+    try {
+      tensor_read(fill);
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, 2), w.add_int32(2, 1), w.add_bytes(9, "1234567"); }),
+              AllOf(HasSubstr("'t' float32[2]"), HasSubstr("7 bytes, expected 8")));
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, 2), w.add_int32(2, 1), w.add_float(4, 1); }),
+              HasSubstr("1 elements, expected 2"));
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, 1ll << 62), w.add_int64(1, 1ll << 62), w.add_int32(2, 1); }),
+              HasSubstr("impossible shape"));
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, 1ll << 35), w.add_int32(2, 1); }), HasSubstr("0 bytes"));
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, -2), w.add_int32(2, 1); }), HasSubstr("impossible shape"));
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, 1), w.add_int32(2, 8), w.add_bytes(6, "s"); }), HasSubstr("string"));
+  EXPECT_THAT(error([](Writer& w) { w.add_int64(1, 1), w.add_int32(2, 22), w.add_bytes(9, "s"); }), HasSubstr("int4"));
+}
+
+TEST(Tensors, ExternalDataStaysInTheFolder) {
+  const fs::path top = fs::path(testing::TempDir()) / "octet_onnx_external_test", folder = top / "model";
+  fs::create_directories(folder);
+  const float values[] = {1, 2, 3};
+  const std::string_view bytes(reinterpret_cast<const char*>(values), sizeof values);
+  write_file_atomically(folder / "w.bin", bytes);
+  write_file_atomically(top / "secret.bin", bytes);
+  fs::create_symlink(top / "secret.bin", folder / "link.bin");
+  const auto read = [&](const std::string& location, const std::string& offset,
+                        const std::string& length) -> std::string {
+    const std::string model = model_with_tensor([&](protozero::pbf_writer& w) {
+      w.add_int64(1, 2);
+      w.add_int32(2, 1);
+      w.add_int32(14, 1);
+      for (const auto& [key, value] :
+           {std::pair<std::string, std::string>{"location", location}, {"offset", offset}, {"length", length}}) {
+        if (value.empty()) continue;
+        protozero::pbf_writer entry(w, 13);
+        entry.add_string(1, key);
+        entry.add_string(2, value);
+      }
+    });
+    try {
+      const Graph graph = import_bytes(model, folder);
+      const std::vector<float> v = graph.outputs()[0]->constant->to_floats();
+      return str(v[0], " ", v[1]);
+    } catch (const UserError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(read("w.bin", "4", "8"), "2 3");
+  EXPECT_EQ(read("w.bin", "4", ""), "2 3");
+  EXPECT_EQ(read("./w.bin", "", "8"), "1 2");
+  EXPECT_THAT(read("w.bin", "8", "8"), HasSubstr("has only 12 bytes"));
+  EXPECT_THAT(read("w.bin", "99999999999999999999", "8"), HasSubstr("is no number"));
+  EXPECT_THAT(read("w.bin", "18446744073709551615", "8"), HasSubstr("has only 12 bytes"));
+  EXPECT_THAT(read("w.bin", "-4", "8"), HasSubstr("is no number"));
+  EXPECT_THAT(read("w.bin", "", ""), HasSubstr("12 bytes, expected 8"));
+  for (const std::string& bad : {std::string("../secret.bin"), (top / "secret.bin").string(), std::string("link.bin"),
+                                 std::string("a/../../secret.bin"), std::string()})
+    EXPECT_THAT(read(bad, "", "8"), HasSubstr("outside of the model's folder")) << bad;
+  EXPECT_THAT(read("missing.bin", "", "8"), HasSubstr("missing.bin"));
+  fs::remove_all(top);
+}
+
+// --- quantisation
+
+TEST(Quantisation, DefaultZeroPointIsUint8) {
+  const Graph g = Draft(13)
+                      .constant("s", Tensor::scalar(0.5f))
+                      .node("QuantizeLinear", {"x", "s"}, {"q"})
+                      .node("DequantizeLinear", {"q", "s"}, {"y"})
+                      .import();
+  EXPECT_EQ(op_names(g), Names{"FakeQuantize"});
+  const ir::Node* fq = g.find_node("n_y");
+  EXPECT_EQ(fq->get_int("qmin"), 0);
+  EXPECT_EQ(fq->get_int("qmax"), 255);
+  EXPECT_EQ(fq->input(2)->constant->to_ints(), std::vector<int64_t>{0});
+  EXPECT_EQ(g.outputs()[0]->name, "y");
+}
+
+TEST(Quantisation, SharedQuantizerAndMismatchedPairs) {
+  Draft d(13);
+  d.constant("s", Tensor::scalar(0.5f)).constant("z", Tensor::scalar<int8_t>(0)).constant("s2", Tensor::scalar(0.25f));
+  d.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  d.node("DequantizeLinear", {"q", "s", "z"}, {"a"}).node("DequantizeLinear", {"q", "s", "z"}, {"b"});
+  d.node("DequantizeLinear", {"q", "s2", "z"}, {"c"});  // another scale: no fake quantisation
+  d.node("Add", {"a", "b"}, {"ab"}).node("Add", {"ab", "c"}, {"y"});
+  const Graph g = d.import();
+  EXPECT_EQ(op_names(g), (Names{"QuantizeLinear", "FakeQuantize", "DequantizeLinear", "Add", "Add"}));
+}
+
+TEST(Quantisation, ConstantsBecomeFloat) {
+  Draft d(13, {kDynamic, 2});
+  d.constant("w", Tensor::of<int8_t>({3, 2}, std::vector<int8_t>{1, -127, 3, 4, 5, -128}));
+  d.constant("s", floats({3}, {0.5f, 0.25f, 2})).constant("z", Tensor::of<int8_t>({3}, std::vector<int8_t>{0, 0, 0}));
+  d.constant("b", Tensor::of<int32_t>({3}, std::vector<int32_t>{100, -7, 1 << 20}))
+      .constant("bs", floats({3}, {0.1f, 0.2f, 0.3f}));
+  d.node("DequantizeLinear", {"w", "s", "z"}, {"wf"}, {{"axis", int64_t{0}}});
+  d.node("DequantizeLinear", {"b", "bs"}, {"bf"}, {{"axis", int64_t{0}}});
+  d.node("Gemm", {"x", "wf", "bf"}, {"y"}, {{"transB", int64_t{1}}});
+  const Graph g = d.import();
+  EXPECT_EQ(op_names(g), (Names{"FakeQuantize", "Gemm"}));
+  EXPECT_EQ(g.find_value("w")->constant->to_floats(), (std::vector<float>{0.5f, -63.5f, 0.75f, 1, 10, -256}));
+  EXPECT_EQ(g.find_node("n_wf")->get_int("qmin"), -128);
+  EXPECT_EQ(g.find_value("b")->constant->to_floats(), (std::vector<float>{100 * 0.1f, -7 * 0.2f, (1 << 20) * 0.3f}));
+}
+
+TEST(Quantisation, RefusesScalesThatAreNotPositive) {
+  for (const float scale :
+       {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_THAT(Draft(13)
+                    .constant("s", Tensor::scalar(scale))
+                    .node("QuantizeLinear", {"x", "s"}, {"q"})
+                    .node("DequantizeLinear", {"q", "s"}, {"y"})
+                    .error(),
+                AllOf(HasSubstr("n_y"), HasSubstr("positive")));
+}
+
+TEST(Quantisation, DamagedMetadataIsRefused) {
+  Draft d(13);
+  d.constant("s", Tensor::scalar(0.5f))
+      .node("QuantizeLinear", {"x", "s"}, {"q"})
+      .node("DequantizeLinear", {"q", "s"}, {"y"});
+  for (const char* line :
+       {"nonsense", "0 255 sleeping n_y", "5 1 frozen n_y", "-128 127 frozen n_y", "0 999 frozen n_y"}) {
+    d.metadata["octet.fake_quantize"] = line;
+    EXPECT_THAT(d.error(), HasSubstr("octet.fake_quantize")) << line;
+  }
+  d.metadata["octet.fake_quantize"] = "0 100 learned n_y";
+  EXPECT_EQ(d.import().find_node("n_y")->get_int("qmax"), 100);
+}
+
+}  // namespace
+}  // namespace octet::onnx

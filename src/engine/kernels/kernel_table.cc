@@ -13,6 +13,9 @@ KernelTable make_table(Isa isa) {
   add_scalar_float_conv(table);
   add_scalar_float_ops(table);
 #if defined(__x86_64__)
+  if (isa >= Isa::kAvx2) add_avx2_kernels(table);
+  // Not below AVX-512: some processors have that without AVX-VNNI.
+  if (isa == Isa::kAvxVnni) add_avx_vnni_kernels(table);
   if (isa >= Isa::kAvx512Vnni) add_avx512_vnni_kernels(table);
 #endif
   table.isa = isa;

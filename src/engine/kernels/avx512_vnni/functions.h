@@ -15,4 +15,9 @@ CopyFunction copy_avx512;
 QuantizeFunction quantize_avx512;
 DequantizeFunction dequantize_avx512;
 
+FloatConvFunction float_conv_avx512;
+FloatDepthwiseFunction float_depthwise_avx512;
+FloatGemmFunction float_gemm_avx512;
+FloatMatMulFunction float_matmul_avx512;
+
 }  // namespace octet::kernels

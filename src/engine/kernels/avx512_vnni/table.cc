@@ -15,6 +15,10 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.copy = {copy_avx512, kIsa};
   table.quantize = {quantize_avx512, kIsa};
   table.dequantize = {dequantize_avx512, kIsa};
+  table.float_conv = {float_conv_avx512, kIsa};
+  table.float_depthwise = {float_depthwise_avx512, kIsa};
+  table.float_gemm = {float_gemm_avx512, kIsa};
+  table.float_matmul = {float_matmul_avx512, kIsa};
 }
 
 }  // namespace octet::kernels

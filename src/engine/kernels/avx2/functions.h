@@ -1,0 +1,19 @@
+// The AVX2 kernels (see the Function types of the public headers). All need FMA as well.
+#pragma once
+#include "engine/kernels/kernel_table.h"
+
+namespace octet::kernels {
+
+ConvFunction conv_avx2;
+DepthwiseFunction depthwise_avx2;
+MaxPoolFunction max_pool_avx2;
+GlobalAverageFunction global_average_avx2;
+AddFunction add_avx2;
+QuantizeFunction quantize_avx2;
+
+FloatConvFunction float_conv_avx2;
+FloatDepthwiseFunction float_depthwise_avx2;
+FloatGemmFunction float_gemm_avx2;
+FloatMatMulFunction float_matmul_avx2;
+
+}  // namespace octet::kernels

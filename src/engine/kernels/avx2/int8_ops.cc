@@ -1,0 +1,146 @@
+// Pooling, sums and quantisation with 256-bit vectors. A pixel is worked on in blocks of 16 channels (or 4 bytes).
+#include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/avx2/vector.h"
+
+namespace octet::kernels {
+namespace {
+
+OCTET_INLINE uint8_t* row_of(const QTensor& t, int64_t r) {
+  return t.data + r / t.h * t.image_stride + r % t.h * t.row_stride;
+}
+
+struct Taps {
+  int64_t begin, end;
+};
+OCTET_INLINE Taps taps_inside(int64_t start, int64_t dilation, int64_t kernel, int64_t high) {
+  Taps t{0, kernel};
+  while (t.begin < t.end && start + t.begin * dilation < 0) ++t.begin;
+  while (t.end > t.begin && start + (t.end - 1) * dilation >= high) --t.end;
+  return t;
+}
+
+OCTET_INLINE Y widen(const uint8_t* p, Y zero_point) {
+  return _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(p)), zero_point);
+}
+
+}  // namespace
+
+void max_pool_avx2(const MaxPoolArgs& a, Range rows) {
+  const PoolWindow& p = a.window;
+  const bool four = a.out.c_pitch < 16;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const int64_t y0 = r % a.out.h * p.stride_h - p.pad_top;
+    const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, a.in.h);
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      const int64_t x0 = x * p.stride_w - p.pad_left;
+      const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, a.in.w);
+      for (int64_t c = 0; c < a.out.c; c += 16) {
+        __m128i best = _mm_setzero_si128();
+        for (int64_t i = ky.begin; i < ky.end; ++i) {
+          const uint8_t* in = a.in.data + r / a.out.h * a.in.image_stride + (y0 + i * p.dilation_h) * a.in.row_stride +
+                              x0 * a.in.c_pitch + c;
+          for (int64_t j = kx.begin; j < kx.end; ++j)
+            best = _mm_max_epu8(best, load16(in + j * p.dilation_w * a.in.c_pitch));
+        }
+        store_codes(row_of(a.out, r) + x * a.out.c_pitch + c, best, four);
+      }
+    }
+  }
+}
+
+void global_average_avx2(const GlobalAverageArgs& a, Range blocks) {
+  const int64_t per_image = (a.in.c + 15) / 16, pixels = a.in.h * a.in.w;
+  const float count = static_cast<float>(static_cast<int32_t>(pixels));
+  const __m256 m = _mm256_set1_ps(a.scale_in / (count * (a.out.data ? a.scale_out : 1.0f)));
+  const Y zero = _mm256_set1_epi32(static_cast<int32_t>(pixels * a.in.zero_point));
+  const Limits limits(a.lo, a.hi, a.out.zero_point);
+  for (int64_t b = blocks.begin; b < blocks.end; ++b) {
+    const int64_t n = b / per_image, c = b % per_image * 16;
+    Y sum0 = _mm256_sub_epi32(_mm256_setzero_si256(), zero), sum1 = sum0;
+    for (int64_t y = 0; y < a.in.h; ++y) {
+      const uint8_t* in = a.in.data + n * a.in.image_stride + y * a.in.row_stride + c;
+      for (int64_t x = 0; x < a.in.w; ++x, in += a.in.c_pitch) {
+        const __m128i codes = load16(in);
+        sum0 = _mm256_add_epi32(sum0, _mm256_cvtepu8_epi32(codes));
+        sum1 = _mm256_add_epi32(sum1, _mm256_cvtepu8_epi32(_mm_srli_si128(codes, 8)));
+      }
+    }
+    const __m256 v0 = _mm256_mul_ps(_mm256_cvtepi32_ps(sum0), m), v1 = _mm256_mul_ps(_mm256_cvtepi32_ps(sum1), m);
+    if (a.out.data) {
+      store_codes(a.out.data + n * a.out.image_stride + c, limits.pack(limits.round(v0), limits.round(v1)),
+                  a.out.c_pitch < 16);
+    } else {
+      _mm256_maskstore_ps(a.float_out + n * a.in.c + c, first_floats(a.in.c - c), v0);
+      _mm256_maskstore_ps(a.float_out + n * a.in.c + c + 8, first_floats(a.in.c - c - 8), v1);
+    }
+  }
+}
+
+void add_avx2(const AddArgs& a, Range rows) {
+  const Limits limits(a.lo, a.hi, a.out.zero_point);
+  const __m256 am = _mm256_set1_ps(a.a_multiplier), bm = _mm256_set1_ps(a.b_multiplier);
+  const Y az = _mm256_set1_epi32(a.a.zero_point), bz = _mm256_set1_epi32(a.b.zero_point);
+  const bool one_pixel = a.b.h == 1 && a.b.w == 1, four = a.out.c_pitch < 16;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const uint8_t* left = row_of(a.a, r);
+    const uint8_t* right = a.b.data + (a.b.n == 1 ? 0 : r / a.out.h) * a.b.image_stride;
+    if (!one_pixel) right += r % a.out.h * a.b.row_stride;
+    uint8_t* out = row_of(a.out, r);
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      for (int64_t c = 0; c < a.out.c; c += 16) {
+        const auto half = [&](int64_t i) __attribute__((always_inline)) {
+          return limits.round(_mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(widen(left + c + i, az)), am),
+                                            _mm256_mul_ps(_mm256_cvtepi32_ps(widen(right + c + i, bz)), bm)));
+        };
+        store_codes(out + c, limits.pack(half(0), half(8)), four);
+      }
+      if (a.table)
+        for (int64_t c = 0; c < a.out.c; ++c) out[c] = a.table[out[c]];
+      left += a.a.c_pitch;
+      right += one_pixel ? 0 : a.b.c_pitch;
+      out += a.out.c_pitch;
+    }
+  }
+}
+
+void quantize_avx2(const QuantizeArgs& a, Range rows) {
+  const FloatStrides& s = a.in_strides;
+  const bool image = a.out.c_pitch == 4 && s.w == 1;
+  if (!image && s.c != 1) return kernels(Isa::kScalar).quantize(a, rows);
+  const numerics::QuantParams& q = a.params;
+  const __m256 scale = _mm256_set1_ps(q.scale), low = _mm256_set1_ps(static_cast<float>(q.qmin - q.zero_point)),
+               high = _mm256_set1_ps(static_cast<float>(q.qmax - q.zero_point));
+  const Y zero_point = _mm256_set1_epi32(q.zero_point);
+  // numerics::quantize of 8 floats: a true division, round to nearest even, NaN -> zero point.
+  const auto codes = [&](const float* p, Y mask) __attribute__((always_inline)) {
+    const __m256 v = _mm256_div_ps(_mm256_maskload_ps(p, mask), scale);
+    const __m256 number = _mm256_cmp_ps(v, v, _CMP_ORD_Q);
+    const Y rounded = _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(v, low), high));
+    return _mm256_add_epi32(_mm256_and_si256(rounded, _mm256_castps_si256(number)), zero_point);
+  };
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const float* in = a.in + r / a.out.h * s.n + r % a.out.h * s.h;
+    uint8_t* out = row_of(a.out, r);
+    if (image) {  // 8 pixels at a time, one dword each
+      for (int64_t x = 0; x < a.out.w; x += 8) {
+        const Y mask = first_floats(a.out.w - x);
+        Y pixels = _mm256_setzero_si256();
+        for (int64_t c = 3; c >= 0; --c)
+          pixels =
+              _mm256_or_si256(_mm256_slli_epi32(pixels, 8), c < a.out.c ? codes(in + x + c * s.c, mask) : zero_point);
+        _mm256_maskstore_epi32(reinterpret_cast<int*>(out + x * 4), mask, pixels);
+      }
+      continue;
+    }
+    for (int64_t x = 0; x < a.out.w; ++x)
+      for (int64_t c = 0; c < a.out.c; c += 8) {
+        const Y dwords = codes(in + x * s.w + c, first_floats(a.out.c - c));
+        const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(dwords), _mm256_extracti128_si256(dwords, 1));
+        alignas(16) uint8_t bytes[16];
+        store16(bytes, _mm_packus_epi16(words, words));
+        std::memcpy(out + x * a.out.c_pitch + c, bytes, static_cast<size_t>(smaller(8, a.out.c - c)));
+      }
+  }
+}
+
+}  // namespace octet::kernels

@@ -1,0 +1,20 @@
+#include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/isa_kernels.h"
+
+namespace octet::kernels {
+
+void add_avx2_kernels(KernelTable& table) {
+  constexpr Isa kIsa = Isa::kAvx2;
+  table.conv = {conv_avx2, kIsa};
+  table.depthwise = {depthwise_avx2, kIsa};
+  table.max_pool = {max_pool_avx2, kIsa};
+  table.global_average = {global_average_avx2, kIsa};
+  table.add = {add_avx2, kIsa};
+  table.quantize = {quantize_avx2, kIsa};
+  table.float_conv = {float_conv_avx2, kIsa};
+  table.float_depthwise = {float_depthwise_avx2, kIsa};
+  table.float_gemm = {float_gemm_avx2, kIsa};
+  table.float_matmul = {float_matmul_avx2, kIsa};
+}
+
+}  // namespace octet::kernels

@@ -14,7 +14,6 @@
 
 #include "engine/kernels/kernel_table.h"
 
-
 using namespace octet;
 using namespace octet::kernels;
 
@@ -157,6 +156,10 @@ double measure(const KernelTable& k, std::vector<Ready>& layers, int threads, in
 
 int main(int argc, char** argv) {
   const Isa isa = argc > 1 ? parse_isa(argv[1]) : default_isa();
+  if (!isa_supported(isa)) {  // also asks the system for the AMX tiles
+    std::fprintf(stderr, "this CPU cannot run %s\n", isa_name(isa));
+    return 77;
+  }
   const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
   for (const bool small : {false, true}) {
     const std::vector<Layer> layers = small ? mobile() : resnet18();

@@ -17,6 +17,7 @@ KernelTable make_table(Isa isa) {
   // Not below AVX-512: some processors have that without AVX-VNNI.
   if (isa == Isa::kAvxVnni) add_avx_vnni_kernels(table);
   if (isa >= Isa::kAvx512Vnni) add_avx512_vnni_kernels(table);
+  if (isa >= Isa::kAmxInt8) add_amx_kernels(table);
 #endif
   table.isa = isa;
   return table;

@@ -54,7 +54,8 @@ struct KernelTable {
   Entry<LrnFunction> lrn;
 };
 
-// The table of an instruction set. Running it needs a CPU with that set (isa_supported).
+// The table of an instruction set. Before running it, isa_supported(isa) must have said yes: it also asks the operating
+// system for the AMX tiles.
 const KernelTable& kernels(Isa isa);
 
 }  // namespace octet::kernels

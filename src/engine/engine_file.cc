@@ -54,6 +54,8 @@ Sections split(std::span<const std::byte> bytes, const std::string& name) {
   require(header.plan_bytes + header.constant_bytes == rest, name, ": damaged (",
           rest - header.plan_bytes - header.constant_bytes, " bytes too many)");
   require(header.plan_bytes % 64 == 0, name, ": damaged (the plan section has ", header.plan_bytes, " bytes)");
+  const bool zero = std::all_of(std::begin(header.padding), std::end(header.padding), [](auto b) { return b == 0; });
+  require(header.reserved == 0 && zero, name, ": damaged (the header's unused bytes are not zero)");
   const auto body = bytes.subspan(sizeof(header));
   require(hash64(body) == header.hash, name, ": damaged (the checksum does not match); compile or copy it again");
   return {{reinterpret_cast<const char*>(body.data()), header.plan_bytes}, body.subspan(header.plan_bytes)};

@@ -109,7 +109,7 @@ void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
   const int out = chain.output ? b.define_codes(chain.out, *chain.output) : b.define_real(chain.out);
   const auto weights = b.constant(pack_weights(chain, depthwise));
   const auto accumulator = b.constant(chain.weights->accumulator), multiplier = b.constant(multipliers(chain));
-  b.set_source(*chain.end, chain.op, "");
+  b.set_source(*chain.end, *chain.weighted.node, chain.op);
   Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {out});
   s.int8 = true;
   write_geometry(s, g);

@@ -230,7 +230,7 @@ std::optional<Lowering::Job> Lowering::fused_sum(const Node& node) {
   const std::string name = std::string(op->info().name) + clamps;
   return [=, &node](PlanBuilder& b) {
     const int left = b.codes(a), right = b.codes(c), out = b.define_codes(node.output(), py);
-    b.set_source(node, name, "");
+    b.set_source(node, *op, name);
     engine::Step& s = b.step(op->kind == OpKind::kMul ? "mul" : "add", node, {left, right}, {out});
     s.int8 = true;
     const CodeLimits limits = code_limits(bounds, py);
@@ -284,7 +284,7 @@ std::optional<Lowering::Job> Lowering::fused_average(const Node& node) {
   const std::string name = std::string(op->info().name) + clamps;
   return [=, &node](PlanBuilder& b) {
     const int in = b.codes(x), out = b.define_codes(node.output(), params);
-    b.set_source(node, name, "");
+    b.set_source(node, *op, name);
     engine::Step& s = b.step(global ? "global_average" : "average_pool", node, {in}, {out});
     s.int8 = true;
     const CodeLimits limits = code_limits(bounds, params);
@@ -308,8 +308,7 @@ std::optional<Lowering::Job> Lowering::table(const Node& node) {
   return [=, this, &node](PlanBuilder& b) {
     const auto ref = b.constant(pointwise_->table(x, source, in, out));
     const int from = b.codes(source.root), to = b.define_codes(y, out);
-    const std::string op = x == source.root ? "Requantize" : x->producer->info().name;
-    b.set_source(node, op, "");
+    if (x != source.root) b.set_source(node, *x->producer, x->producer->info().name);
     engine::Step& s = b.step(source.per_channel ? "channel_tables" : "copy", node, {from}, {to});
     s.int8 = true;
     s.constants[source.per_channel ? "tables" : "table"] = ref;
@@ -348,7 +347,7 @@ void Lowering::select_real(const Node& node) {
     if (chain.residual) need_real(chain.residual);
     if (!has_quantizers_) why.clear();
     jobs_.push_back([chain, out, why](PlanBuilder& b) {
-      b.set_source(*out->producer, chain.op, why);
+      b.set_source(*out->producer, *chain.weighted, chain.op, why);
       emit_float_chain(b, chain, out);
     });
     return;
@@ -364,7 +363,7 @@ void Lowering::select_real(const Node& node) {
   for (const Value* in : node.inputs)
     if (in != nullptr && !is_constant(in)) need_real(in);
   jobs_.push_back([&node, why = reason(node)](PlanBuilder& b) {
-    b.set_source(node, node.info().name, why);
+    b.set_source(node, node, node.info().name, why);
     emit_float(b, node);
   });
 }

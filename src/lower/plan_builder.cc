@@ -202,15 +202,15 @@ void PlanBuilder::need_halo(int id, const kernels::Halo& halo) {
   h.left = std::max(h.left, halo.left), h.right = std::max(h.right, halo.right);
 }
 
-void PlanBuilder::set_source(const ir::Node& node, std::string op, std::string reason) {
-  source_ = &node, source_op_ = std::move(op), source_reason_ = std::move(reason);
+void PlanBuilder::set_source(const ir::Node& node, const ir::Node& named_after, std::string op, std::string reason) {
+  source_ = &node, source_name_ = named_after.name, source_op_ = std::move(op), source_reason_ = std::move(reason);
 }
 
 Step& PlanBuilder::step(const std::string& kind, const ir::Node& node, std::vector<int> inputs,
                         std::vector<int> outputs) {
   const bool known = source_ == &node;
   plan_.steps.push_back({.kind = kind,
-                         .name = node.name,
+                         .name = known ? source_name_ : node.name,
                          .op = known ? source_op_ : node.info().name,
                          .inputs = std::move(inputs),
                          .outputs = std::move(outputs),

@@ -53,8 +53,9 @@ class PlanBuilder {
     return constant_bytes(std::as_bytes(std::span<const T>(values)));
   }
   engine::ConstantRef constant_bytes(std::span<const std::byte> bytes);
-  // Why the steps that follow are not INT8 (given to float steps), and what op they stand for.
-  void set_source(const ir::Node& node, std::string op, std::string reason);
+  // For the following steps of `node`: the node of the source graph that reports name them after, what they stand for
+  // ("Conv+Relu"), and why they are not INT8.
+  void set_source(const ir::Node& node, const ir::Node& named_after, std::string op, std::string reason = "");
 
   // A strided copy of floats.
   struct Walk {
@@ -81,7 +82,7 @@ class PlanBuilder {
   std::vector<std::byte> constants_;
   std::unordered_map<const ir::Value*, Forms> forms_;
   std::unordered_map<const ir::Value*, int> unwritten_outputs_;
-  std::string source_op_, source_reason_;
+  std::string source_name_, source_op_, source_reason_;
   const ir::Node* source_ = nullptr;
 };
 

@@ -14,9 +14,11 @@ TEST(KernelTable, EveryEntryIsFilledAndNotStrongerThanTheTable) {
   for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8}) {
     const KernelTable& k = kernels(isa);
     EXPECT_EQ(k.isa, isa);
-    const auto check = [&](const auto&... entries) {
-      ((EXPECT_NE(entries.function, nullptr), EXPECT_LE(entries.isa, isa)), ...);
+    const auto check_one = [&](const auto& entry) {
+      EXPECT_NE(entry.function, nullptr);
+      EXPECT_LE(entry.isa, isa);
     };
+    const auto check = [&](const auto&... entries) { (check_one(entries), ...); };
     check(k.conv, k.depthwise, k.max_pool, k.average_pool, k.global_average, k.add, k.mul, k.copy, k.resize_nearest,
           k.quantize, k.dequantize, k.float_conv, k.float_depthwise, k.float_conv_transpose, k.float_gemm,
           k.float_matmul, k.float_pool, k.unary, k.binary, k.strided_copy, k.softmax, k.reduce, k.arg_max,

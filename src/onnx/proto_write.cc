@@ -68,6 +68,7 @@ void write_value(pbf_writer out, const OutValue& value) {
   pbf_writer tensor(type, 1);
   tensor.add_int32(1, ir::data_type_to_onnx(value.type.data_type));
   if (!value.type.shape) return;
+  if (value.type.shape->empty()) return tensor.add_message(2, std::string());  // a nested writer drops what is empty
   pbf_writer shape(tensor, 2);
   for (size_t i = 0; i < value.type.shape->size(); i++) {
     const int64_t size = (*value.type.shape)[i];

@@ -158,6 +158,13 @@ TEST(RoundTrip, SharedScalesAndZeroPointsStayUsable) {
   EXPECT_EQ(back.find_node("c")->input(1)->name, "scale");
 }
 
+TEST(RoundTrip, ScalarsKeepTheirShape) {
+  Graph g;
+  g.name = "scalar";
+  g.add_output(g.add(OpKind::kRelu, "y", {g.add_input("x", {ir::DataType::kFloat32, ir::Shape{}})}));
+  EXPECT_EQ(first_difference(g, round_trip(g)), "");
+}
+
 TEST(Export, RefusesWhatAnOpsetCannotExpress) {
   Graph g;
   Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 3, 8, 8}});

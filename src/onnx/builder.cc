@@ -1,10 +1,10 @@
 #include "onnx/builder.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "ir/data_type_codes.h"
 #include "ir/infer.h"
+#include "onnx/node_order.h"
 #include "onnx/settle.h"
 
 namespace octet::onnx {
@@ -20,44 +20,6 @@ constexpr size_t kLanes = 3;
 // axes are multiples of 64, so that strides of up to 64 divide them as they divide usual image sizes.
 constexpr int64_t kBatchOfLane[kLanes] = {2, 5, 11};
 constexpr int64_t kPrimes[] = {3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41};
-
-bool is_default_domain(const std::string& domain) {
-  return domain.empty() || domain == "ai.onnx";
-}
-
-std::string text_of(const proto::Node& node) {
-  const std::string op = is_default_domain(node.domain) ? node.op_type : node.domain + "::" + node.op_type;
-  if (!node.name.empty()) return str("node '", node.name, "' (", op, ")");
-  return str("the node (", op, ") that makes '", node.outputs.empty() ? "" : node.outputs[0], "'");
-}
-
-bool is_known(const proto::Node& node) {
-  if (!is_default_domain(node.domain)) return false;
-  const std::string& op = node.op_type;
-  if (op == "FakeQuantize") return false;  // Octet's own; files hold QuantizeLinear and DequantizeLinear
-  return ir::find_op(op) || can_fold(op) || is_rewritten(op) || op == "Constant" || op == "Shape" || op == "Size";
-}
-
-void require_known(const std::vector<const proto::Node*>& nodes) {
-  const proto::Node* first = nullptr;
-  std::vector<std::string> others;
-  for (const proto::Node* node : nodes) {
-    if (is_known(*node)) continue;
-    if (!first) {
-      first = node;
-    } else if (node->op_type != first->op_type && std::count(others.begin(), others.end(), node->op_type) == 0 &&
-               others.size() < 16) {
-      others.push_back(node->op_type);
-    }
-  }
-  if (!first) return;
-  std::string more;
-  for (const std::string& op : others) more += (more.empty() ? " (nor are " : ", ") + op;
-  if (!more.empty()) more += " of this model)";
-  fail(text_of(*first), ": operator ", first->op_type, " of domain '",
-       is_default_domain(first->domain) ? "ai.onnx" : first->domain, "' is not supported", more,
-       "; supported: ", ir::supported_op_list());
-}
 
 ir::Attribute to_attribute(const proto::Attribute& a, ExternalFiles& files) {
   switch (a.type) {
@@ -138,7 +100,7 @@ ir::Graph Builder::build() {
     if (entries_.count(tensor.name)) fail("two initialisers are named '", tensor.name, "'");
     define(tensor.name).initializer = &tensor;
   }
-  const std::vector<const proto::Node*> nodes = live_nodes_in_order();
+  const std::vector<const proto::Node*> nodes = live_nodes_in_order(source_);
   for (const proto::Node& node : source_.nodes) {
     for (const std::string& name : node.inputs) names_.insert(name);
     for (const std::string& name : node.outputs) names_.insert(name);
@@ -154,58 +116,6 @@ ir::Graph Builder::build() {
   for (const proto::Node* node : nodes) at_node(text_of(*node), [&] { add_source(*node); });
   add_outputs();
   return std::move(graph_);
-}
-
-std::vector<const proto::Node*> Builder::live_nodes_in_order() const {
-  const std::vector<proto::Node>& nodes = source_.nodes;
-  std::unordered_map<std::string_view, size_t> producer;
-  for (size_t i = 0; i < nodes.size(); i++)
-    for (const std::string& name : nodes[i].outputs)
-      if (!name.empty() && !producer.emplace(name, i).second)
-        fail(text_of(nodes[i]), ": makes '", name, "', which another node makes already");
-  // What the outputs need.
-  std::vector<bool> live(nodes.size(), false);
-  std::vector<size_t> stack;
-  const auto visit = [&](const std::string& name) {
-    const auto it = producer.find(name);
-    if (name.empty() || it == producer.end() || live[it->second]) return;
-    live[it->second] = true;
-    stack.push_back(it->second);
-  };
-  for (const proto::ValueInfo& output : source_.outputs) visit(output.name);
-  while (!stack.empty()) {
-    const size_t i = stack.back();
-    stack.pop_back();
-    for (const std::string& name : nodes[i].inputs) visit(name);
-  }
-  // Execution order: that of the file wherever it is one.
-  std::vector<size_t> missing(nodes.size(), 0);
-  std::vector<std::vector<size_t>> users(nodes.size());
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-  size_t left = 0;
-  for (size_t i = 0; i < nodes.size(); i++) {
-    if (!live[i]) continue;
-    left++;
-    for (const std::string& name : nodes[i].inputs) {
-      const auto it = producer.find(name);
-      if (name.empty() || it == producer.end()) continue;
-      missing[i]++;
-      users[it->second].push_back(i);
-    }
-    if (missing[i] == 0) ready.push(i);
-  }
-  std::vector<const proto::Node*> out;
-  while (!ready.empty()) {
-    const size_t i = ready.top();
-    ready.pop();
-    out.push_back(&nodes[i]);
-    for (const size_t user : users[i])
-      if (--missing[user] == 0) ready.push(user);
-  }
-  if (out.size() < left)
-    for (size_t i = 0; i < nodes.size(); i++)
-      if (live[i] && missing[i] > 0) fail(text_of(nodes[i]), ": depends on its own output (a cycle)");
-  return out;
 }
 
 Builder::Entry& Builder::define(const std::string& name) {

@@ -50,7 +50,6 @@ class Builder : private UpgradeContext {
 
   void add_inputs();
   void add_outputs();
-  std::vector<const proto::Node*> live_nodes_in_order() const;
   void add_source(const proto::Node& node);
   void add_constant_node(const proto::Node& node);
   void add(const SourceNode& node);

@@ -62,7 +62,8 @@ void drop_later_attributes(SourceNode& out, const Node& node, int opset) {
     if (out.op != later.op || opset >= later.since) continue;
     const auto it = out.attributes.find(later.name);
     if (it == out.attributes.end()) continue;
-    if (!is_implied(it->second, later) && !has_no_zero(node, later.name)) inexpressible(node, opset, str("attribute '", later.name, "'"));
+    if (!is_implied(it->second, later) && !has_no_zero(node, later.name))
+      inexpressible(node, opset, str("attribute '", later.name, "'"));
     out.attributes.erase(it);
   }
   if (out.op == "AveragePool" && opset < 19 && out.attributes.count("dilations")) {

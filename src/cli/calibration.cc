@@ -4,9 +4,10 @@
 
 #include "base/log.h"
 #include "ir/infer.h"
-#include "passes/fold_batch_norm.h"
+#include "passes/pipeline.h"
 #include "passes/place_fake_quant.h"
 #include "passes/set_scales.h"
+#include "passes/snap_biases.h"
 #include "report/progress.h"
 #include "tasks/calibrate.h"
 
@@ -57,15 +58,18 @@ quant::WeightCalibrationOptions weight_options(const spec::ExperimentSpec& spec)
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::PlacementOptions& placement,
                                 const quant::CalibrationOptions& calibration,
                                 const quant::WeightCalibrationOptions& weights) {
-  const int folded = passes::fold_batch_norm(graph);
+  // Dropout stays: stage qat goes on from here.
+  for (const passes::PassResult& pass : passes::run_pipeline(graph, passes::preparation_passes(/*keep_dropout=*/true)))
+    if (pass.changes > 0) log_debug(pass.name, ": ", pass.changes, " changes");
   const int placed = passes::place_fake_quant(graph, placement);
   ir::infer_shapes(graph);
-  log_info("folded ", folded, " batch norms, placed ", placed, " quantisers");
+  log_info("placed ", placed, " quantisers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed =
       tasks::observe_activations(graph, loader, [&](int64_t done) { progress.update(done); });
   progress.finish();
   passes::set_scales(graph, observed.ranges(calibration), weights);
+  passes::snap_biases(graph);
   ir::infer_shapes(graph);
   return observed;
 }

@@ -15,6 +15,7 @@
 #include "passes/mark_trainable.h"
 #include "passes/place_fake_quant.h"
 #include "passes/remove_identity.h"
+#include "passes/snap_biases.h"
 
 namespace octet::passes {
 namespace {
@@ -40,6 +41,7 @@ const std::vector<Pass>& all_passes() {
       {"place_fake_quant", "put quantisers where the rules want them",
        [](ir::Graph& g) { return place_fake_quant(g); }},
       {"remove_fake_quant", "take all quantisers out", remove_fake_quant},
+      {"snap_biases", "put biases of quantised layers on the accumulator's grid", snap_biases},
       {"mark_trainable", "mark the constants that an optimiser updates", mark_trainable},
   };
   return passes;

@@ -1,0 +1,16 @@
+// Puts biases on the grid of the INT8 accumulator, so that the fake-quantised float graph is the deployed arithmetic.
+//
+// Precondition: frozen scales. What: the constant bias of every Conv, ConvTranspose and Gemm whose activation and weights are
+// both quantised becomes float(b32) * (s_x * s_w) with b32 = numerics::quantize_bias(bias, s_x, s_w), s_w that of its output
+// channel. The engine computes the same b32 from either value, so nothing changes there; without it the graph's sums differ
+// from the engine's by up to half a unit of the accumulator, which moves one code in some thousands across a rounding border.
+// Test: tests/passes/snap_biases_test.cc.
+#pragma once
+#include "ir/graph.h"
+
+namespace octet::passes {
+
+// Returns how many biases were put on the grid. A bias that several nodes share stays as it is.
+int snap_biases(ir::Graph& graph);
+
+}  // namespace octet::passes

@@ -57,53 +57,70 @@ float apply_unary(UnaryOp op, float x, float alpha, float beta) {
 
 namespace {
 
-float apply_binary(BinaryOp op, float a, float b) {
+// Calls visit(f) with the operation as a function object, so that the loop over the elements is compiled for each.
+template <typename Visit>
+void visit_binary(BinaryOp op, Visit&& visit) {
   switch (op) {
     case BinaryOp::kAdd:
-      return a + b;
+      return visit([](float a, float b) { return a + b; });
     case BinaryOp::kSub:
-      return a - b;
+      return visit([](float a, float b) { return a - b; });
     case BinaryOp::kMul:
-      return a * b;
+      return visit([](float a, float b) { return a * b; });
     case BinaryOp::kDiv:
-      return a / b;
+      return visit([](float a, float b) { return a / b; });
     case BinaryOp::kMin:
-      return std::min(a, b);
+      return visit([](float a, float b) { return std::min(a, b); });
     case BinaryOp::kMax:
-      return std::max(a, b);
+      return visit([](float a, float b) { return std::max(a, b); });
     case BinaryOp::kPow:
-      return std::pow(a, b);
+      return visit([](float a, float b) { return std::pow(a, b); });
     case BinaryOp::kPRelu:
-      return a < 0 ? a * b : a;
+      return visit([](float a, float b) { return a < 0 ? a * b : a; });
   }
-  return a;
 }
 
 void unary(const UnaryArgs& a, Range elements) {
-  for (int64_t i = elements.begin; i < elements.end; ++i) a.out[i] = apply_unary(a.op, a.in[i], a.alpha, a.beta);
+  const auto each = [&](auto&& f) {
+    for (int64_t i = elements.begin; i < elements.end; ++i) a.out[i] = f(a.in[i]);
+  };
+  // Cheap functions get a loop of their own, which the compiler turns into vector code.
+  switch (a.op) {
+    case UnaryOp::kRelu:
+      return each([](float x) { return x > 0 ? x : 0.0f; });
+    case UnaryOp::kClip:
+      return each([low = a.alpha, high = a.beta](float x) { return std::min(std::max(x, low), high); });
+    case UnaryOp::kLeakyRelu:
+      return each([slope = a.alpha](float x) { return x >= 0 ? x : slope * x; });
+    case UnaryOp::kHardSwish:
+      return each([](float x) { return x * std::min(std::max(x / 6.0f + 0.5f, 0.0f), 1.0f); });
+    default:
+      return each([&](float x) { return apply_unary(a.op, x, a.alpha, a.beta); });
+  }
 }
 
+// Rows of the innermost dimension, cut to the elements asked for.
 void binary(const BinaryArgs& a, Range elements) {
-  if (elements.begin >= elements.end) return;
-  Dims index{};
-  int64_t rest = elements.begin, left = 0, right = 0;
-  for (int d = a.rank - 1; d >= 0; --d) {
-    index[d] = rest % a.dims[d];
-    rest /= a.dims[d];
-    left += index[d] * a.a_strides[d];
-    right += index[d] * a.b_strides[d];
-  }
-  for (int64_t i = elements.begin; i < elements.end; ++i) {
-    a.out[i] = apply_binary(a.op, a.a[left], a.b[right]);
-    for (int d = a.rank - 1; d >= 0; --d) {
-      left += a.a_strides[d];
-      right += a.b_strides[d];
-      if (++index[d] < a.dims[d]) break;
-      left -= a.dims[d] * a.a_strides[d];
-      right -= a.dims[d] * a.b_strides[d];
-      index[d] = 0;
+  const int64_t inner = a.dims[a.rank - 1], left_step = a.a_strides[a.rank - 1], right_step = a.b_strides[a.rank - 1];
+  visit_binary(a.op, [&](auto&& f) {
+    for (int64_t i = elements.begin; i < elements.end;) {
+      int64_t rest = i, left = 0, right = 0;
+      for (int d = a.rank - 1; d >= 0; --d) {
+        left += rest % a.dims[d] * a.a_strides[d];
+        right += rest % a.dims[d] * a.b_strides[d];
+        rest /= a.dims[d];
+      }
+      const int64_t count = std::min(inner - i % inner, elements.end - i);
+      const float *x = a.a + left, *y = a.b + right;
+      float* out = a.out + i;
+      if (left_step == 1 && right_step == 1) {
+        for (int64_t k = 0; k < count; ++k) out[k] = f(x[k], y[k]);
+      } else {
+        for (int64_t k = 0; k < count; ++k) out[k] = f(x[k * left_step], y[k * right_step]);
+      }
+      i += count;
     }
-  }
+  });
 }
 
 template <typename T>

@@ -146,7 +146,10 @@ at::Tensor Executor::State::input_tensor(const ir::Value& value, const at::Tenso
   if (!at::isFloatingType(given.scalar_type())) return given.to(device);
   const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
   const at::Tensor t = given.to(device, master);
-  return options.channels_last && t.dim() == 4 ? t.contiguous(at::MemoryFormat::ChannelsLast) : t;
+  if (!options.channels_last || t.dim() != 4) return t;
+  // One channel is NHWC and NCHW at once; only these strides make LibTorch's convolution choose NHWC for its output.
+  if (t.size(1) == 1) return t.contiguous().as_strided(t.sizes(), {t.size(2) * t.size(3), 1, t.size(3), 1});
+  return t.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 Run Executor::State::new_run(bool training) {

@@ -171,7 +171,9 @@ at::Tensor current_scale(const at::Tensor& x, const at::Tensor& like, const Fake
   if (like.numel() == 1) {
     std::tie(smallest, largest) = at::aminmax(x.detach());
   } else {
-    std::tie(smallest, largest) = at::aminmax(x.detach().movedim(o.axis, 0).flatten(1), 1);
+    at::Tensor rows = x.detach();
+    if (o.axis == 0 && rows.dim() == 4) rows = rows.permute({0, 2, 3, 1});  // no copy where weights lie in NHWC order
+    std::tie(smallest, largest) = at::aminmax(rows.movedim(o.axis, 0).flatten(1), 1);
   }
   const at::Tensor positive = static_cast<double>(o.qmax) - zero;
   at::Tensor negative = zero - static_cast<double>(o.qmin);

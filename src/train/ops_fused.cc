@@ -10,7 +10,6 @@
 #include <memory>
 #include <vector>
 
-#include "train/fake_quant.h"
 #include "train/ops_kernels.h"
 
 namespace octet::train {
@@ -370,100 +369,6 @@ at::Tensor pointwise(const at::Tensor& x, const PointwiseOptions& o) {
                     (needs(x) || needs(o.gamma) || needs(o.beta) || needs(o.offset) || needs(o.residual));
   const auto optional = [](const at::Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; };
   return Pointwise::apply(x, optional(o.gamma), optional(o.beta), optional(o.offset), optional(o.residual), o, grad);
-}
-
-at::Tensor finish_pending(const Run& run, const Slot& s) {
-  const bool kernel = s.value.device().is_cpu() && run.compute != at::kDouble && !s.scale.requires_grad();
-  if (kernel) {
-    PointwiseOptions o;
-    o.scale_x = s.scale.reshape({-1});
-    o.offset = s.offset;
-    return pointwise(s.value, o);
-  }
-  at::Tensor y = s.value.to(run.master) * along_axis(s.scale.reshape({-1}), 1, s.value.dim());
-  if (s.offset.defined()) y = y + along_axis(s.offset, 1, s.value.dim());
-  return run.flow(y);
-}
-
-namespace {
-
-// The first operand, and what it still has to be multiplied by.
-at::Tensor chain_input(Run& run, int slot, PointwiseOptions* o) {
-  const Slot& s = run.slots[slot];
-  if (s.form == Slot::Form::kNumber || s.scale.requires_grad() || (s.is_codes() && !s.is_tensor_codes()))
-    return run.flow(run.plain(slot));
-  o->scale_x = s.scale.reshape({-1});
-  o->offset = s.offset;
-  return s.value;
-}
-
-void chain_residual(Run& run, int slot, PointwiseOptions* o) {
-  const Slot& s = run.slots[slot];
-  if (s.is_tensor_codes() && !s.scale.requires_grad()) {
-    o->residual = s.value;
-    o->residual_scale = s.scale.item<float>();
-  } else {
-    o->residual = run.plain(slot);
-  }
-}
-
-}  // namespace
-
-StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor zero_point) {
-  PointwiseOptions fixed;
-  if (chain.batch_norm) {
-    fixed.epsilon = chain.batch_norm->get_float("epsilon");
-    fixed.momentum = 1.0 - static_cast<double>(chain.batch_norm->get_float("momentum"));
-  }
-  if (chain.clamp) {
-    fixed.clamp = true;
-    if (chain.clamp->kind == ir::OpKind::kRelu) {
-      fixed.lower = 0;
-    } else {
-      const auto low = constant_floats(*chain.clamp, 1), high = constant_floats(*chain.clamp, 2);
-      if (!low.empty()) fixed.lower = low[0];
-      if (!high.empty()) fixed.upper = high[0];
-    }
-  }
-  FakeQuantOptions quant;
-  if (chain.quantise) {
-    quant.qmin = static_cast<int32_t>(chain.quantise->get_int("qmin"));
-    quant.qmax = static_cast<int32_t>(chain.quantise->get_int("qmax"));
-    quant.zero_point = zero_point;
-    const float zero = zero_point.defined() ? zero_point.to(at::kFloat).item<float>() : 0;
-    fixed.low = static_cast<float>(quant.qmin) - zero;
-    fixed.high = static_cast<float>(quant.qmax) - zero;
-  }
-  return [=](Run& run) {
-    PointwiseOptions o = fixed;
-    const at::Tensor x = chain_input(run, w.x, &o);
-    if (w.gamma >= 0) {
-      o.gamma = run.plain(w.gamma);
-      o.beta = run.plain(w.beta);
-      o.running_mean = run.plain(w.mean);
-      o.running_variance = run.plain(w.variance);
-      o.batch_statistics = run.training && !run.batch_norm_frozen;
-    }
-    if (w.residual >= 0) chain_residual(run, w.residual, &o);
-    if (w.scale < 0) return run.set(w.out, pointwise(x, o));
-    const at::Tensor scale = run.plain(w.scale);
-    const bool codes = run.compute == at::kBFloat16;
-    Slot result{.form = codes ? Slot::Form::kCodes : Slot::Form::kNumber};
-    if (run.training && run.activation_constant > 0) {  // the scale follows what stands before it
-      const at::Tensor y = pointwise(x, o);
-      update_scale(scale, y, quant, run.activation_constant);
-      FakeQuantOptions q = quant;
-      q.codes = codes;
-      result.value = fake_quantise(y, scale, q, y.scalar_type());
-    } else {
-      o.quantise = true;
-      o.codes = codes;
-      o.scale = scale.item<float>();
-      result.value = pointwise(x, o);
-    }
-    if (codes) result.scale = run.step_scale(w.scale);
-    run.slots[w.out] = std::move(result);
-  };
 }
 
 }  // namespace octet::train

@@ -391,22 +391,26 @@ TEST(ExecutorErrors, NameWhatIsWrong) {
   EXPECT_THAT(message_of([&] { Executor{cubic}; }), HasSubstr("node 'up' (Resize)"));
 }
 
-TEST(ExecutorZoo, EveryNetworkTrainsAStep) {
-  for (const char* arch : {"resnet20", "mobilenet_v2"}) {
+TEST(ExecutorZoo, NetworksLearnInOneStep) {
+  struct Case {
+    const char* arch;
+    Precision precision;
+  };
+  for (const auto& [arch, precision] : {Case{"resnet20", Precision::kFloat32}, Case{"resnet20", Precision::kBFloat16},
+                                        Case{"mobilenet_v2", Precision::kFloat32}}) {
     SCOPED_TRACE(arch);
     models::ModelOptions options = models::default_options(arch);
     options.num_classes = 10;
-    options.input = {3, 32, 32};
+    options.input = {1, 32, 32};
     Graph g = models::build_model(options);
     ir::infer_shapes(g);
-    for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
-      Executor e(g, {.precision = precision});
-      const at::Tensor x = random_tensor({8, 3, 32, 32}, 1);
-      const double before = loss_of(e, x, kLabels).item<double>();
-      for (int i = 0; i < 3; i++) gradient_step(e, x, kLabels, 0.05);
-      e.set_step(0);
-      EXPECT_LT(loss_of(e, x, kLabels).item<double>(), before);
-    }
+    Executor e(g, {.precision = precision});
+    const at::Tensor x = random_tensor({8, 1, 32, 32}, 1);
+    const double before = loss_of(e, x, kLabels).item<double>();
+    e.set_step(0);  // the dropout mask of the first loss
+    gradient_step(e, x, kLabels, 0.05);
+    e.set_step(0);
+    EXPECT_LT(loss_of(e, x, kLabels).item<double>(), before);
   }
 }
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Makes the virtual environment with ONNX Runtime, OpenVINO, onnx and TensorRT for RTX: oracles and rivals of the tests
 # and benchmarks, never needed to build or run Octet. Prints the folder. Does nothing when it is already there.
+# With --print it only prints the folder, and fails when it is not there.
 set -euo pipefail
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
 venv="$cache/venv-peers-1"
 if [ ! -e "$venv/complete" ]; then
+  [ "${1:-}" != "--print" ] || { echo "the peers are not installed; run scripts/peers_venv.sh" >&2; exit 1; }
   echo "making the Python environment of the peers in $venv ..." >&2
   rm -rf "$venv"
   mkdir -p "$cache"

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# The main job in small, by the ordinary commands, on real images; then the mistakes that people make and the accidents
+# that happen. Each must end with one clear line, the right exit code, and no half-written file under a final name.
+#   tests/e2e/main_job.sh BIN_FOLDER job|errors|interrupt
+set -euo pipefail
+octet="$1/octet" what="$2"
+here="$(cd "$(dirname "$0")" && pwd)"
+spec="$here/spec.yaml"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+die() { echo "FAILED: $*" >&2; [ ! -e log ] || cat log >&2; exit 1; }
+# expect CODE TEXT COMMAND...: the command must exit with CODE and say TEXT (extended regular expression).
+expect() {
+  local code="$1" text="$2" actual=0
+  shift 2
+  "$@" >log 2>&1 || actual=$?
+  [ "$actual" -eq "$code" ] || die "exit code $actual instead of $code: $*"
+  grep -qE -- "$text" log || die "the message does not say '$text': $*"
+  echo "ok ($code): $(tail -n 1 log | cut -c1-180)"
+}
+value() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+at_least() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) >= float(sys.argv[2]))' "$1" "$2" || die "$3: $1 is below $2"; }
+no_leftovers() { [ -z "$(find . -name '.*.tmp-*')" ] || die "left over: $(find . -name '.*.tmp-*')"; }
+
+case "$what" in
+job)
+  expect 0 'wrote float/model.onnx' "$octet" train classification -e "$spec" -r float --stage float
+  expect 0 'nothing to do' "$octet" train classification -e "$spec" -r float --stage float
+  expect 0 'top-1' "$octet" evaluate -e "$spec" -m float/model.onnx --json float.json
+  at_least "$(value float.json top1)" 75 "top-1 of the float model"
+  expect 0 'wrote calibrated.onnx' "$octet" calibrate -e "$spec" -m float/model.onnx -o calibrated.onnx --json ranges.json
+  expect 2 'exists already' "$octet" calibrate -e "$spec" -m float/model.onnx -o calibrated.onnx
+  expect 0 'top-1' "$octet" evaluate -e "$spec" -m calibrated.onnx --json ptq.json
+  expect 0 'wrote qat/model.onnx' "$octet" train -e "$spec" -r qat --stage qat -m calibrated.onnx
+  expect 0 'wrote control/model.onnx' "$octet" train -e "$spec" -r control --stage control -m float/model.onnx
+  expect 0 'top-1' "$octet" evaluate -e "$spec" -m qat/model.onnx --json qat.json
+  expect 0 'top-1' "$octet" evaluate -e "$spec" -m control/model.onnx --json control.json
+  expect 0 'wrote model.qdq.onnx' "$octet" export -e "$spec" -m qat/model.onnx -o model.qdq.onnx
+  expect 0 'wrote model.octet' "$octet" compile -m model.qdq.onnx -o model.octet
+  expect 0 'wrote float.octet' "$octet" compile -m float/model.onnx -o float.octet
+  expect 0 'engine' "$octet" evaluate -e "$spec" -m model.octet --json engine.json
+  at_least "$(value engine.json top1)" "$(python3 -c "print($(value qat.json top1) - 0.5)")" "the engine against the QAT graph"
+  expect 0 '^verified' "$octet" verify -e "$spec" -m qat/model.onnx --engine_file model.octet --json verify.json
+  # Same bits on every instruction set and for any number of threads: the predictions with all their digits are equal.
+  "$octet" infer -e "$spec" -m model.octet --top 10 --json best.json --isa scalar --threads 1 >/dev/null 2>&1
+  for isa in avx2 avx_vnni avx512_vnni amx_int8; do
+    for threads in 1 2 3; do
+      "$octet" infer -e "$spec" -m model.octet --top 10 --json this.json --isa $isa --threads $threads >/dev/null 2>log || {
+        grep -q 'this CPU' log || die "infer --isa $isa"; echo "skipped: $isa"; continue 2; }
+      python3 -c 'import json; a, b = (json.load(open(f))["predictions"] for f in ("best.json", "this.json")); assert a == b' ||
+        die "$isa with $threads threads differs from the scalar reference"
+    done
+    echo "ok: $isa gives the bits of the scalar reference with 1, 2 and 3 threads"
+  done
+  expect 0 'Octet INT8' "$octet" bench -m model.octet --baseline float.octet --runs 15 --json bench.json
+  expect 0 'report.html' "$octet" report -e "$spec" -r .
+  grep -q '</html>' report.html || die "report.html is not whole"
+  at_least "$(value summary.json engine_agreement)" 0.99 "engine_agreement"
+  expect 0 'Conv' "$octet" inspect model.qdq.onnx
+  if venv="$("$here/../../scripts/peers_venv.sh" --print 2>/dev/null)"; then
+    "$octet" infer -e "$spec" -m model.octet --json predictions.json >/dev/null 2>&1
+    "$venv/bin/python" "$here/../peers/same_top1.py" model.qdq.onnx predictions.json /usr/share/datasets/fashion-mnist \
+      0.2860 0.3530 1000
+  fi
+  no_leftovers
+  ;;
+errors)
+  "$octet" models resnet20 -o net.onnx --input 1,28,28 --num_classes 10 --quiet
+  sed 's/epochs: 3/epoch: 3/' "$spec" >bad.yaml
+  expect 2 "bad.yaml:[0-9]+:[0-9]+: unknown key 'epoch'.*epochs" "$octet" train -e bad.yaml -r r
+  sed 's/epochs: 3/epochs: three/' "$spec" >bad.yaml
+  expect 2 'bad.yaml:[0-9]+:[0-9]+' "$octet" train -e bad.yaml -r r
+  sed 's/lr: 0.1,/lr: -1,/' "$spec" >bad.yaml
+  expect 2 'bad.yaml:[0-9]+:[0-9]+.*lr' "$octet" train -e bad.yaml -r r
+  expect 2 'no such file|does not exist' "$octet" train -e missing.yaml -r r
+  expect 2 "unknown command 'trian'.*train" "$octet" trian
+  expect 2 'unknown option|did you mean' "$octet" train --specc x
+  expect 2 'no such file' "$octet" evaluate -e "$spec" -m missing.onnx
+  expect 2 'num_classes' "$octet" train -e "$spec" -r r --set model.num_classes=5
+  expect 2 'num_classes|classes' "$octet" evaluate -e "$spec" -m net.onnx --set model.num_classes=11
+  head -c 5000 net.onnx >truncated.onnx
+  expect 1 'truncated.onnx' "$octet" compile -m truncated.onnx -o x.octet
+  head -c 100000 /dev/urandom >garbage.onnx
+  expect 1 'garbage.onnx' "$octet" inspect garbage.onnx
+  python3 - <<'PY'
+data = bytearray(open("net.onnx", "rb").read())
+middle = len(data) // 2
+data[middle:middle + 8] = b"\xff" * 8  # holds a NaN, whatever the alignment
+open("nan.onnx", "wb").write(data)
+PY
+  expect 1 '[Nn]a[Nn]|not finite' "$octet" compile -m nan.onnx -o x.octet
+  [ ! -e x.octet ] || die "x.octet was written"
+  mkdir empty
+  expect 1 'no image' "$octet" infer -e "$spec" -m net.onnx empty
+  expect 1 'no image|empty' "$octet" quantize -m net.onnx --images empty -o x.onnx
+  "$octet" compile -m net.onnx -o net.octet --quiet
+  head -c 3000 net.octet >short.octet
+  expect 1 'short.octet' "$octet" evaluate -e "$spec" -m short.octet
+  python3 - <<'PY'
+data = bytearray(open("net.octet", "rb").read())
+data[len(data) // 2] ^= 1
+open("damaged.octet", "wb").write(data)
+PY
+  expect 1 'damaged.octet.*(damaged|checksum)' "$octet" bench -m damaged.octet
+  expect 1 'results directory' "$octet" train -e "$spec" -r /proc/results
+  touch file
+  expect 1 'file' "$octet" train -e "$spec" -r file
+  expect 2 'isa|instruction set|has no' "$octet" bench -m net.octet --isa avx9
+  # A disk that is full: files may not grow beyond 200 KiB, a checkpoint is larger.
+  ( trap '' XFSZ; ulimit -f 200; expect 1 'not written|could not be written|writing failed' \
+      "$octet" train -e "$spec" -r full --set train.epochs=1 --set data.train.limit=640 )
+  [ -z "$(find full -name 'epoch-*' -o -name model.onnx)" ] || die "a half-written checkpoint has a final name: $(find full)"
+  no_leftovers
+  ;;
+interrupt)
+  train() { "$octet" train -e "$spec" -r "$1" --stage float --set data.train.limit=2000 >log 2>&1; }
+  train whole || die "the uninterrupted run"
+  for signal in TERM KILL; do
+    folder="stopped-$signal"
+    "$octet" train -e "$spec" -r $folder --stage float --set data.train.limit=2000 >log 2>&1 &
+    pid=$!
+    for _ in $(seq 600); do [ ! -d $folder/checkpoints/epoch-1 ] || break; sleep 0.1; done
+    kill -$signal $pid 2>/dev/null || die "the run was over before it could be stopped"
+    status=0; wait $pid || status=$?
+    if [ $signal = TERM ]; then
+      [ $status -eq 1 ] || die "exit code $status after SIGTERM"
+      grep -q 'the same command goes on from there' log || die "no word of how to go on"
+    else
+      [ $status -eq 137 ] || die "exit code $status after SIGKILL"
+    fi
+    [ ! -e $folder/model.onnx ] || die "the model of an unfinished run has its final name"
+    train $folder || die "going on after SIG$signal"
+    grep -q 'going on after epoch' log || die "the run began anew"
+    cmp whole/model.onnx $folder/model.onnx || die "another model than without SIG$signal"
+    echo "ok: stopped by SIG$signal, went on, same bytes"
+  done
+  ;;
+*) echo "unknown part $what" >&2; exit 2 ;;
+esac

@@ -260,6 +260,47 @@ TEST(Errors, UnsupportedOperators) {
   EXPECT_THAT(Draft(13).node("ConstantOfShape", {"x"}, {"y"}).error(), HasSubstr("constants and shapes only"));
 }
 
+// A model of one node in another domain; `function`: the model defines it itself.
+std::string foreign_model(bool function) {
+  std::string bytes;
+  protozero::pbf_writer model(bytes);
+  model.add_int64(1, 8);
+  {
+    protozero::pbf_writer graph(model, 7);
+    {
+      protozero::pbf_writer node(graph, 1);
+      node.add_string(2, "y");
+      node.add_string(3, "fused");
+      node.add_string(4, "FusedConv");
+      node.add_string(7, "com.microsoft");
+    }
+    protozero::pbf_writer output(graph, 12);
+    output.add_string(1, "y");
+  }
+  {
+    protozero::pbf_writer opset(model, 8);
+    opset.add_int64(2, 17);
+  }
+  if (function) {
+    protozero::pbf_writer definition(model, 25);
+    definition.add_string(1, "FusedConv");
+    definition.add_string(10, "com.microsoft");
+  }
+  return bytes;
+}
+
+TEST(Errors, ForeignDomains) {
+  for (const bool function : {false, true}) {
+    try {
+      import_bytes(foreign_model(function), {});
+      FAIL();
+    } catch (const UserError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("node 'fused'"), HasSubstr("com.microsoft"), HasSubstr("FusedConv"),
+                                  HasSubstr(function ? "onnx.inliner" : "supported: Abs")));
+    }
+  }
+}
+
 TEST(Errors, Opsets) {
   for (const int opset : {0, 7, 10, 22, 99})
     EXPECT_THAT(Draft(opset).node("Relu", {"x"}, {"y"}).error(),

@@ -196,7 +196,7 @@ Command bench_command() {
                        "octet bench -m model.qdq.onnx --compare onnxruntime,openvino --threads 1 --json bench.json"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            add_model_flag(app, options->model, "Engine file, or ONNX file compiled for the occasion")->required(false);
+            add_model_flag(app, options->model, "Engine file, or ONNX file compiled for the occasion", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
             app.add_option("--baseline", options->baseline, "Second engine or ONNX file to time");
             app.add_option("--compare", options->rivals, "onnxruntime, openvino, or both with a comma")

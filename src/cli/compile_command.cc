@@ -60,7 +60,7 @@ Command compile_command() {
                        "octet compile -m float.onnx -o float.octet --batch_size 8 --layers"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            add_model_flag(app, options->model, "ONNX file, with or without quantisers")->required(false);
+            add_model_flag(app, options->model, "ONNX file, with or without quantisers", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
             add_output_flags(app, options->output, "Engine file to write (.octet)");
             add_batch_size_flag(app, options->batch_size)->capture_default_str();

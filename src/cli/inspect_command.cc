@@ -98,7 +98,8 @@ Command inspect_command() {
           .examples = {"octet inspect -m results/quickstart/model.qdq.onnx"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            add_model_flag(app, options->model, "ONNX file");
+            add_model_flag(app, options->model, "ONNX file", Need::kOptional);
+            app.add_option("MODEL", options->model, "The same, without -m");
             add_json_flag(app, options->json);
             app.add_flag("--text", options->text, "Print the graph with attributes and constants");
             return [options] { return run(*options); };

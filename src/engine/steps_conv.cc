@@ -13,6 +13,7 @@ constexpr int64_t kMaxExtent = 1 << 16;
 struct ConvStep {
   kernels::ConvArgs args;  // without tensors
   int in = -1, out = -1, residual = -1;
+  int32_t zero_point = -1;  // of the codes before the table, where there is one
   bool float_output = false, float_residual = false;
 
   kernels::ConvArgs bind(const Memory& m) const {
@@ -23,6 +24,7 @@ struct ConvStep {
       e.float_out = m.f(out);
     else
       e.out = m.q(out);
+    if (zero_point >= 0) e.out.zero_point = zero_point;
     if (residual >= 0 && float_residual) e.float_residual = m.f(residual);
     if (residual >= 0 && !float_residual) e.residual = m.q(residual);
     return bound;
@@ -36,7 +38,10 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
   const int64_t padded = kernels::padded_channels(out.c());
   e.multiplier = r.finite_constant("multiplier", padded).data();
   conv.args.acc_init = r.constant<int32_t>("acc_init", padded).data();
-  if (r.has_constant("table")) e.table = r.constant<uint8_t>("table", 256).data();
+  if (r.has_constant("table")) {
+    e.table = r.constant<uint8_t>("table", 256).data();
+    conv.zero_point = static_cast<int32_t>(r.integer_or("zero_point", out.zero_point, 0, 255));
+  }
   const int64_t lo = r.integer_or("lo", 0, 0, 255);
   e.lo = static_cast<int32_t>(lo), e.hi = static_cast<int32_t>(r.integer_or("hi", 255, lo, 255));
   e.float_lo = r.real_or("float_lo", -std::numeric_limits<float>::infinity());

@@ -14,8 +14,8 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer&
 kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
 
 // Inputs: codes, and with "residual" = 1 the residual (codes, or floats where the output is float). Constants: weights,
-// acc_init, multiplier, table. Numbers: geometry, lo, hi, residual_multiplier, mid_* (a residual that rounds twice),
-// float_lo, float_hi.
+// acc_init, multiplier, table. Numbers: geometry, zero_point (before the table), lo, hi, residual_multiplier, mid_* (a
+// residual that rounds twice), float_lo, float_hi.
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const kernels::KernelTable& table);
 PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const kernels::KernelTable& table);
 

@@ -1,5 +1,7 @@
 // Float steps: what a graph leaves in FP32.
 #pragma once
+#include <string>
+
 #include "lower/plan_builder.h"
 #include "lower/weighted.h"
 
@@ -7,11 +9,18 @@ namespace octet::lower {
 
 // A node and its inputs as floats. UserError for an operator, or a variant of one, that the engine does not have.
 void emit_float(PlanBuilder& builder, const ir::Node& node);
+// An element-wise function of x; the output is that of `node`.
+void emit_unary(PlanBuilder& builder, const ir::Node& node, const ir::Value* x, const UnaryFunction& function);
 // A chain with its clamps and residual; the output is `value`.
 void emit_float_chain(PlanBuilder& builder, const Chain& chain, const ir::Value* value);
 // Nodes that only move floats about: Reshape, Transpose, Concat, Split, Slice, Pad, Expand, DepthToSpace.
 // False when `node` is none of them.
 bool emit_float_move(PlanBuilder& builder, const ir::Node& node);
+
+// Matrix products, and nodes that work on lines along axes: Softmax, ArgMax, Reduce*. False for other nodes.
+bool emit_float_lines(PlanBuilder& builder, const ir::Node& node);
+// UserError: the engine has no kernel for this.
+[[noreturn]] void unsupported(const ir::Node& node, const std::string& what);
 
 // Numbers of a convolution step.
 void write_geometry(engine::Step& step, const kernels::ConvGeometry& geometry);

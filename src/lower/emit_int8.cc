@@ -106,15 +106,24 @@ void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
   b.need_halo(in, {.top = g.pad_top, .bottom = w.pad_bottom, .left = g.pad_left, .right = w.pad_right});
   std::vector<int> inputs{in};
   if (chain.residual) inputs.push_back(chain.output ? b.codes(chain.residual) : b.real(chain.residual));
-  const int out = chain.output ? b.define_codes(chain.out, *chain.output) : b.define_real(chain.out);
+  const bool table = !chain.table.empty();
+  const int out =
+      chain.output ? b.define_codes(chain.out, table ? chain.table_output : *chain.output) : b.define_real(chain.out);
   const auto weights = b.constant(pack_weights(chain, depthwise));
   const auto accumulator = b.constant(chain.weights->accumulator), multiplier = b.constant(multipliers(chain));
+  engine::ConstantRef table_ref;
+  if (table) table_ref = b.constant(chain.table);
   b.set_source(*chain.end, *chain.weighted.node, chain.op);
   Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {out});
   s.int8 = true;
   write_geometry(s, g);
   s.constants["weights"] = weights, s.constants["acc_init"] = accumulator, s.constants["multiplier"] = multiplier;
   if (chain.residual) s.ints["residual"] = 1;
+  if (table) {
+    // The kernel rounds to the codes before the table, so its zero point is not that of the output buffer.
+    s.constants["table"] = table_ref;
+    s.ints["zero_point"] = chain.output->zero_point + code_offset(*chain.output);
+  }
   if (!chain.output) {
     if (std::isfinite(chain.bounds.lo)) s.floats["float_lo"] = chain.bounds.lo;
     if (std::isfinite(chain.bounds.hi)) s.floats["float_hi"] = chain.bounds.hi;

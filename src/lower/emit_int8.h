@@ -1,6 +1,9 @@
 // Steps on codes.
 #pragma once
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "lower/plan_builder.h"
 #include "lower/weighted.h"
@@ -22,6 +25,9 @@ struct Int8Chain {
   numerics::QuantParams residual_params;        // with a quantised output
   std::optional<numerics::QuantParams> middle;  // the convolution is quantised before the residual is added
   Bounds middle_bounds{};
+  // The codes go through a table of 256 bytes and are then codes of `table_output`.
+  std::vector<uint8_t> table;
+  numerics::QuantParams table_output;
 };
 void emit_int8_chain(PlanBuilder& builder, const Int8Chain& chain);
 

@@ -38,6 +38,12 @@ bool keeps_features(const Node& node) {
   return features(in) && features(out) && in[0] == out[0] && in[1] == out[1];
 }
 
+// A clamp that only quantisers read is part of their tables.
+bool only_quantized(const Value* v) {
+  return !v->users.empty() &&
+         std::all_of(v->users.begin(), v->users.end(), [](const Node* user) { return is_quantizer(user); });
+}
+
 bool unit_steps(const BoxMoves& boxes) {
   for (const BoxMove& move : boxes.moves)
     for (int64_t step : move.step)
@@ -84,8 +90,9 @@ bool Lowering::carries_codes(const Node& node) const {
     case OpKind::kGlobalMaxPool:
       return image && node.outputs.size() == 1;
     case OpKind::kRelu:
-      return true;
+      return !only_quantized(node.output());
     case OpKind::kClip: {
+      if (only_quantized(node.output())) return false;
       const Bounds b = *clamp_bounds(node);
       return (std::isinf(b.lo) || exact(b.lo, params)) && (std::isinf(b.hi) || exact(b.hi, params));
     }
@@ -185,7 +192,7 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   return why->empty();
 }
 
-std::optional<Lowering::Job> Lowering::fused_chain(const Node& node) {
+std::optional<Int8Chain> Lowering::read_fused_chain(const Node& node) {
   const Chain chain =
       match_chain(graph_, node.input(0), {.quantized_residual = true}, [this](const Value* v) { return quantized(v); });
   // The chain's result must be read by this quantiser alone, or it is needed as floats anyway.
@@ -198,12 +205,16 @@ std::optional<Lowering::Job> Lowering::fused_chain(const Node& node) {
   job.input = *quant(job.weighted.x);
   job.bounds = chain.bounds, job.residual = chain.residual, job.middle_bounds = chain.middle_bounds;
   if (chain.middle) job.middle = quantizer_params(*chain.middle);
-  need_codes(job.weighted.x);
-  if (chain.residual) {
-    job.residual_params = *quant(chain.residual);
-    need_codes(chain.residual);
-  }
-  return [job](PlanBuilder& b) { emit_int8_chain(b, job); };
+  if (chain.residual) job.residual_params = *quant(chain.residual);
+  return job;
+}
+
+std::optional<Lowering::Job> Lowering::fused_chain(const Node& node) {
+  const auto chain = read_fused_chain(node);
+  if (!chain) return std::nullopt;
+  need_codes(chain->weighted.x);
+  if (chain->residual) need_codes(chain->residual);
+  return [chain = *chain](PlanBuilder& b) { emit_int8_chain(b, chain); };
 }
 
 // Add, Sub or Mul of two quantised tensors, clamps, quantiser.
@@ -293,6 +304,24 @@ std::optional<Lowering::Job> Lowering::fused_average(const Node& node) {
   };
 }
 
+bool Lowering::serves_only(const Value* root, const Node& quantizer) const {
+  std::vector<const Value*> open{root};
+  std::unordered_set<const Value*> seen{root};
+  while (!open.empty()) {
+    const Value* v = open.back();
+    open.pop_back();
+    if (graph_.is_output(v)) return false;
+    for (const Node* user : v->users) {
+      if (user == &quantizer) continue;
+      const auto source = user->outputs.size() == 1 ? pointwise_->source(user->output()) : std::nullopt;
+      if (!source || source->root != root) return false;
+      if (seen.insert(user->output()).second) open.push_back(user->output());
+    }
+    if (seen.size() > 64) return false;
+  }
+  return true;
+}
+
 std::optional<Lowering::Job> Lowering::table(const Node& node) {
   const Value *x = node.input(0), *y = node.output();
   PointwiseAnalysis::Source source;
@@ -303,8 +332,19 @@ std::optional<Lowering::Job> Lowering::table(const Node& node) {
     if (!found) return std::nullopt;
     source = *found;
   }
-  need_codes(source.root);
   const QuantParams in = *quant(source.root), out = quantizer_params(node);
+  // Right behind a convolution the table is part of its step.
+  if (is_quantizer(source.root->producer) && !source.per_channel && serves_only(source.root, node)) {
+    if (auto chain = read_fused_chain(*source.root->producer)) {
+      chain->end = &node, chain->out = y;
+      chain->op += std::string("+") + (x == source.root ? "Requantize" : x->producer->info().name);
+      chain->table = pointwise_->table(x, source, in, out), chain->table_output = out;
+      need_codes(chain->weighted.x);
+      if (chain->residual) need_codes(chain->residual);
+      return [chain = *chain](PlanBuilder& b) { emit_int8_chain(b, chain); };
+    }
+  }
+  need_codes(source.root);
   return [=, this, &node](PlanBuilder& b) {
     const auto ref = b.constant(pointwise_->table(x, source, in, out));
     const int from = b.codes(source.root), to = b.define_codes(y, out);
@@ -314,6 +354,22 @@ std::optional<Lowering::Job> Lowering::table(const Node& node) {
     s.constants[source.per_channel ? "tables" : "table"] = ref;
   };
 }
+
+namespace {
+
+// x of x * sigmoid(x).
+const Value* swish_argument(const ir::Graph& graph, const Node& node) {
+  if (node.kind != OpKind::kMul) return nullptr;
+  for (size_t i = 0; i < 2; ++i) {
+    const Value *x = node.input(i), *gate = node.input(1 - i);
+    const Node* sigmoid = gate->producer;
+    if (sigmoid != nullptr && sigmoid->kind == OpKind::kSigmoid && sigmoid->input(0) == x && single_use(graph, gate))
+      return x;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 void Lowering::select_carrier(const Node& node) {
   for (size_t i = 0; i < (node.kind == OpKind::kConcat ? node.inputs.size() : 1); ++i) need_codes(node.input(i));
@@ -357,6 +413,14 @@ void Lowering::select_real(const Node& node) {
     jobs_.push_back([&node](PlanBuilder& b) {
       const int in = b.codes(node.input(0)), to = b.define_dense(node.output());
       b.step("global_average", node, {in}, {to}).int8 = true;
+    });
+    return;
+  }
+  if (const Value* x = swish_argument(graph_, node)) {
+    need_real(x);
+    jobs_.push_back([&node, x, why = reason(node)](PlanBuilder& b) {
+      b.set_source(node, node, "Sigmoid+Mul", why);
+      emit_unary(b, node, x, {.op = kernels::UnaryOp::kSilu});
     });
     return;
   }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "lower/emit_int8.h"
 #include "lower/plan_builder.h"
 #include "lower/pointwise.h"
 #include "lower/weighted.h"
@@ -40,9 +41,12 @@ class Lowering {
   void select_real(const ir::Node& node);
   // Jobs that end in the quantiser `node`; nothing when the pattern does not fit.
   std::optional<Job> fused_chain(const ir::Node& node);
+  std::optional<Int8Chain> read_fused_chain(const ir::Node& node);
   std::optional<Job> fused_sum(const ir::Node& node);
   std::optional<Job> fused_average(const ir::Node& node);
   std::optional<Job> table(const ir::Node& node);
+  // Everyone who reads `root` computes the input of `quantizer` from it and nothing else.
+  bool serves_only(const ir::Value* root, const ir::Node& quantizer) const;
   // A chain with INT8 arithmetic and float output; the reason goes to *why when it cannot be.
   std::optional<Job> int8_chain_to_float(const Chain& chain, const ir::Value* value, std::string* why);
   bool read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const;

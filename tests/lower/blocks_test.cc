@@ -118,7 +118,7 @@ TEST(Blocks, SqueezeAndExcite) {
   net.finish({z});
   std::shared_ptr<const engine::Plan> plan;
   check_graph(net, {}, &plan);
-  EXPECT_EQ(step_kinds(*plan), "quantize conv global_average conv conv copy mul conv dequantize");
+  EXPECT_EQ(step_kinds(*plan), "quantize conv global_average conv conv mul conv dequantize");
 }
 
 TEST(Blocks, SwishIsATable) {
@@ -129,7 +129,35 @@ TEST(Blocks, SwishIsATable) {
   net.finish({h});
   std::shared_ptr<const engine::Plan> plan;
   check_graph(net, {}, &plan);
-  EXPECT_EQ(step_kinds(*plan), "quantize conv copy copy dequantize");
+  EXPECT_EQ(step_kinds(*plan), "quantize conv copy dequantize");
+  EXPECT_EQ(plan->steps[1].op, "Conv+Mul");
+}
+
+TEST(Blocks, QuantisersAfterEveryOperator) {
+  // As some exporters place them: Conv, Q, Relu, Q with scales of their own. Scales grow along the way, so that a tie
+  // that falls differently upstream stays one step, and are no multiples of each other, which would make many ties.
+  QuantNet net(17);
+  auto* a = net.fq(net.conv(net.fq(net.input({1, 8, 6, 6}), 1.0f / 127), 8, 16, 3, {.pad = 1}), 0.02f);
+  auto* b = net.fq(net.relu(a), 0.031f, true);
+  auto* c = net.fq(net.conv(b, 16, 16, 1), 0.0297f);
+  auto* d = net.fq(net.op(OpKind::kAdd, {c, b}), 0.0613f);
+  auto* e = net.fq(net.relu(d), 0.083f, true, 3);
+  net.finish({e});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {}, &plan);
+  EXPECT_EQ(step_kinds(*plan), "quantize conv conv dequantize");
+  EXPECT_EQ(plan->steps[1].op, "Conv+Relu");
+  EXPECT_EQ(plan->steps[2].op, "Conv+Add+Relu");
+}
+
+TEST(Blocks, FloatSwishIsOneStep) {
+  QuantNet net(18);
+  auto* a = net.conv(net.fq(net.input({1, 8, 6, 6}), 1.0f / 127), 8, 16, 3, {.pad = 1});
+  auto* y = net.op(OpKind::kMul, {net.op(OpKind::kSigmoid, {a}), a});
+  net.finish({net.fq(net.conv(net.fq(y, 0.02f), 16, 8, 1), 0.02f)});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {.bit_equal = false}, &plan);
+  EXPECT_EQ(step_kinds(*plan), "quantize conv unary quantize conv dequantize");
 }
 
 TEST(Blocks, PreActivationBlock) {

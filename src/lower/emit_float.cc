@@ -95,7 +95,7 @@ void emit_binary(PlanBuilder& b, const Node& node, kernels::BinaryOp op) {
     require(left.buffer >= 0 || right.buffer >= 0, node.info().name, " '", node.name,
             "': both operands are constants; fold them before compiling");
     const bool last = i + 1 == node.inputs.size();
-    const int out = last ? b.define_real(node.output()) : b.scratch(node.name, layout, shape);
+    const int out = last ? b.define_real(node.output()) : b.scratch(node.name + "/partial", layout, shape);
     binary_step(b, node, op, left, right, shape, out);
     left = {.buffer = out, .strides = shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape)};
     for (size_t d = 0; d < shape.size(); ++d)

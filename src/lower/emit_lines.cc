@@ -142,7 +142,7 @@ void emit_reduce(PlanBuilder& b, const Node& node) {
     for (int64_t d : last_dims) v.axis *= d;
     dims.insert(dims.end(), last_dims.begin(), last_dims.end());
     strides.insert(strides.end(), last_strides.begin(), last_strides.end());
-    const int moved = b.scratch(node.name, Layout::kFloatDense, dims);
+    const int moved = b.scratch(node.name + "/partial", Layout::kFloatDense, dims);
     b.copy(node, in, moved, {.dims = dims, .in_strides = strides, .out_strides = dense_strides(dims)});
     in = moved;
   }

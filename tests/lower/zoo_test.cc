@@ -49,7 +49,7 @@ std::multiset<std::string> float_ops(const engine::Plan& plan) {
 // Every tensor within one step of the fake-quantised graph, for the given share of it exactly; all instruction sets
 // alike.
 void check(const Quantised& q, double off_by_one, std::shared_ptr<const engine::Plan> plan, bool bit_equal = true) {
-  const Run scalar = run_plan(plan, q.inputs, Isa::kScalar, 1);
+  const auto scalar = run_plan(plan, q.inputs, Isa::kScalar, 1);
   const Comparison c = compare(scalar.dumps, q.expected);
   EXPECT_GT(c.codes, 1000);
   // A tie upstream may move a code by one step, and a sum over many such codes by more.
@@ -58,7 +58,7 @@ void check(const Quantised& q, double off_by_one, std::shared_ptr<const engine::
   if (!bit_equal) return;
   for (Isa isa : supported_isas())
     for (int threads : {1, 2}) {
-      const Run run = run_plan(plan, q.inputs, isa, threads);
+      const auto run = run_plan(plan, q.inputs, isa, threads);
       EXPECT_EQ(scalar.outputs.at("logits").data, run.outputs.at("logits").data) << isa_name(isa) << ", " << threads;
     }
 }

@@ -1,0 +1,140 @@
+// What cannot be compiled gets one clear sentence; what stays FP32 gets its reason.
+#include <filesystem>
+#include <limits>
+
+#include "lower/lower_test_util.h"
+
+namespace octet::testing {
+namespace {
+
+using ir::OpKind;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(const ir::Graph& graph, int64_t batch = 1) {
+  try {
+    lower::lower(graph, {.batch = batch});
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Errors, NaNWeights) {
+  for (const bool quantized : {true, false}) {
+    QuantNet net(30);
+    auto* w = net.graph.add_constant(
+        "bad.weight", ir::Tensor::of<float>({1, 1, 1, 1}, std::vector<float>{std::numeric_limits<float>::quiet_NaN()}));
+    auto* x = net.input({1, 1, 2, 2});
+    net.finish({net.op(OpKind::kConv, {quantized ? net.fq(x, 1) : x, quantized ? net.fq(w, 1) : w})});
+    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'bad.weight'"), HasSubstr("NaN"), HasSubstr("Conv 'Conv")));
+  }
+}
+
+TEST(Errors, DynamicImageSize) {
+  QuantNet net(31);
+  net.finish({net.relu(net.input({ir::kDynamic, 3, ir::kDynamic, 8}))});
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed")));
+}
+
+TEST(Errors, DynamicBatchIsChosenByTheOption) {
+  QuantNet net(32);
+  net.finish({net.relu(net.input({ir::kDynamic, 3, 4, 4}))});
+  const auto plan = compile(net.graph, 3);
+  EXPECT_EQ(plan->buffers[plan->outputs[0]].shape, (std::vector<int64_t>{3, 3, 4, 4}));
+  EXPECT_THAT(error_of(net.graph, 0), HasSubstr("batch = 0"));
+}
+
+TEST(Errors, ObservingQuantiser) {
+  QuantNet net(33);
+  auto* q = net.fq(net.input({1, 3, 4, 4}), 1);
+  q->producer->attributes["state"] = std::string(ir::kObserving);
+  net.finish({net.conv(q, 3, 4, 1)});
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr(q->producer->name), HasSubstr("calibrate")));
+}
+
+TEST(Errors, UnsupportedVariants) {
+  {
+    QuantNet net(34);
+    auto* scales = net.graph.add_constant("s4", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 2, 2}));
+    net.finish({net.op(OpKind::kResize, {net.input({1, 3, 4, 4}), nullptr, scales}, {{"mode", std::string("cubic")}})});
+    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Resize"), HasSubstr("cubic"), HasSubstr("not supported")));
+  }
+  {
+    QuantNet net(35);
+    net.finish({net.op(OpKind::kPad, {net.input({1, 3, 4, 4}), net.ints({0, 0, 1, 1, 0, 0, 1, 1})},
+                       {{"mode", std::string("reflect")}})});
+    EXPECT_THAT(error_of(net.graph), HasSubstr("reflect"));
+  }
+  {
+    QuantNet net(36);
+    net.finish({net.op(OpKind::kConv, {net.input({1, 3, 8}), net.constant({4, 3, 3}, -1, 1)})});
+    EXPECT_THAT(error_of(net.graph), HasSubstr("2-D"));
+  }
+}
+
+std::string reason_of(const engine::Plan& plan, const std::string& kind) {
+  for (const engine::Step& s : plan.steps)
+    if (s.kind == kind) return s.reason;
+  return "no step " + kind;
+}
+
+TEST(Reasons, AccumulatorThatCouldOverflowStaysFloat) {
+  QuantNet net(37);
+  // 70,000 products of up to 255 * 127 leave int32.
+  auto* x = net.fq(net.input({1, 70000}), 0.01f, true);
+  auto* w = net.graph.add_constant("w", ir::Tensor::of<float>({1, 70000}, std::vector<float>(70000, 1.27f)));
+  net.finish({net.op(OpKind::kGemm, {x, net.fq(w, 0.01f)}, {{"transB", int64_t{1}}})});
+  const auto plan = compile(net.graph);
+  EXPECT_THAT(reason_of(*plan, "float_gemm"), HasSubstr("overflow"));
+  // A bias that does not fit int32 is the same.
+  QuantNet biased(38);
+  auto* y = biased.fq(biased.input({1, 4}), 1e-6f);
+  auto* bias = biased.graph.add_constant("bias", ir::Tensor::of<float>({2}, std::vector<float>{1e6f, 0}));
+  biased.finish({biased.op(OpKind::kGemm, {y, biased.weights({2, 4}, 0), bias}, {{"transB", int64_t{1}}})});
+  EXPECT_THAT(reason_of(*compile(biased.graph), "float_gemm"), HasSubstr("overflow"));
+}
+
+TEST(Reasons, SayWhatIsNotQuantised) {
+  QuantNet net(39);
+  auto* x = net.input({1, 8, 6, 6});
+  auto* a = net.conv(net.fq(x, 0.01f), 8, 8, 1);
+  auto* plain = net.conv(a, 8, 8, 1, {.quantized = false});
+  auto* half = net.conv(net.fq(plain, 0.02f), 8, 8, 3, {.pad = 1, .groups = 8, .quantized = false});
+  net.finish({net.op(OpKind::kSoftmax, {net.op(OpKind::kTanh, {half})}, {{"axis", int64_t{1}}})});
+  const auto plan = compile(net.graph);
+  EXPECT_EQ(reason_of(*plan, "float_conv"), "input '" + a->name + "' is not quantised");
+  EXPECT_EQ(reason_of(*plan, "float_depthwise"), "weights are not quantised");
+  EXPECT_THAT(reason_of(*plan, "unary"), HasSubstr("is not quantised"));
+  EXPECT_EQ(reason_of(*plan, "softmax"), "no INT8 kernel for Softmax");
+  // Reports name layers after the graph's nodes.
+  const auto layers = engine::layer_list(*plan, Isa::kScalar);
+  EXPECT_EQ(layers[1].name, a->producer->name);
+  EXPECT_EQ(layers[1].kernel, "conv scalar");
+}
+
+TEST(Lower, DumpsTheGraphAfterEveryPass) {
+  QuantNet net(40);
+  net.finish({net.relu(net.input({1, 3, 4, 4}))});
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "octet_lower_dump";
+  std::filesystem::remove_all(folder);
+  lower::lower(net.graph, {.dump_passes = folder.string()});
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files += entry.is_regular_file();
+  EXPECT_GE(files, 4);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Lower, SourceGraphIsUntouched) {
+  QuantNet net(41);
+  auto* q = net.fq(net.op(OpKind::kMaxPool, {net.input({1, 3, 4, 4})}, {{"kernel_shape", std::vector<int64_t>{2, 2}}}),
+                   0.01f);
+  net.finish({net.conv(q, 3, 4, 1)});
+  const size_t nodes = net.graph.nodes().size();
+  lower::lower(net.graph, {.batch = 5});
+  EXPECT_EQ(net.graph.nodes().size(), nodes);
+  EXPECT_EQ((*net.graph.inputs()[0]->type.shape)[0], 1);
+}
+
+}  // namespace
+}  // namespace octet::testing

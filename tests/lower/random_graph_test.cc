@@ -87,7 +87,7 @@ class RandomNet {
 };
 
 TEST(RandomGraphs, EqualTheFakeQuantisedGraph) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomNet random(seed);
     QuantNet& net = random.net;

@@ -86,7 +86,9 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
   for (int v = 0; v < V; ++v) m[v] = _mm512_loadu_ps(e.multiplier + t.channel + v * 16);
   const int32_t* acc = t.acc;
   const auto value = [&](int64_t pixel, int v) __attribute__((always_inline)) {
-    return scale<S>(_mm512_loadu_si512(acc + (pixel * V + v) * 16), m[v], residual + pixel * residual_step + v * 16, c);
+    const uint8_t* r = nullptr;
+    if constexpr (S != Sum::kNone) r = residual + pixel * residual_step + v * 16;
+    return scale<S>(_mm512_loadu_si512(acc + (pixel * V + v) * 16), m[v], r, c);
   };
   if constexpr (V >= 3) {
     for (int64_t p = 0; p < t.pixels; ++p) {

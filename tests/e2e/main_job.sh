@@ -32,6 +32,18 @@ job)
   at_least "$(value float.json top1)" 75 "top-1 of the float model"
   expect 0 'wrote calibrated.onnx' "$octet" calibrate -e "$spec" -m float/model.onnx -o calibrated.onnx --json ranges.json
   expect 2 'exists already' "$octet" calibrate -e "$spec" -m float/model.onnx -o calibrated.onnx
+  # Memory does not grow with the number of images: the same histograms, and the same process within 5 %.
+  for images in 100 5000; do
+    python3 - "$octet" calibrate -e "$spec" -m float/model.onnx -o c$images.onnx --json c$images.json --quiet \
+      --set data.train.limit=5000 --set quant.calibration.images=$images >rss$images <<'PY'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+PY
+  done
+  [ "$(value c100.json memory_bytes)" = "$(value c5000.json memory_bytes)" ] || die "histograms grew with the images"
+  at_least "$(python3 -c "print(1.05 * $(cat rss100))")" "$(cat rss5000)" "memory of calibration with 100 images, plus 5 %"
+  echo "ok: calibration with 100 images took $(cat rss100) KiB, with 5000 $(cat rss5000) KiB"
   expect 0 'top-1' "$octet" evaluate -e "$spec" -m calibrated.onnx --json ptq.json
   expect 0 'wrote qat/model.onnx' "$octet" train -e "$spec" -r qat --stage qat -m calibrated.onnx
   expect 0 'wrote control/model.onnx' "$octet" train -e "$spec" -r control --stage control -m float/model.onnx

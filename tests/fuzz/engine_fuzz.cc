@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "../engine/engine_test_util.h"
+#include "../engine/wide_plan.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
@@ -49,7 +49,9 @@ std::vector<std::byte> engine_bytes(const uint8_t* data, size_t size) {
     std::memcpy(bytes.data(), data, size);
     return bytes;
   }
-  static const std::string good = octet::engine::engine_file_bytes(octet::testing::small_plan());
+  static const std::string seeds[] = {octet::engine::engine_file_bytes(octet::testing::small_plan()),
+                                      octet::engine::engine_file_bytes(octet::testing::WidePlan::make())};
+  const std::string& good = seeds[size % 2];
   std::vector<std::byte> bytes(good.size());
   std::memcpy(bytes.data(), good.data(), good.size());
   for (size_t i = 0; i + 2 < size; i += 3) {

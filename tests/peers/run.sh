@@ -17,19 +17,15 @@ case "$what" in
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"
     mkdir "$work/images"
-    "$python" - "$work/images" <<'PY'
-import pathlib, sys, numpy
-random = numpy.random.default_rng(1)
-for i in range(8):
-    low = random.integers(0, 256, (8, 8, 3), dtype=numpy.uint8)
-    picture = numpy.kron(low, numpy.ones((28, 28, 1), numpy.uint8))
-    pathlib.Path(sys.argv[1], f"{i}.ppm").write_bytes(b"P6 224 224 255\n" + picture.tobytes())
-PY
+    python3 "$here/../../bench/make_images.py" "$work/images" 8
     for arch in resnet50 mobilenet_v2 efficientnet_b0; do
       "$bin/octet" models "$arch" --quiet -o "$work/$arch.onnx"
       "$bin/octet" quantize -m "$work/$arch.onnx" --images "$work/images" -o "$work/$arch.q.onnx" --quiet
       "$bin/octet" export -m "$work/$arch.q.onnx" -o "$work/$arch.trt.onnx" --target tensorrt --quiet
     done
+    "$bin/octet" models resnet20 -o "$work/resnet20.onnx" --input 1,28,28 --num_classes 10 --quiet
+    "$bin/octet" quantize -m "$work/resnet20.onnx" --images "$work/images" -o "$work/resnet20.q.onnx" --quiet
+    "$bin/octet" export -m "$work/resnet20.q.onnx" -o "$work/resnet20.trt.onnx" --target tensorrt --quiet
     "$python" "$here/tensorrt_layers.py" "$work"/*.trt.onnx
     ;;
   *) echo "unknown check $what" >&2; exit 2 ;;

@@ -1,0 +1,177 @@
+// A plan with a step of every kind, for tests that look at all of them.
+#pragma once
+#include "engine_test_util.h"
+#include "engine/kernels/float_conv.h"
+
+namespace octet::testing {
+
+class WidePlan {
+ public:
+  static engine::Plan make() {
+    WidePlan w;
+    w.int8_steps();
+    w.float_steps();
+    w.constants_.bytes.resize((w.constants_.bytes.size() + 63) / 64 * 64);
+    w.plan_.constants = engine::make_constant_blob(w.constants_.bytes);
+    engine::plan_memory(w.plan_);
+    return std::move(w.plan_);
+  }
+
+ private:
+  using Shape = std::vector<int64_t>;
+  using Layout = engine::Layout;
+
+  int add(engine::Buffer b) {
+    b.name = "b" + std::to_string(plan_.buffers.size());
+    plan_.buffers.push_back(std::move(b));
+    return static_cast<int>(plan_.buffers.size()) - 1;
+  }
+  int codes(Shape shape, int64_t halo = 0) {
+    return add({.layout = Layout::kCodes,
+                .shape = std::move(shape),
+                .scale = 0.02f,
+                .zero_point = 128,
+                .code_offset = 128,
+                .halo = {halo, halo, halo, halo}});
+  }
+  int nhwc(Shape shape) { return add({.layout = Layout::kFloatNhwc, .shape = std::move(shape)}); }
+  int dense(Shape shape) { return add({.shape = std::move(shape)}); }
+  engine::Step& step(const std::string& kind, std::vector<int> in, std::vector<int> out) {
+    plan_.steps.push_back({.kind = kind, .name = kind, .op = kind, .inputs = std::move(in), .outputs = std::move(out)});
+    return plan_.steps.back();
+  }
+  std::vector<int8_t> weights(int64_t count) {
+    std::vector<int8_t> out(count);
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int8_t>(i * 31 % 200 - 100);
+    return out;
+  }
+  engine::ConstantRef floats(int64_t count, float value = 0.25f) {
+    return constants_.add(std::vector<float>(count, value));
+  }
+
+  void int8_steps() {
+    const int x = dense({1, 3, 6, 5});
+    plan_.inputs = {x};
+    const int q = codes({1, 3, 6, 5}, 1), a = codes({1, 20, 6, 5}, 1), b = codes({1, 20, 6, 5}),
+              c = codes({1, 20, 6, 5}), pooled = codes({1, 20, 3, 2}), mean = codes({1, 20}),
+              joined = codes({1, 40, 6, 5}), wide = codes({1, 20, 12, 10});
+    step("quantize", {x}, {q});
+    {
+      const kernels::ConvGeometry g{
+          .in_channels = 3, .out_channels = 20, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1};
+      std::vector<int8_t> packed(kernels::conv_layout(g, 4).weight_bytes);
+      kernels::pack_conv_weights(g, 4, weights(540), packed);
+      engine::Step& s = step("conv", {q}, {a});
+      s.ints = {{"kernel_h", 3}, {"kernel_w", 3},   {"pad_top", 1},    {"pad_left", 1},
+                {"lo", 128},     {"hi", 255},       {"groups", 1},     {"stride_h", 1},
+                {"stride_w", 1}, {"dilation_h", 1}, {"dilation_w", 1}, {"zero_point", 128}};
+      s.constants = {{"weights", constants_.add(packed)},
+                     {"acc_init", constants_.add(std::vector<int32_t>(32, 7))},
+                     {"multiplier", floats(32, 0.003f)},
+                     {"table", constants_.add(std::vector<uint8_t>(256, 99))}};
+    }
+    {
+      const kernels::ConvGeometry g{.in_channels = 20,
+                                    .out_channels = 20,
+                                    .groups = 20,
+                                    .kernel_h = 3,
+                                    .kernel_w = 3,
+                                    .pad_top = 1,
+                                    .pad_left = 1};
+      std::vector<int8_t> packed(kernels::depthwise_weight_bytes(g));
+      kernels::pack_depthwise_weights(g, weights(180), packed);
+      engine::Step& s = step("depthwise", {a, a}, {b});
+      s.ints = {{"kernel_h", 3}, {"kernel_w", 3},     {"pad_top", 1},          {"pad_left", 1}, {"groups", 20},
+                {"residual", 1}, {"rounds_twice", 1}, {"mid_zero_point", 128}, {"mid_lo", 0},   {"mid_hi", 255}};
+      s.floats = {{"residual_multiplier", 0.5}, {"mid_multiplier", 0.75}};
+      s.constants = {{"weights", constants_.add(packed)},
+                     {"acc_init", constants_.add(std::vector<int32_t>(32, 7))},
+                     {"multiplier", floats(32, 0.01f)}};
+    }
+    step("add", {a, b}, {c}).floats = {{"a_multiplier", 0.5}, {"b_multiplier", -0.5}};
+    step("max_pool", {c}, {pooled}).ints = {{"kernel_h", 2},   {"kernel_w", 2},  {"stride_h", 2},   {"stride_w", 2},
+                                            {"pad_top", 0},    {"pad_left", 0},  {"pad_bottom", 0}, {"pad_right", 0},
+                                            {"dilation_h", 1}, {"dilation_w", 1}};
+    step("average_pool", {c}, {pooled}).ints = {{"kernel_h", 2}, {"kernel_w", 2},          {"stride_h", 2},
+                                                {"stride_w", 2}, {"count_include_pad", 1}, {"lo", 5},
+                                                {"hi", 250}};
+    step("global_average", {c}, {mean}).ints = {{"lo", 5}, {"hi", 250}};
+    engine::Step& product = step("mul", {c, mean}, {b});
+    product.floats = {{"multiplier", 0.01}}, product.ints = {{"lo", 5}, {"hi", 250}};
+    step("fill", {}, {joined});
+    for (int64_t half : {0, 20})
+      step("copy", {half ? b : c}, {joined}).ints = {{"size_n", 1}, {"size_h", 5}, {"size_w", 4}, {"size_c", 20},
+                                                     {"in_n", 0},   {"in_h", 1},   {"in_w", 1},   {"in_c", 0},
+                                                     {"out_n", 0},  {"out_h", 0},  {"out_w", 1},  {"out_c", half}};
+    step("channel_tables", {joined}, {codes({1, 40, 6, 5})}).constants = {
+        {"tables", constants_.add(std::vector<uint8_t>(40 * 256, 3))}};
+    engine::Step& resize = step("resize_nearest", {c}, {wide});
+    resize.constants = {{"y_index", constants_.add(std::vector<int32_t>(12, 5))},
+                        {"x_index", constants_.add(std::vector<int32_t>(10, 4))}};
+    image_ = nhwc({1, 20, 6, 5});
+    step("dequantize", {c}, {image_});
+  }
+
+  void float_steps() {
+    const int a = nhwc({1, 20, 6, 5}), small = nhwc({1, 20, 3, 2}), wide = nhwc({1, 20, 12, 10});
+    const kernels::ConvGeometry g{.in_channels = 20, .out_channels = 20, .kernel_h = 3, .kernel_w = 3};
+    const std::map<std::string, int64_t> window{{"kernel_h", 3},   {"kernel_w", 3},   {"pad_top", 1},
+                                                {"pad_left", 1},   {"stride_h", 1},   {"stride_w", 1},
+                                                {"dilation_h", 1}, {"dilation_w", 1}, {"groups", 1}};
+    engine::Step& conv = step("float_conv", {image_, image_}, {a});
+    conv.ints = window, conv.ints["residual"] = 1;
+    conv.floats = {{"float_lo", 0}, {"float_hi", 6}};
+    conv.constants = {{"weights", floats(kernels::float_conv_weight_floats(g))}, {"bias", floats(20)}};
+    engine::Step& depthwise = step("float_depthwise", {image_}, {a});
+    depthwise.ints = window, depthwise.ints["groups"] = 20;
+    depthwise.constants = {{"weights", floats(180)}};
+    engine::Step& transposed = step("float_conv_transpose", {image_}, {wide});
+    transposed.ints = {{"kernel_h", 2}, {"kernel_w", 2}, {"stride_h", 2}, {"stride_w", 2},
+                       {"pad_top", 0},  {"pad_left", 0}, {"groups", 1}};
+    transposed.constants = {{"weights", floats(20 * 20 * 4)}};
+    step("float_pool", {a}, {small}).ints = {{"kernel_h", 2}, {"kernel_w", 2}, {"stride_h", 2},
+                                             {"stride_w", 2}, {"average", 1},  {"count_include_pad", 0},
+                                             {"pad_top", 0},  {"pad_left", 0}};
+    engine::Step& unary = step("unary", {a}, {image_});
+    unary.ints = {{"function", 2}}, unary.floats = {{"alpha", -1}, {"beta", 1}};
+    engine::Step& binary = step("binary", {a, image_}, {nhwc({1, 20, 6, 5})});
+    binary.ints = {{"function", 0}, {"rank", 2}};
+    binary.lists = {{"dims", {30, 20}}, {"a_strides", {20, 1}}, {"b_strides", {0, 1}}};
+    const int nchw = dense({1, 20, 6, 5}), features = dense({1, 600}), logits = dense({1, 9}), y = dense({1, 9}),
+              square = dense({3, 3}), reduced = dense({3}), scores = dense({3});
+    engine::Step& copy = step("strided_copy", {a}, {nchw});
+    copy.ints = {{"rank", 4}, {"in_offset", 0}, {"out_offset", 0}};
+    copy.lists = {{"dims", {1, 20, 6, 5}}, {"in_strides", {600, 1, 100, 20}}, {"out_strides", {600, 30, 5, 1}}};
+    engine::Step& flat = step("strided_copy", {nchw}, {features});
+    flat.ints = {{"rank", 1}};
+    flat.lists = {{"dims", {600}}, {"in_strides", {1}}, {"out_strides", {1}}};
+    engine::Step& gemm = step("float_gemm", {features}, {logits});
+    gemm.ints = {{"k", 600}, {"n", 9}};
+    gemm.constants = {
+        {"weights", floats(kernels::float_conv_weight_floats({.in_channels = 600, .out_channels = 9}), 0.01f)},
+        {"bias", floats(9)}};
+    engine::Step& softmax = step("softmax", {logits}, {y});
+    softmax.ints = {{"outer", 1}, {"axis", 9}, {"inner", 1}, {"logarithm", 1}};
+    engine::Step& product = step("float_matmul", {logits, y}, {square});
+    product.ints = {{"batches", 1}, {"m", 3}, {"k", 3}, {"n", 3}, {"a_batch_stride", 0}, {"b_batch_stride", 0}};
+    step("reduce", {square}, {reduced}).ints = {{"outer", 1}, {"axis", 3}, {"inner", 3}, {"function", 1}};
+    const int index = add({.layout = Layout::kIndexDense, .shape = {3}});
+    step("arg_max", {square}, {index}).ints = {{"outer", 3}, {"axis", 3}, {"inner", 1}, {"select_last", 1}};
+    step("index_to_float", {index}, {scores});
+    engine::Step& shift = step("scale_shift", {a}, {image_});
+    shift.ints = {{"channels", 20}}, shift.constants = {{"scale", floats(20)}, {"shift", floats(20)}};
+    engine::Step& lrn = step("lrn", {a}, {image_});
+    lrn.ints = {{"channels", 20}, {"size", 5}}, lrn.floats = {{"alpha", 1e-4}, {"beta", 0.75}, {"bias", 1}};
+    const auto index_of = [&](int64_t count) { return constants_.add(std::vector<int32_t>(count, 1)); };
+    step("float_resize", {a}, {wide}).constants = {{"y_low", index_of(12)},  {"y_high", index_of(12)},
+                                                   {"x_low", index_of(10)},  {"x_high", index_of(10)},
+                                                   {"y_weight", floats(12)}, {"x_weight", floats(10)}};
+    plan_.outputs = {y, scores, reduced};
+  }
+
+  engine::Plan plan_{.name = "wide", .isa = "scalar"};
+  Constants constants_;
+  int image_ = -1;
+};
+
+}  // namespace octet::testing

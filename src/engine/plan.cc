@@ -73,6 +73,14 @@ void check_buffer(const Plan& plan, size_t index) {
           b.name, "' lies outside the arena of ", plan.arena_bytes, " bytes");
 }
 
+bool overlap(const Plan& plan, int a, int b) {
+  const auto root = [&](int id) { return plan.buffers[id].alias_of >= 0 ? plan.buffers[id].alias_of : id; };
+  if (root(a) == root(b)) return true;
+  const Buffer &x = plan.buffers[a], &y = plan.buffers[b];
+  if (x.offset < 0 || y.offset < 0) return false;  // tensors of the caller do not overlap
+  return x.offset < y.offset + y.bytes() && y.offset < x.offset + x.bytes();
+}
+
 }  // namespace
 
 const char* layout_name(Layout layout) {
@@ -148,6 +156,10 @@ void validate(const Plan& plan, const PlanLimits& limits) {
     for (int id : step.outputs)
       require(!is_input[id] && !(plan.buffers[id].alias_of >= 0 && is_input[plan.buffers[id].alias_of]), "step '",
               step.name, "' writes to an input of the engine");
+    for (int in : step.inputs)
+      for (int out : step.outputs)
+        require(!overlap(plan, in, out), "step '", step.name, "' overwrites its own input '", plan.buffers[in].name,
+                "'");
     for (const auto& [key, value] : step.floats)
       require(std::isfinite(static_cast<float>(value)), "step '", step.name, "': ", key, " is not finite");
     prepare_step(plan, step, table);

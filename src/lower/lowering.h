@@ -60,4 +60,9 @@ class Lowering {
   std::vector<Job> jobs_;  // last node first
 };
 
+// N x C x 1 x 1 and N x C are the same codes: `node` only renames them.
+bool keeps_features(const ir::Node& node);
+// GlobalAveragePool, or ReduceMean over the image.
+bool is_global_average(const ir::Node& node);
+
 }  // namespace octet::lower

@@ -13,12 +13,11 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/network_file.h"
 #include "cli/rival_process.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
-#include "ir/infer.h"
 #include "lower/lower.h"
-#include "onnx/import.h"
 #include "report/text_table.h"
 
 namespace octet::cli {
@@ -94,9 +93,7 @@ struct Row {
 std::shared_ptr<const engine::Plan> load_plan(const std::string& path, int64_t batch, Isa isa) {
   require_file(path, "the model");
   if (path.size() > 6 && path.substr(path.size() - 6) == ".octet") return engine::load_engine(path);
-  ir::Graph graph = onnx::import_model(path);
-  ir::infer_shapes(graph);
-  return std::make_shared<const engine::Plan>(lower::lower(graph, {.batch = batch, .isa = isa, .dump_passes = {}}));
+  return std::make_shared<const engine::Plan>(lower::lower(load_network(path), {.batch = batch, .isa = isa, .dump_passes = {}}));
 }
 
 std::string engine_kind(const engine::Plan& plan) {

@@ -7,11 +7,9 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/network_file.h"
 #include "engine/engine_file.h"
-#include "ir/infer.h"
-#include "ir/verify.h"
 #include "lower/lower.h"
-#include "onnx/import.h"
 #include "report/text_table.h"
 
 namespace octet::cli {
@@ -27,10 +25,7 @@ struct Options {
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
-  ir::Graph graph = onnx::import_model(options.model);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
-  ir::check_finite_constants(graph);
+  const ir::Graph graph = load_network(options.model);
   const Isa isa = chosen_isa(options.isa);
   const engine::Plan plan =
       lower::lower(graph, {.batch = options.batch_size, .isa = isa, .dump_passes = options.dump_passes});

@@ -8,8 +8,8 @@
 #include "engine/engine_file.h"
 #include "engine/executor.h"
 #ifndef OCTET_WITH_TRAINING
+#include "cli/network_file.h"
 #include "lower/lower.h"
-#include "onnx/import.h"
 #endif
 
 namespace octet::cli {
@@ -66,7 +66,7 @@ std::unique_ptr<Classifier> open_classifier(const std::string& path, const Class
 #ifdef OCTET_WITH_TRAINING
   return open_graph_classifier(path, options);
 #else
-  auto plan = std::make_shared<const engine::Plan>(lower::lower(onnx::import_model(path), {}));
+  auto plan = std::make_shared<const engine::Plan>(lower::lower(load_network(path), {}));
   return std::make_unique<EngineClassifier>(std::move(plan), path, options);
 #endif
 }

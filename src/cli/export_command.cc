@@ -7,10 +7,9 @@
 #include "cli/commands.h"
 #include "cli/export_target.h"
 #include "cli/flags.h"
+#include "cli/network_file.h"
 #include "ir/infer.h"
-#include "ir/verify.h"
 #include "onnx/export.h"
-#include "onnx/import.h"
 
 namespace octet::cli {
 namespace {
@@ -26,10 +25,7 @@ ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   options.output.check();
-  ir::Graph graph = onnx::import_model(options.model);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
-  ir::check_finite_constants(graph);
+  ir::Graph graph = load_network(options.model);
   const std::string target = options.target.empty() ? spec.export_options.target : options.target;
   prepare_for_target(graph, target);
   if (options.data_type == "fp32") drop_quantisers(graph);

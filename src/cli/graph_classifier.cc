@@ -1,8 +1,6 @@
 // The Classifier that runs an ONNX file with LibTorch.
 #include "cli/classifier.h"
-#include "ir/infer.h"
-#include "ir/verify.h"
-#include "onnx/import.h"
+#include "cli/network_file.h"
 #include "tasks/classification.h"
 #include "tasks/graph_runner.h"
 
@@ -10,10 +8,7 @@ namespace octet::cli {
 namespace {
 
 ir::Graph load(const std::string& path) {
-  ir::Graph graph = onnx::import_model(path);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
-  ir::check_finite_constants(graph);
+  ir::Graph graph = load_network(path);
   tasks::require_classifier(graph, 0);
   return graph;
 }

@@ -9,10 +9,8 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/image_files.h"
-#include "ir/infer.h"
-#include "ir/verify.h"
+#include "cli/network_file.h"
 #include "onnx/export.h"
-#include "onnx/import.h"
 #include "quant/lint_placement.h"
 #include "train/torch_runtime.h"
 
@@ -50,10 +48,7 @@ ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
   train::initialise_torch();
-  ir::Graph graph = onnx::import_model(options.model);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
-  ir::check_finite_constants(graph);
+  ir::Graph graph = load_network(options.model);
   if (graph.inputs().size() != 1) fail_usage(options.model, ": has ", graph.inputs().size(), " inputs, expected one image input");
   const spec::ExperimentSpec spec = settings(options, graph);
   quant::CalibrationOptions calibration = calibration_options(spec);

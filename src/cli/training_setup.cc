@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "cli/network_file.h"
 #include "ir/infer.h"
 #include "ir/verify.h"
 #include "models/zoo.h"
@@ -141,7 +142,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
     if (file.empty())
       fail_usage("stage ", spec::stage_name(stage), " goes on from a model: name it with -m (",
                  stage == Stage::kQat ? "the output of octet calibrate" : "the model of stage float", ")");
-    graph = onnx::import_model(file);
+    graph = load_network(file);
     passes::mark_trainable(graph);
   }
   ir::infer_shapes(graph);

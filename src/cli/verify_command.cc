@@ -9,12 +9,11 @@
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
 #include "cli/flags.h"
+#include "cli/network_file.h"
 #include "cli/verification.h"
 #include "engine/engine_file.h"
 #include "ir/infer.h"
-#include "ir/verify.h"
 #include "lower/lower.h"
-#include "onnx/import.h"
 #include "passes/fold_batch_norm.h"
 #include "report/progress.h"
 #include "report/text_table.h"
@@ -50,10 +49,9 @@ ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   if (!options.engine.empty()) require_file(options.engine, "--engine_file");
-  ir::Graph graph = onnx::import_model(options.model);
+  ir::Graph graph = load_network(options.model);
   passes::fold_batch_norm(graph);
   ir::infer_shapes(graph);
-  ir::verify(graph);
   const Isa isa = chosen_isa(options.isa);
   // The engine file is read for its plan; its weights are the same at any batch, so a plan of our own with a larger batch
   // would do as well, but then it would not be the file that is deployed.

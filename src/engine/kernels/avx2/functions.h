@@ -8,7 +8,12 @@ ConvFunction conv_avx2;
 DepthwiseFunction depthwise_avx2;
 MaxPoolFunction max_pool_avx2;
 GlobalAverageFunction global_average_avx2;
+AveragePoolFunction average_pool_avx2;
 AddFunction add_avx2;
+MulFunction mul_avx2;
+CopyFunction copy_avx2;
+ResizeNearestFunction resize_nearest_avx2;
+DequantizeFunction dequantize_avx2;
 QuantizeFunction quantize_avx2;
 
 FloatConvFunction float_conv_avx2;

@@ -1,26 +1,18 @@
-// Pooling, sums and quantisation with 256-bit vectors. A pixel is worked on in blocks of 16 channels (or 4 bytes).
+// Pooling and quantisation with 256-bit vectors. A pixel is worked on in blocks of 16 channels (or 4 bytes).
 #include "engine/kernels/avx2/functions.h"
-#include "engine/kernels/avx2/vector.h"
+#include "engine/kernels/avx2/lines.h"
 
 namespace octet::kernels {
 namespace {
 
-OCTET_INLINE uint8_t* row_of(const QTensor& t, int64_t r) {
-  return t.data + r / t.h * t.image_stride + r % t.h * t.row_stride;
-}
-
 struct Taps {
   int64_t begin, end;
 };
-OCTET_INLINE Taps taps_inside(int64_t start, int64_t dilation, int64_t kernel, int64_t high) {
+OCTET_INLINE Taps taps_inside(int64_t start, int64_t dilation, int64_t kernel, int64_t low, int64_t high) {
   Taps t{0, kernel};
-  while (t.begin < t.end && start + t.begin * dilation < 0) ++t.begin;
+  while (t.begin < t.end && start + t.begin * dilation < low) ++t.begin;
   while (t.end > t.begin && start + (t.end - 1) * dilation >= high) --t.end;
   return t;
-}
-
-OCTET_INLINE Y widen(const uint8_t* p, Y zero_point) {
-  return _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(p)), zero_point);
 }
 
 }  // namespace
@@ -30,10 +22,10 @@ void max_pool_avx2(const MaxPoolArgs& a, Range rows) {
   const bool four = a.out.c_pitch < 16;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const int64_t y0 = r % a.out.h * p.stride_h - p.pad_top;
-    const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, a.in.h);
+    const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, 0, a.in.h);
     for (int64_t x = 0; x < a.out.w; ++x) {
       const int64_t x0 = x * p.stride_w - p.pad_left;
-      const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, a.in.w);
+      const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, 0, a.in.w);
       for (int64_t c = 0; c < a.out.c; c += 16) {
         __m128i best = _mm_setzero_si128();
         for (int64_t i = ky.begin; i < ky.end; ++i) {
@@ -43,6 +35,42 @@ void max_pool_avx2(const MaxPoolArgs& a, Range rows) {
             best = _mm_max_epu8(best, load16(in + j * p.dilation_w * a.in.c_pitch));
         }
         store_codes(row_of(a.out, r) + x * a.out.c_pitch + c, best, four);
+      }
+    }
+  }
+}
+
+void average_pool_avx2(const AveragePoolArgs& a, Range rows) {
+  const PoolWindow& p = a.window;
+  const Limits limits(a.lo, a.hi, a.out.zero_point);
+  const bool four = a.out.c_pitch < 16;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const int64_t y0 = r % a.out.h * p.stride_h - p.pad_top;
+    const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, 0, a.in.h);
+    const Taps all_y = taps_inside(y0, p.dilation_h, p.kernel_h, -p.pad_top, a.in.h + p.pad_bottom);
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      const int64_t x0 = x * p.stride_w - p.pad_left;
+      const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, 0, a.in.w);
+      const Taps all_x = taps_inside(x0, p.dilation_w, p.kernel_w, -p.pad_left, a.in.w + p.pad_right);
+      const int64_t inside = (ky.end - ky.begin) * (kx.end - kx.begin);
+      const int64_t all = a.count_include_pad ? (all_y.end - all_y.begin) * (all_x.end - all_x.begin) : inside;
+      const float count = static_cast<float>(all > 1 ? all : 1);
+      const __m256 m = _mm256_set1_ps(a.scale_in / (count * a.scale_out));  // numerics::average_multiplier
+      const Y zero = _mm256_set1_epi32(static_cast<int32_t>(inside * a.in.zero_point));
+      const uint8_t* image = a.in.data + r / a.out.h * a.in.image_stride;
+      for (int64_t c = 0; c < a.out.c; c += 16) {
+        Y sum0 = _mm256_setzero_si256(), sum1 = sum0;
+        for (int64_t i = ky.begin; i < ky.end; ++i)
+          for (int64_t j = kx.begin; j < kx.end; ++j) {
+            const uint8_t* in =
+                image + (y0 + i * p.dilation_h) * a.in.row_stride + (x0 + j * p.dilation_w) * a.in.c_pitch + c;
+            sum0 = _mm256_add_epi32(sum0, _mm256_cvtepu8_epi32(load8(in)));
+            sum1 = _mm256_add_epi32(sum1, _mm256_cvtepu8_epi32(load8(in + 8)));
+          }
+        const auto average = [&](Y sum) __attribute__((always_inline)) {
+          return limits.round(_mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(sum, zero)), m));
+        };
+        store_codes(row_of(a.out, r) + x * a.out.c_pitch + c, limits.pack(average(sum0), average(sum1)), four);
       }
     }
   }
@@ -72,33 +100,6 @@ void global_average_avx2(const GlobalAverageArgs& a, Range blocks) {
     } else {
       _mm256_maskstore_ps(a.float_out + n * a.in.c + c, first_floats(a.in.c - c), v0);
       _mm256_maskstore_ps(a.float_out + n * a.in.c + c + 8, first_floats(a.in.c - c - 8), v1);
-    }
-  }
-}
-
-void add_avx2(const AddArgs& a, Range rows) {
-  const Limits limits(a.lo, a.hi, a.out.zero_point);
-  const __m256 am = _mm256_set1_ps(a.a_multiplier), bm = _mm256_set1_ps(a.b_multiplier);
-  const Y az = _mm256_set1_epi32(a.a.zero_point), bz = _mm256_set1_epi32(a.b.zero_point);
-  const bool one_pixel = a.b.h == 1 && a.b.w == 1, four = a.out.c_pitch < 16;
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const uint8_t* left = row_of(a.a, r);
-    const uint8_t* right = a.b.data + (a.b.n == 1 ? 0 : r / a.out.h) * a.b.image_stride;
-    if (!one_pixel) right += r % a.out.h * a.b.row_stride;
-    uint8_t* out = row_of(a.out, r);
-    for (int64_t x = 0; x < a.out.w; ++x) {
-      for (int64_t c = 0; c < a.out.c; c += 16) {
-        const auto half = [&](int64_t i) __attribute__((always_inline)) {
-          return limits.round(_mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(widen(left + c + i, az)), am),
-                                            _mm256_mul_ps(_mm256_cvtepi32_ps(widen(right + c + i, bz)), bm)));
-        };
-        store_codes(out + c, limits.pack(half(0), half(8)), four);
-      }
-      if (a.table)
-        for (int64_t c = 0; c < a.out.c; ++c) out[c] = a.table[out[c]];
-      left += a.a.c_pitch;
-      right += one_pixel ? 0 : a.b.c_pitch;
-      out += a.out.c_pitch;
     }
   }
 }

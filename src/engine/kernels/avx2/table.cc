@@ -9,7 +9,12 @@ void add_avx2_kernels(KernelTable& table) {
   table.depthwise = {depthwise_avx2, kIsa};
   table.max_pool = {max_pool_avx2, kIsa};
   table.global_average = {global_average_avx2, kIsa};
+  table.average_pool = {average_pool_avx2, kIsa};
   table.add = {add_avx2, kIsa};
+  table.mul = {mul_avx2, kIsa};
+  table.copy = {copy_avx2, kIsa};
+  table.resize_nearest = {resize_nearest_avx2, kIsa};
+  table.dequantize = {dequantize_avx2, kIsa};
   table.quantize = {quantize_avx2, kIsa};
   table.float_conv = {float_conv_avx2, kIsa};
   table.float_depthwise = {float_depthwise_avx2, kIsa};

@@ -65,6 +65,15 @@ struct Limits {
     const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(shifted), _mm256_extracti128_si256(shifted, 1));
     return _mm_min_epu8(_mm_max_epu8(bytes, low8), high8);
   }
+  // 32 values in four vectors -> 32 codes.
+  OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const {
+    const Y ab = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point16);
+    const Y cd = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zero_point16);
+    // The packs work within 128-bit lanes, so dwords of codes come out as 0 2 4 6 | 1 3 5 7.
+    const Y codes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(ab, cd), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return _mm256_min_epu8(_mm256_max_epu8(codes, _mm256_broadcastsi128_si256(low8)),
+                           _mm256_broadcastsi128_si256(high8));
+  }
 };
 
 }  // namespace

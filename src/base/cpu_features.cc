@@ -1,14 +1,11 @@
 #include "base/cpu_features.h"
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -62,19 +59,6 @@ CpuFeatures detect() {
 #else
 CpuFeatures detect() { return {}; }
 #endif
-
-// CPUs that the cgroup's bandwidth quota allows, or `fallback`.
-int cgroup_cpus(int fallback) {
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (v2 >> quota >> period && quota != "max" && period > 0)
-    return std::max(1, static_cast<int>(std::ceil(std::atof(quota.c_str()) / period)));
-  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double q = -1, p = 0;
-  if (v1_quota >> q && v1_period >> p && q > 0 && p > 0) return std::max(1, static_cast<int>(std::ceil(q / p)));
-  return fallback;
-}
 
 }  // namespace
 
@@ -138,14 +122,6 @@ std::string cpu_model_name() {
       if (colon != std::string::npos) return line.substr(colon + 2);
     }
   return "unknown CPU";
-}
-
-int available_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int cpus = 1;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) cpus = std::max(1, CPU_COUNT(&set));
-  return std::min(cpus, cgroup_cpus(cpus));
 }
 
 }  // namespace octet

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_limits.h"
+
 namespace octet {
 
 // Instruction sets that the engine has kernels for, weakest first.
@@ -25,7 +27,5 @@ Isa default_isa();
 bool has_fast_bf16();
 
 std::string cpu_model_name();
-// CPUs this process may run on: affinity mask and cgroup quota.
-int available_cpus();
 
 }  // namespace octet

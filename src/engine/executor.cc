@@ -18,10 +18,12 @@ int64_t now() {
       .count();
 }
 
-int chosen_threads(int threads) {
-  if (threads == 0) return available_cpus();
-  if (threads < 0 || threads > 1024) fail_usage("threads = ", threads, " is outside 1..1024");
-  return threads;
+TeamOptions team_options(const ExecutorOptions& options) {
+  TeamOptions team = options.team;
+  if (options.threads < 0 || options.threads > 1024) fail_usage("threads = ", options.threads, " is outside 1..1024");
+  team.threads = options.threads;
+  if (team.threads == 0) team.threads = team.cpus.empty() ? available_cpus() : static_cast<int>(team.cpus.size());
+  return team;
 }
 
 Isa checked_isa(Isa isa) {
@@ -43,7 +45,7 @@ std::byte* allocate(int64_t bytes) {
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options)
-    : plan_(std::move(plan)), isa_(checked_isa(options.isa)), team_(chosen_threads(options.threads)) {
+    : plan_(std::move(plan)), isa_(checked_isa(options.isa)), team_(team_options(options)) {
   const kernels::KernelTable& table = kernels::kernels(isa_);
   for (const Step& step : plan_->steps) {
     steps_.push_back(prepare_step(*plan_, step, table));
@@ -56,6 +58,7 @@ Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& opti
   }
   step_nanoseconds_.assign(steps_.size(), 0);
   work_ = [this](int part) { work(part); };
+  work_on_current_ = [this](int part) { run_step(current_step_, part, team_.threads()); };
   const size_t count = plan_->buffers.size();
   memory_.codes.resize(count);
   memory_.data.assign(count, nullptr);
@@ -96,7 +99,7 @@ void Executor::work(int part) {
   int64_t start = profiling_ && part == 0 ? now() : 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     run_step(i, part, parts);
-    if (i + 1 < steps_.size() || profiling_) team_.barrier().wait();
+    if (i + 1 < steps_.size() || profiling_) team_.barrier().wait(part);
     if (!profiling_ || part != 0) continue;
     const int64_t end = now();
     step_nanoseconds_[i] += end - start;
@@ -106,7 +109,21 @@ void Executor::work(int part) {
 
 void Executor::run(const float* const* inputs, float* const* outputs) {
   bind(inputs, outputs);
-  team_.run(work_);
+  if (team_.has_barrier())
+    team_.run(work_);
+  else
+    run_steps_apart();
+}
+
+void Executor::run_steps_apart() {
+  int64_t start = profiling_ ? now() : 0;
+  for (current_step_ = 0; current_step_ < steps_.size(); ++current_step_) {
+    team_.run(work_on_current_);
+    if (!profiling_) continue;
+    const int64_t end = now();
+    step_nanoseconds_[current_step_] += end - start;
+    start = end;
+  }
 }
 
 void Executor::clear_profile() {
@@ -155,8 +172,8 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
   bind(inputs, outputs);
   std::vector<TensorDump> dumps;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const std::function<void(int)> one = [this, i](int part) { run_step(i, part, team_.threads()); };
-    team_.run(one);
+    current_step_ = i;
+    team_.run(work_on_current_);
     for (int id : plan_->steps[i].outputs)
       if (last[id] == i && (wanted.empty() || wanted.count(plan_->buffers[id].name))) dumps.push_back(dump(id));
   }

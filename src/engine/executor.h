@@ -12,8 +12,9 @@
 namespace octet::engine {
 
 struct ExecutorOptions {
-  int threads = 0;  // 0: available_cpus()
+  int threads = 0;  // 0: one per CPU of team.cpus, or available_cpus()
   Isa isa = default_isa();
+  TeamOptions team;  // `threads` in it is not used
 };
 
 // The output of a step in the words of the graph: elements in ONNX order (NCHW for rank 4).
@@ -58,6 +59,7 @@ class Executor {
   void bind(const float* const* inputs, float* const* outputs);
   void work(int part);
   void run_step(size_t index, int part, int parts);
+  void run_steps_apart();
   TensorDump dump(int buffer) const;
 
   std::shared_ptr<const Plan> plan_;
@@ -73,7 +75,8 @@ class Executor {
   bool profiling_ = false;
   std::vector<int64_t> step_nanoseconds_;
   ThreadTeam team_;
-  std::function<void(int)> work_;
+  std::function<void(int)> work_, work_on_current_;
+  size_t current_step_ = 0;
 };
 
 }  // namespace octet::engine

@@ -6,18 +6,24 @@
 #include <xmmintrin.h>
 #endif
 
+#include "base/cpu_limits.h"
 #include "base/error.h"
 
 namespace octet::engine {
 namespace {
 
-// About 50 us; longer than the gap between two steps, shorter than what a person would call a busy CPU.
-constexpr int kSpins = 1500;
+// Longer than the differences between the shares of a step and than the caller's work between two inferences of a
+// stream; short enough that an idle engine leaves the CPU alone.
+constexpr int64_t kSpin = 200'000, kIdleSpin = 50'000;
+// With more threads than CPUs, spinning keeps the awaited thread from running.
+constexpr int64_t kCrowdedSpin = 2'000;
+
+SpinTime spin_time(const TeamOptions& options, int64_t asked, int64_t usual) {
+  if (asked >= 0) return {asked};
+  return {options.threads <= available_cpus() ? usual : kCrowdedSpin};
+}
 
 #if defined(__x86_64__)
-void pause_cpu() {
-  _mm_pause();
-}
 // Rounding to nearest, no flush to zero, whatever the process did to its own control word; undone at the end.
 class DefaultRounding {
  public:
@@ -28,7 +34,6 @@ class DefaultRounding {
   unsigned saved_;
 };
 #else
-void pause_cpu() {}
 struct DefaultRounding {
   DefaultRounding() {}
 };
@@ -36,36 +41,44 @@ struct DefaultRounding {
 
 }  // namespace
 
-void Barrier::wait() {
-  if (threads_.load(std::memory_order_relaxed) == 1) return;
-  const uint32_t generation = generation_.load(std::memory_order_acquire);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) == threads_.load(std::memory_order_relaxed) - 1) {
-    arrived_.store(0, std::memory_order_relaxed);
-    generation_.store(generation + 1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) > 0) generation_.notify_all();
-    return;
-  }
-  for (int i = 0; i < kSpins; ++i) {
-    if (generation_.load(std::memory_order_acquire) != generation) return;
-    pause_cpu();
-  }
-  // Announce the sleep before the last look at the generation, so that the last arrival cannot miss it.
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (generation_.load(std::memory_order_seq_cst) == generation) generation_.wait(generation);
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+Barrier::Barrier(int threads, SpinTime spin) : threads_(threads), spin_(spin) {
+  while (1 << rounds_ < threads) ++rounds_;
+  signals_ = std::make_unique<Signal[]>(static_cast<size_t>(threads) * rounds_);
+  counts_ = std::make_unique<Count[]>(threads);
 }
 
-ThreadTeam::ThreadTeam(int threads) : threads_(threads), barrier_(threads), start_(threads), finish_(threads) {
-  OCTET_CHECK(threads >= 1, "a team of ", threads);
-  workers_.reserve(threads - 1);
-  for (int part = 1; part < threads; ++part) {
+void Barrier::wait(int part) {
+  const uint32_t meeting = ++counts_[part].meetings;
+  for (int round = 0; round < rounds_; ++round) {
+    const int other = (part + (1 << round)) % threads_;
+    signals_[other * rounds_ + round].post(meeting);
+    signals_[part * rounds_ + round].wait(meeting, spin_);
+  }
+}
+
+ThreadTeam::ThreadTeam(const TeamOptions& options)
+    : threads_(options.threads),
+      pool_(options.pool),
+      idle_spin_(spin_time(options, options.idle_spin_ns, kIdleSpin)),
+      barrier_(options.threads, spin_time(options, options.spin_ns, kSpin)) {
+  OCTET_CHECK(threads_ >= 1, "a team of ", threads_);
+  if (pool_.run != nullptr) return;
+  start_ = std::make_unique<Signal[]>(threads_);
+  workers_.reserve(threads_ - 1);
+  for (int part = 1; part < threads_; ++part) {
+    const int cpu = options.cpus.empty() ? -1 : options.cpus[part % options.cpus.size()];
     try {
-      workers_.emplace_back([this, part] { serve(part); });
+      workers_.emplace_back([this, part, cpu] { serve(part, cpu); });
     } catch (const std::system_error& e) {
-      start_.expect(part);
       stop();
-      fail("cannot start ", threads, " threads: ", e.what(), "; use fewer threads");
+      fail("cannot start ", threads_, " threads: ", e.what(), "; use fewer threads");
     }
+  }
+  if (options.cpus.empty()) return;
+  run([](int) {});  // by its end every worker has asked for its CPU
+  if (const int cpu = unpinned_; cpu >= 0) {
+    stop();
+    fail("CPU ", cpu, " of the affinity list is not one that this process may run on");
   }
 }
 
@@ -75,26 +88,49 @@ ThreadTeam::~ThreadTeam() {
 
 void ThreadTeam::stop() {
   work_ = nullptr;
-  start_.wait();
+  ++runs_;
+  for (size_t i = 0; i < workers_.size(); ++i) start_[i + 1].post(runs_);
   for (std::thread& t : workers_) t.join();
+  workers_.clear();
 }
 
 void ThreadTeam::run(const std::function<void(int)>& work) {
   const DefaultRounding rounding;
+  if (pool_.run != nullptr) return run_on_pool(work);
   work_ = &work;
-  start_.wait();
+  ++runs_;
+  for (int part = 1; part < threads_; ++part) start_[part].post(runs_);
   work(0);
-  finish_.wait();
+  barrier_.wait(0);
 }
 
-void ThreadTeam::serve(int part) {
+void ThreadTeam::serve(int part, int cpu) {
   const DefaultRounding rounding;
-  for (;;) {
-    start_.wait();
+  if (cpu >= 0 && !pin_this_thread(cpu)) unpinned_ = cpu;
+  for (uint32_t run = 1;; ++run) {
+    start_[part].wait(run, idle_spin_);
     if (work_ == nullptr) return;
     (*work_)(part);
-    finish_.wait();
+    barrier_.wait(part);
   }
+}
+
+void ThreadTeam::run_on_pool(const std::function<void(int)>& work) {
+  struct Task {
+    const std::function<void(int)>* work;
+    std::atomic<int> done;
+  } task{&work, 0};
+  pool_.run(
+      pool_.context, threads_,
+      [](void* opaque, int part) {
+        const DefaultRounding rounding;
+        auto* t = static_cast<Task*>(opaque);
+        (*t->work)(part);
+        t->done.fetch_add(1, std::memory_order_acq_rel);
+      },
+      &task);
+  require(task.done.load(std::memory_order_acquire) == threads_, "the caller's thread pool ran ", task.done.load(),
+          " of ", threads_, " parts; it must run every part once");
 }
 
 }  // namespace octet::engine

@@ -1,51 +1,85 @@
-// Threads that work on one inference together: they meet at a barrier after every step. Waiting threads spin for a
-// short while (a step takes microseconds) and then sleep.
+// Threads that work on one inference together and meet at a barrier after every step. A step takes microseconds, so
+// waiting threads spin; between inferences they spin for a short while and then sleep.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
+
+#include "engine/signal.h"
 
 namespace octet::engine {
 
 // Meeting point of `threads` threads, used again and again. Everything done before wait() by any of them is visible to
-// all of them after it.
+// all of them after it. A dissemination barrier (Hensgen, Finkel, Manber 1988): in round r, thread i posts to thread
+// i + 2^r and waits for thread i - 2^r; two threads meet by one write each to the other's cache line.
 class Barrier {
  public:
-  explicit Barrier(int threads) : threads_(threads) {}
-  void wait();
-  // Fewer threads will come. Only while at least one of the remaining ones has not arrived.
-  void expect(int threads) { threads_.store(threads, std::memory_order_relaxed); }
+  Barrier(int threads, SpinTime spin);
+  // Of thread `part`, 0 <= part < threads.
+  void wait(int part);
 
  private:
-  std::atomic<int> threads_;
-  alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<uint32_t> generation_{0};
-  std::atomic<int> sleepers_{0};
+  struct alignas(64) Count {
+    uint32_t meetings = 0;
+  };
+  const int threads_;
+  const SpinTime spin_;
+  int rounds_ = 0;
+  std::unique_ptr<Signal[]> signals_;  // [threads][rounds]
+  std::unique_ptr<Count[]> counts_;
+};
+
+// Threads of somebody else. run(context, parts, work, task) calls work(task, part) once for every part in 0..parts-1, on
+// any threads, and returns when all calls have returned.
+struct PoolFunction {
+  using Work = void (*)(void* task, int part);
+  void (*run)(void* context, int parts, Work work, void* task) = nullptr;
+  void* context = nullptr;
+  // All parts run at the same time, each on a thread of its own, so that they may wait for each other.
+  bool concurrent = false;
+};
+
+struct TeamOptions {
+  int threads = 1;        // >= 1, the calling thread included
+  std::vector<int> cpus;  // part i > 0 runs on cpus[i % size] alone; empty: where the system wants. The caller's thread
+                          // is not touched.
+  PoolFunction pool;      // these threads instead of own ones
+  // How long waiting threads spin before they sleep: within an inference, and between two. Negative: the usual.
+  int64_t spin_ns = -1, idle_spin_ns = -1;
 };
 
 class ThreadTeam {
  public:
-  // `threads` >= 1, the calling thread included. UserError when the system refuses to start them.
-  explicit ThreadTeam(int threads);
+  // UserError when the system refuses to start the threads or to run them on these CPUs.
+  explicit ThreadTeam(const TeamOptions& options);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int threads() const { return threads_; }
-  // Calls work(part) once on every thread, part 0 on the caller's, and returns when all are done. `work` must not throw
-  // and must outlive the call. Not for several callers at a time.
+  // Parts of one run() may meet at the barrier. Where not, a run() must be a single step.
+  bool has_barrier() const { return pool_.run == nullptr || pool_.concurrent || threads_ == 1; }
+  // Calls work(part) once for every part, part 0 on the caller's thread unless a pool decides, and returns when all are
+  // done. `work` must not throw and must outlive the call. Not for several callers at a time. UserError when a pool does
+  // not run every part.
   void run(const std::function<void(int part)>& work);
   Barrier& barrier() { return barrier_; }
 
  private:
-  void serve(int part);
+  void serve(int part, int cpu);
   void stop();
+  void run_on_pool(const std::function<void(int)>& work);
 
   const int threads_;
-  Barrier barrier_, start_, finish_;
+  const PoolFunction pool_;
+  const SpinTime idle_spin_;
+  Barrier barrier_;
   const std::function<void(int)>* work_ = nullptr;  // nullptr: leave
+  std::unique_ptr<Signal[]> start_;                 // one per worker
+  uint32_t runs_ = 0;
+  std::atomic<int> unpinned_{-1};  // a CPU that could not be had
   std::vector<std::thread> workers_;
 };
 

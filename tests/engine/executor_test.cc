@@ -118,34 +118,6 @@ TEST(Executor, RefusesImpossibleOptions) {
   EXPECT_THAT(error_of([&] { engine::Executor(plan, {.threads = 5000}); }), HasSubstr("1..1024"));
 }
 
-TEST(ThreadTeam, EveryThreadWorksOncePerRun) {
-  for (int threads : {1, 2, 5}) {
-    engine::ThreadTeam team(threads);
-    std::vector<std::atomic<int>> counts(threads);
-    const std::function<void(int)> work = [&](int part) { ++counts[part]; };
-    for (int i = 0; i < 300; ++i) team.run(work);
-    for (const auto& c : counts) EXPECT_EQ(c, 300);
-  }
-}
-
-TEST(ThreadTeam, BarrierSeparatesPhases) {
-  constexpr int kThreads = 3, kPhases = 200;
-  engine::ThreadTeam team(kThreads);
-  std::atomic<int> arrived{0}, early{0};
-  const std::function<void(int)> work = [&](int part) {
-    for (int phase = 0; phase < kPhases; ++phase) {
-      if (part == phase % kThreads && phase % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      ++arrived;
-      team.barrier().wait();
-      if (arrived < (phase + 1) * kThreads) ++early;
-      team.barrier().wait();
-    }
-  };
-  team.run(work);
-  EXPECT_EQ(early, 0);
-  EXPECT_EQ(arrived, kThreads * kPhases);
-}
-
 TEST(MemoryPlan, TensorsThatLiveTogetherDoNotOverlap) {
   // A chain with a long shortcut: 0 -> 1 -> 2 -> ... and buffer 1 is read again at the end.
   engine::Plan plan;

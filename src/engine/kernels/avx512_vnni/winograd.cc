@@ -1,0 +1,64 @@
+// Winograd convolution with vpdpwssd: products of 14 tiles x 32 output channels.
+#include "engine/kernels/winograd_kernel.h"
+
+#include "engine/kernels/avx512_vnni/finish.h"
+
+namespace octet::kernels {
+namespace {
+
+struct Avx512Winograd {
+  using Vectors = Vectors64;
+  static constexpr WinogradBlocking kBlocking{.chunk = 32, .tiles = 14, .unit = 2, .block_tiles = 56, .group = 4};
+
+  // A broadcast by itself: as an operand of the product it would cost a load for each of them.
+  static OCTET_INLINE Z broadcast(const int16_t* pair) {
+    Z v;
+    asm("vpbroadcastd %1, %0" : "=v"(v) : "m"(*reinterpret_cast<const int32_t(*)[1]>(pair)));
+    return v;
+  }
+
+  template <int P, int V>
+  static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m) {
+    Z acc[P][V];
+#pragma GCC unroll 14
+    for (int p = 0; p < P; ++p)
+#pragma GCC unroll 2
+      for (int i = 0; i < V; ++i) acc[p][i] = _mm512_setzero_si512();
+    for (; chunks > 0; --chunks, v += (P - 1) * 32)
+      for (int quarter = 0; quarter < 4; ++quarter, v += 8, u += 4 * 32) {
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+          Z weight[V];
+#pragma GCC unroll 2
+          for (int i = 0; i < V; ++i) weight[i] = _mm512_load_si512(u + i * u_block + k * 32);
+#pragma GCC unroll 14
+          for (int p = 0; p < P; ++p) {
+            const Z pair = broadcast(v + p * 32 + k * 2);
+#pragma GCC unroll 2
+            for (int i = 0; i < V; ++i) acc[p][i] = _mm512_dpwssd_epi32(acc[p][i], pair, weight[i]);
+          }
+        }
+      }
+#pragma GCC unroll 14
+    for (int p = 0; p < P; ++p)
+#pragma GCC unroll 2
+      for (int i = 0; i < V; ++i) _mm512_storeu_si512(m + (p * V + i) * 16, acc[p][i]);
+  }
+
+  struct Finish {
+    const Epilogue& e;
+    Constants constants;
+    explicit Finish(const Epilogue& epilogue) : e(epilogue), constants(make_constants(epilogue)) {}
+    template <int V>
+    void operator()(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const {
+      finish<V>({acc, pixels, channel, n, y, x}, e, constants);
+    }
+  };
+};
+
+}  // namespace
+
+const WinogradKernel winograd_avx512_vnni{Avx512Winograd::kBlocking, Winograd<Avx512Winograd>::prepare,
+                                          Winograd<Avx512Winograd>::run};
+
+}  // namespace octet::kernels

@@ -1,0 +1,71 @@
+#include "engine/kernels/winograd.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 25;
+constexpr int64_t kLine = 64;
+
+int64_t round_up(int64_t value, int64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+}  // namespace
+
+bool winograd_applies(const ConvArgs& a) {
+  const ConvGeometry& g = a.geometry;
+  return g.groups == 1 && g.kernel_h == 3 && g.kernel_w == 3 && g.stride_h == 1 && g.stride_w == 1 &&
+         g.dilation_h == 1 && g.dilation_w == 1 && a.in.c_pitch >= padded_channels(g.in_channels) &&
+         a.in.c_pitch % kChannelBlock == 0;
+}
+
+WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
+  const QTensor& out = a.epilogue.out;
+  WinogradPlan p;
+  p.channels = round_up(a.geometry.in_channels, b.chunk);
+  p.chunks = p.channels / b.chunk;
+  // A part of 112 channels has 1008 weights of at most 128 in absolute value: 255 * 128 * 1008 < 2^25.
+  p.max_parts = (p.chunks + 112 / b.chunk - 1) / (112 / b.chunk);
+  const int64_t tiles =
+      out.n * ((out.h + kWinogradTile - 1) / kWinogradTile) * ((out.w + kWinogradTile - 1) / kWinogradTile);
+  const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock;
+  p.block_tiles = std::min(tiles, b.block_tiles);
+  p.group = round_up(std::min(blocks, b.group), b.unit);
+  p.sum_blocks = std::max(p.group, b.unit * p.max_parts);
+  p.position_bytes = p.channels * kChannelBlock * 2;
+  p.block_bytes = kWinogradPositions * p.position_bytes;
+  p.sums_at = static_cast<int64_t>(sizeof(WinogradHeader)) + blocks * p.block_bytes;
+  p.prepared_bytes = p.sums_at + blocks * p.chunks * 2 * kChannelBlock * 4;
+  // One more cache line for each position of a product's tiles: else the positions of large layers meet in few sets.
+  const int64_t products = p.block_tiles;  // at most one for each tile
+  p.v_bytes = kWinogradPositions * (p.block_tiles * p.channels * 2 + products * kLine);
+  p.m_bytes = kWinogradPositions * p.block_tiles * p.sum_blocks * kChannelBlock * 4;
+  p.acc_bytes = kWinogradTile * kWinogradTile * b.tiles * b.unit * kChannelBlock * 4;
+  p.tile_bytes = round_up(p.block_tiles * 64, kLine);
+  p.scratch_bytes = p.v_bytes + p.m_bytes + p.acc_bytes + p.tile_bytes;
+  return p;
+}
+
+int32_t winograd_parts(const int32_t* sums, int64_t blocks, int64_t chunks) {
+  const auto holds = [&](int64_t parts) {
+    for (int64_t b = 0; b < blocks; ++b)
+      for (int64_t part = 0; part < parts; ++part) {
+        const Range range = winograd_part(chunks, parts, part);
+        for (int64_t lane = 0; lane < 2 * kChannelBlock; ++lane) {
+          int64_t sum = 0;
+          for (int64_t c = range.begin; c < range.end; ++c) sum += sums[(b * chunks + c) * 2 * kChannelBlock + lane];
+          if (255 * sum >= kLimit) return false;
+        }
+      }
+    return true;
+  };
+  int64_t parts = 1;
+  while (!holds(parts)) OCTET_CHECK(++parts <= chunks);
+  return static_cast<int32_t>(parts);
+}
+
+}  // namespace octet::kernels

@@ -1,0 +1,388 @@
+// The Winograd convolution of winograd.h for any vector width. It is compiled for each instruction set, which supplies
+//   using Vectors;                      // Vectors32 or Vectors64
+//   static constexpr WinogradBlocking kBlocking;
+//   template <int P, int V>             // m[P][V][16] = sum over 2 * pairs channels of v[chunk][P][chunk] *
+//   u[pair][16][2] static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t*
+//   m); struct Finish; Finish(const Epilogue&); template <int V> void operator()(const int32_t* acc, int64_t pixels,
+//   int64_t channel, int64_t n, int64_t y,
+//                                    int64_t x) const;  // acc [pixel][V][16] -> output
+// Everything here is in an anonymous namespace: see kernels/CMakeLists.txt.
+#pragma once
+#include <cstring>
+#include <utility>
+
+#include "engine/kernels/winograd.h"
+
+namespace octet::kernels {
+namespace {
+
+// GCC's vector types of 32 and of 64 bytes. Unsigned, because signed sums must not wrap.
+struct Vectors32 {
+  typedef uint8_t Bytes __attribute__((vector_size(16)));
+  typedef int8_t SignedBytes __attribute__((vector_size(16)));
+  typedef uint16_t Words __attribute__((vector_size(32)));
+  typedef int16_t SignedWords __attribute__((vector_size(32)));
+  typedef uint32_t Sums __attribute__((vector_size(32)));
+  typedef int32_t Accumulators __attribute__((vector_size(32)));
+  static constexpr Sums kEvenThenOdd = {0, 2, 4, 6, 1, 3, 5, 7};
+};
+struct Vectors64 {
+  typedef uint8_t Bytes __attribute__((vector_size(32)));
+  typedef int8_t SignedBytes __attribute__((vector_size(32)));
+  typedef uint16_t Words __attribute__((vector_size(64)));
+  typedef int16_t SignedWords __attribute__((vector_size(64)));
+  typedef uint32_t Sums __attribute__((vector_size(64)));
+  typedef int32_t Accumulators __attribute__((vector_size(64)));
+  static constexpr Sums kEvenThenOdd = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
+};
+
+#define OCTET_FLAT __attribute__((always_inline)) inline
+
+// d = BT d, along one axis.
+template <typename Words>
+OCTET_FLAT void transform_input(Words (&d)[6]) {
+  const Words f1 = d[1] << 2, f2 = d[2] << 2;
+  const Words a = d[4] - f2, b = d[3] - f1;
+  const Words e = d[4] - d[2], t = (d[3] - d[1]) << 1;
+  d[0] = (d[0] << 2) + (a - d[2]);
+  d[5] = d[5] - (b + (d[3] << 2));
+  d[1] = a + b;
+  d[2] = a - b;
+  d[3] = e + t;
+  d[4] = e - t;
+}
+
+// u = G g, along one axis.
+template <typename Words>
+OCTET_FLAT void transform_weights(const Words& a, const Words& b, const Words& c, Words (&u)[6]) {
+  const Words outer = a + c, far = a + (c << 2), twice = b << 1;
+  u[0] = (a << 2) + (a << 1);
+  u[1] = Words{} - ((outer + b) << 2);
+  u[2] = (b - outer) << 2;
+  u[3] = far + twice;
+  u[4] = far - twice;
+  u[5] = (c << 2) + (c << 1);
+}
+
+// y = AT m, along one axis, modulo 2^32.
+template <typename Sums>
+OCTET_FLAT void transform_output(const Sums (&m)[6], Sums (&y)[4]) {
+  const Sums s1 = m[1] + m[2], d1 = m[1] - m[2], s2 = m[3] + m[4], d2 = m[3] - m[4];
+  y[0] = m[0] + s1 + s2;
+  y[1] = d1 + (d2 << 1);
+  y[2] = s1 + (s2 << 2);
+  y[3] = d1 + (d2 << 3) + (m[5] << 2);
+}
+
+template <typename Vector>
+OCTET_FLAT Vector load_vector(const void* p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <typename Vector>
+OCTET_FLAT void store_vector(void* p, Vector v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// A tile of output: its first pixel and how many of its rows and columns there are.
+struct TilePlace {
+  int64_t n = 0, y = 0, x = 0, height = 0, width = 0;
+};
+
+// Walks over the tiles of some output rows (counted over n * out.h), row of tiles by row of tiles.
+struct TileCursor {
+  const QTensor* out = nullptr;
+  int64_t row = 0, end = 0, x = 0;
+
+  int64_t band() const {  // rows of the tiles at `row`
+    int64_t rows = out->h - row % out->h;
+    if (rows > end - row) rows = end - row;
+    return rows < kWinogradTile ? rows : kWinogradTile;
+  }
+  int64_t count() const {  // of all tiles from here on
+    int64_t bands = 0;
+    for (TileCursor c = *this; c.row < c.end; c.row += c.band()) ++bands;
+    return bands * ((out->w + kWinogradTile - 1) / kWinogradTile);
+  }
+  TilePlace next() {
+    TilePlace t{row / out->h, row % out->h, x, band(), out->w - x < kWinogradTile ? out->w - x : kWinogradTile};
+    x += kWinogradTile;
+    if (x >= out->w) x = 0, row += t.height;
+    return t;
+  }
+};
+
+template <typename K>
+class Winograd {
+ public:
+  using Bytes = typename K::Vectors::Bytes;
+  using SignedBytes = typename K::Vectors::SignedBytes;
+  using Words = typename K::Vectors::Words;
+  using SignedWords = typename K::Vectors::SignedWords;
+  using Sums = typename K::Vectors::Sums;
+  using Accumulators = typename K::Vectors::Accumulators;
+  static constexpr int kTiles = K::kBlocking.tiles, kUnit = K::kBlocking.unit;
+  static constexpr int64_t kChunk = K::kBlocking.chunk;
+
+  static void prepare(const ConvArgs& a, const WinogradPlan& plan, std::byte* prepared) {
+    const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
+    auto* sums = reinterpret_cast<int32_t*>(prepared + plan.sums_at);
+    std::memset(sums, 0, static_cast<size_t>(plan.prepared_bytes - plan.sums_at));
+    const int64_t quads = padded_channels(a.geometry.in_channels) / 4, pitch = a.in.c_pitch / 4;
+    std::byte* u = prepared + sizeof(WinogradHeader);
+    for (int64_t b = 0; b < l.blocks; ++b, u += plan.block_bytes) {
+      const int8_t* block = a.weights + b * l.segments * l.dwords * 64;
+      for (int64_t c = 0; c < plan.chunks; ++c) {
+        int16_t positive[64] = {}, negative[64] = {};
+        for (int64_t q = c * kChunk / 4; q < (c + 1) * kChunk / 4; ++q) {
+          if (q < quads) {
+            quad_weights(block + q * 64, pitch * 64, l.dwords * 64, u + q * 128, plan.position_bytes, positive,
+                         negative);
+          } else {
+            for (int64_t i = 0; i < kWinogradPositions; ++i) std::memset(u + q * 128 + i * plan.position_bytes, 0, 128);
+          }
+        }
+        int32_t* sum = sums + (b * plan.chunks + c) * 2 * kChannelBlock;
+        for (int i = 0; i < 64; ++i) sum[i / 4] += positive[i], sum[kChannelBlock + i / 4] += negative[i];
+      }
+    }
+    WinogradHeader header;
+    header.parts = winograd_parts(sums, l.blocks, plan.chunks);
+    std::memcpy(prepared, &header, sizeof header);
+  }
+
+  static void run(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch,
+                  Range rows, Range blocks) {
+    if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
+    Winograd w(a, plan, prepared, scratch);
+    TileCursor cursor{&a.epilogue.out, rows.begin, rows.end, 0};
+    const int64_t tiles = cursor.count(), turns = (tiles + plan.block_tiles - 1) / plan.block_tiles;
+    for (int64_t t = 0; t < turns; ++t) {
+      w.count_ = tiles * (t + 1) / turns - tiles * t / turns;
+      w.products_ = (w.count_ + kTiles - 1) / kTiles;
+      for (int64_t i = 0; i < w.count_; ++i) w.tiles_[i] = cursor.next();
+      for (int64_t p = 0; p < w.products_; ++p) w.transform(p);
+      for (int64_t b = blocks.begin; b < blocks.end;) {
+        const Range group{b, b + w.group_ < blocks.end ? b + w.group_ : blocks.end};
+        w.multiply(group);
+        w.finish(group);
+        b = group.end;
+      }
+    }
+  }
+
+ private:
+  using Multiply = void(const int16_t*, const int16_t*, int64_t, int64_t, uint32_t*);
+
+  const ConvArgs& args_;
+  const WinogradPlan& plan_;
+  const std::byte* u_;
+  std::byte* v_;
+  std::byte* m_;
+  int32_t* acc_;
+  TilePlace* tiles_;
+  int64_t parts_, group_;
+  int64_t count_ = 0, products_ = 0;  // of the current block of tiles
+  typename K::Finish finish_;
+
+  Winograd(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch)
+      : args_(a), plan_(plan), u_(prepared + sizeof(WinogradHeader)), finish_(a.epilogue) {
+    v_ = scratch;
+    m_ = v_ + plan.v_bytes;
+    acc_ = reinterpret_cast<int32_t*>(m_ + plan.m_bytes);
+    tiles_ = reinterpret_cast<TilePlace*>(m_ + plan.m_bytes + plan.acc_bytes);
+    WinogradHeader header;
+    std::memcpy(&header, prepared, sizeof header);
+    parts_ = header.parts;
+    const int64_t fit = plan.sum_blocks / parts_ / kUnit * kUnit;
+    group_ = fit < plan.group ? fit : plan.group;
+  }
+
+  // The tiles of product p of this block.
+  Range product(int64_t p) const { return {count_ * p / products_, count_ * (p + 1) / products_}; }
+  int64_t v_position_bytes(int64_t tiles) const { return tiles * plan_.channels * 2 + 64; }
+  std::byte* v_of(Range tiles, int64_t p) const {
+    return v_ + kWinogradPositions * (tiles.begin * plan_.channels * 2 + p * 64);
+  }
+  // M of `index`, counted over (unit, part), for these tiles: [36][tile][V][16].
+  uint32_t* m_of(int64_t index, Range tiles) const {
+    return reinterpret_cast<uint32_t*>(m_) +
+           (index * count_ + tiles.begin) * kWinogradPositions * kUnit * kChannelBlock;
+  }
+
+  // Four input channels of 16 output channels: bytes [16][4] in the file, words [36][pair][16][2] in `u`.
+  static void quad_weights(const int8_t* in, int64_t x_step, int64_t y_step, std::byte* u, int64_t position_bytes,
+                           int16_t* positive, int16_t* negative) {
+    constexpr int kHalf = sizeof(Words) / 2;
+    for (int64_t first = 0; first < 64; first += kChunk) {
+      Words columns[3][6], lines[6];
+      SignedWords up = load_vector<SignedWords>(positive + first), down = load_vector<SignedWords>(negative + first);
+      for (int x = 0; x < 3; ++x) {
+        Words g[3];
+#pragma GCC unroll 3
+        for (int y = 0; y < 3; ++y) {
+          const SignedWords w =
+              __builtin_convertvector(load_vector<SignedBytes>(in + y * y_step + x * x_step + first), SignedWords);
+          up += w & (w > 0);
+          down -= w & (w < 0);
+          g[y] = __builtin_bit_cast(Words, w);
+        }
+        transform_weights(g[0], g[1], g[2], columns[x]);
+      }
+      store_vector(positive + first, up);
+      store_vector(negative + first, down);
+      for (int y = 0; y < 6; ++y) {
+        transform_weights(columns[0][y], columns[1][y], columns[2][y], lines);
+        for (int x = 0; x < 6; ++x) {
+          const Sums d = __builtin_shuffle(__builtin_bit_cast(Sums, lines[x]), K::Vectors::kEvenThenOdd);
+          std::byte* to = u + (y * 6 + x) * position_bytes + first;
+          std::memcpy(to, &d, kHalf);
+          std::memcpy(to + 64, reinterpret_cast<const char*>(&d) + kHalf, kHalf);
+        }
+      }
+    }
+  }
+
+  // Where the 6 rows and 6 columns that a tile reads lie. Rows and columns beyond the last one that an output of this
+  // tile needs are read from that one again: they only reach outputs that are not there.
+  struct TileInput {
+    const uint8_t* row[6];
+    int64_t column[6];
+  };
+  TileInput input_of(const TilePlace& t) const {
+    const QTensor& in = args_.in;
+    const ConvGeometry& g = args_.geometry;
+    const uint8_t* first =
+        in.data + t.n * in.image_stride + (t.y - g.pad_top) * in.row_stride + (t.x - g.pad_left) * in.c_pitch;
+    TileInput tile;
+    for (int64_t i = 0; i < 6; ++i) {
+      tile.row[i] = first + (i < t.height + 1 ? i : t.height + 1) * in.row_stride;
+      tile.column[i] = (i < t.width + 1 ? i : t.width + 1) * in.c_pitch;
+    }
+    return tile;
+  }
+
+  // V of product p: [36][chunk][tile][channel of the chunk].
+  void transform(int64_t p) {
+    const Range range = product(p);
+    const int64_t tiles = range.end - range.begin, step = v_position_bytes(tiles);
+    TileInput inputs[kTiles];
+    for (int64_t i = 0; i < tiles; ++i) inputs[i] = input_of(tiles_[range.begin + i]);
+    std::byte* to = v_of(range, p);
+    for (int64_t channel = 0; channel < plan_.channels; channel += kChunk)
+      for (int64_t i = 0; i < tiles; ++i, to += sizeof(Words)) {
+        const TileInput& in = inputs[i];
+        Words d[6][6];
+        for (int x = 0; x < 6; ++x) {
+          Words column[6];
+          const int64_t at = in.column[x] + channel;
+#pragma GCC unroll 6
+          for (int y = 0; y < 6; ++y) column[y] = __builtin_convertvector(load_vector<Bytes>(in.row[y] + at), Words);
+          transform_input(column);
+#pragma GCC unroll 6
+          for (int y = 0; y < 6; ++y) d[y][x] = column[y];
+        }
+        std::byte* line = to;
+        for (int y = 0; y < 6; ++y, line += 6 * step) {
+          transform_input(d[y]);
+#pragma GCC unroll 6
+          for (int x = 0; x < 6; ++x) store_vector(line + x * step, d[y][x]);
+        }
+      }
+  }
+
+  template <int V, int... P>
+  static Multiply* multiply_of(int64_t tiles, std::integer_sequence<int, P...>) {
+    static constexpr Multiply* kTable[] = {K::template multiply<P + 1, V>...};
+    return kTable[tiles - 1];
+  }
+
+  void multiply(Range group) {
+    for (int64_t i = 0; i < kWinogradPositions; ++i)
+      for (int64_t b = group.begin, unit = 0; b < group.end; b += kUnit, ++unit) {
+        const bool whole = b + kUnit <= group.end;
+        const std::byte* u = u_ + b * plan_.block_bytes + i * plan_.position_bytes;
+        for (int64_t part = 0; part < parts_; ++part) {
+          const Range chunks = winograd_part(plan_.chunks, parts_, part);
+          const auto* panel = reinterpret_cast<const int16_t*>(u + chunks.begin * kChunk * kChannelBlock * 2);
+          for (int64_t p = 0; p < products_; ++p) {
+            const Range range = product(p);
+            const int64_t tiles = range.end - range.begin, vectors = (whole ? kUnit : 1) * kChannelBlock;
+            const std::byte* v = v_of(range, p) + i * v_position_bytes(tiles) + chunks.begin * tiles * kChunk * 2;
+            constexpr std::make_integer_sequence<int, kTiles> kCounts{};
+            Multiply* f = whole ? multiply_of<kUnit>(tiles, kCounts) : multiply_of<1>(tiles, kCounts);
+            f(reinterpret_cast<const int16_t*>(v), panel, plan_.block_bytes / 2, chunks.end - chunks.begin,
+              m_of(unit * parts_ + part, range) + i * tiles * vectors);
+          }
+        }
+      }
+  }
+
+  void finish(Range group) {
+    for (int64_t b = group.begin, unit = 0; b < group.end; b += kUnit, ++unit)
+      for (int64_t p = 0; p < products_; ++p) {
+        if (b + kUnit <= group.end) {
+          finish_product<kUnit>(b, unit, product(p));
+        } else {
+          finish_product<1>(b, unit, product(p));
+        }
+      }
+  }
+
+  // Tiles that follow each other in a row of tiles leave together.
+  template <int V>
+  void finish_product(int64_t block, int64_t unit, Range range) {
+    for (int64_t first = range.begin; first < range.end;) {
+      const TilePlace& t = tiles_[first];
+      int64_t end = first + 1;
+      while (end < range.end && tiles_[end].n == t.n && tiles_[end].y == t.y) ++end;
+      const int64_t row = (end - first) * kWinogradTile;  // pixels of a row of acc_
+      for (int64_t i = first; i < end; ++i)
+        for (int64_t part = 0; part < parts_; ++part)
+          recover<V>(m_of(unit * parts_ + part, range) + (i - range.begin) * V * kChannelBlock, range.end - range.begin,
+                     args_.acc_init + block * kChannelBlock, part > 0,
+                     acc_ + (i - first) * kWinogradTile * V * kChannelBlock, row);
+      const int64_t pixels = row - kWinogradTile + tiles_[end - 1].width;
+      for (int64_t y = 0; y < t.height; ++y)
+        finish_.template operator()<V>(acc_ + y * row * V * kChannelBlock, pixels, block * kChannelBlock, t.n, t.y + y,
+                                       t.x);
+      first = end;
+    }
+  }
+
+  // One tile of M, [36] steps of `tiles` x V x 16, to acc [4 rows of `row` pixels][V][16].
+  template <int V>
+  static void recover(const uint32_t* m, int64_t tiles, const int32_t* acc_init, bool add, int32_t* acc, int64_t row) {
+    constexpr int64_t kLanes = sizeof(Sums) / 4;
+    const int64_t step = tiles * V * kChannelBlock;
+    for (int64_t lane = 0; lane < V * kChannelBlock; lane += kLanes) {
+      Sums lines[4][6];
+      const uint32_t* from = m + lane;
+      for (int x = 0; x < 6; ++x) {
+        Sums column[6], y[4];
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * step);
+        transform_output(column, y);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
+      }
+      const auto start = load_vector<Accumulators>(acc_init + lane);
+      for (int y = 0; y < 4; ++y) {
+        Sums outputs[4];
+        transform_output(lines[y], outputs);
+        int32_t* to = acc + y * row * V * kChannelBlock + lane;
+#pragma GCC unroll 4
+        for (int x = 0; x < 4; ++x) {
+          const Sums product = outputs[x] * 954437177u;
+          const Accumulators sum = (__builtin_bit_cast(Accumulators, product) >> 6) +
+                                   (add ? load_vector<Accumulators>(to + x * V * kChannelBlock) : start);
+          store_vector(to + x * V * kChannelBlock, sum);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace octet::kernels

@@ -18,7 +18,7 @@ namespace {
 struct Options {
   std::string model, isa, dump_passes;
   OutputFlags output;
-  int64_t batch_size = 1;
+  int64_t batch_size = 0;
   bool layers = false;
 };
 
@@ -58,7 +58,8 @@ Command compile_command() {
             add_model_flag(app, options->model, "ONNX file, with or without quantisers", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
             add_output_flags(app, options->output, "Engine file to write (.octet)");
-            add_batch_size_flag(app, options->batch_size)->capture_default_str();
+            add_batch_size_flag(app, options->batch_size)
+                ->description("Images a batch; without it that of the file, 1 where it is dynamic");
             add_isa_flag(app, options->isa);
             app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
             app.add_option("--dump-passes", options->dump_passes, "Write the graph after each pass to this folder");

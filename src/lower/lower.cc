@@ -32,6 +32,14 @@ class PassDump {
   int count_ = 0;
 };
 
+void choose_batch(ir::Graph& graph, int64_t batch) {
+  if (batch > 0) return ir::set_batch(graph, batch);
+  for (ir::Value* input : graph.inputs())
+    if (input->type.shape && !input->type.shape->empty() && input->type.shape->front() == ir::kDynamic)
+      input->type.shape->front() = 1;
+  ir::infer_shapes(graph);
+}
+
 // The engine plans its memory before it runs, so every size must be known.
 void require_static(const ir::Graph& graph) {
   const auto check = [](const ir::Value* v) {
@@ -53,12 +61,12 @@ void require_static(const ir::Graph& graph) {
 }  // namespace
 
 engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
-  if (options.batch < 1) fail_usage("batch = ", options.batch, " is not positive");
+  if (options.batch < 0) fail_usage("batch = ", options.batch, " is negative");
   PassDump dump(options.dump_passes);
   ir::Graph graph = source.clone();
   graph.remove_dead();
   dump(graph, "source");
-  ir::set_batch(graph, options.batch);
+  choose_batch(graph, options.batch);
   require_static(graph);
   dump(graph, "set_batch");
   remove_identities(graph);

@@ -14,7 +14,7 @@
 namespace octet::lower {
 
 struct CompileOptions {
-  int64_t batch = 1;        // leading dimension of every input
+  int64_t batch = 0;        // leading dimension of every input; 0: that of the file, 1 where it is dynamic
   Isa isa = default_isa();  // noted in the file; the plan runs on every CPU
   std::string dump_passes;  // a folder for the text of the graph after each pass; empty: none
 };

@@ -4,6 +4,7 @@
 
 #include "ir/data_type_codes.h"
 #include "ir/infer.h"
+#include "onnx/expand_qlinear.h"
 #include "onnx/node_order.h"
 #include "onnx/settle.h"
 
@@ -252,7 +253,10 @@ void Builder::add_source(const proto::Node& node) {
   if (source.name.empty() || node_names_.count(source.name))
     source.name = node_names_.count(source.outputs[0]) ? fresh_name(source.outputs[0]) : source.outputs[0];
   for (const proto::Attribute& a : node.attributes) source.attributes[a.name] = to_attribute(a, files_);
-  for (const SourceNode& next : upgrade(std::move(source), opset_, *this)) add(next);
+  const std::vector<SourceNode> nodes = is_qlinear(node.domain, node.op_type)
+                                            ? expand_qlinear(std::move(source), *this)
+                                            : upgrade(std::move(source), opset_, *this);
+  for (const SourceNode& next : nodes) add(next);
 }
 
 void Builder::add_constant_node(const proto::Node& node) {

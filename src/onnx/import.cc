@@ -7,6 +7,7 @@
 #include "ir/verify.h"
 #include "onnx/builder.h"
 #include "onnx/fuse_qdq.h"
+#include "onnx/lift_codes.h"
 #include "onnx/metadata_lines.h"
 #include "onnx/proto.h"
 #include "onnx/tensor_data.h"
@@ -14,10 +15,10 @@
 namespace octet::onnx {
 namespace {
 
-constexpr const char* kOpsetAdvice = "supported are opsets 11 to 21";
+constexpr const char* kOpsetAdvice = "supported are opsets 10 to 25";
 
 int default_opset(const proto::Model& model) {
-  static_assert(kOldestOpset == 11 && kNewestOpset == 21);
+  static_assert(kOldestOpset == 10 && kNewestOpset == 25);
   for (const auto& [domain, version] : model.opset_imports) {
     if (!domain.empty() && domain != "ai.onnx") continue;
     if (version < kOldestOpset || version > kNewestOpset)
@@ -66,6 +67,7 @@ ir::Graph import_parsed(const proto::Model& model, size_t file_bytes, const std:
   ExternalFiles files(directory);
   ir::Graph graph = Builder(*model.graph, opset, files, fold_budget(*model.graph, file_bytes)).build();
   for (const auto& [key, value] : model.metadata) graph.metadata[key] = value;
+  lift_codes(graph);
   fuse_qdq(graph, take_metadata(graph, kFakeQuantizeKey));
   graph.remove_dead();
   mark_trainable(graph, take_metadata(graph, kTrainableKey));

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/ops.h"
+#include "onnx/expand_qlinear.h"
 #include "onnx/fold.h"
 #include "onnx/upgrade.h"
 
@@ -16,6 +17,7 @@ bool is_default_domain(const std::string& domain) {
 }
 
 bool is_known(const proto::Node& node) {
+  if (is_qlinear(node.domain, node.op_type)) return true;
   if (!is_default_domain(node.domain)) return false;
   const std::string& op = node.op_type;
   if (op == "FakeQuantize") return false;  // Octet's own; files hold QuantizeLinear and DequantizeLinear
@@ -43,6 +45,7 @@ void require_known(const std::vector<const proto::Node*>& nodes) {
     }
   }
   if (!first) return;
+  if (const std::string why = refused_integer_op(first->op_type); !why.empty()) fail(text_of(*first), ": ", why);
   std::string more;
   for (const std::string& op : others) more += (more.empty() ? " (nor are " : ", ") + op;
   if (!more.empty()) more += " of this model)";

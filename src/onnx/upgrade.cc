@@ -115,7 +115,17 @@ Nodes softmax(SourceNode node, int opset, UpgradeContext& context) {
   return {flatten, node, restore};
 }
 
-Nodes resize(SourceNode node, int, UpgradeContext& context) {
+// Opset 10 had two inputs and the coordinates of Upsample.
+Nodes first_resize(SourceNode node) {
+  if (node.inputs.size() != 2) fail("has ", node.inputs.size(), " inputs, expected x and scales as in opset 10");
+  node.inputs = {node.inputs[0], "", node.inputs[1]};
+  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  node.attributes["nearest_mode"] = std::string("floor");
+  return {node};
+}
+
+Nodes resize(SourceNode node, int opset, UpgradeContext& context) {
+  if (opset < 11) return first_resize(std::move(node));
   const auto mode_at = node.attributes.find("coordinate_transformation_mode");
   const std::string* transformation =
       mode_at == node.attributes.end() ? nullptr : std::get_if<std::string>(&mode_at->second);

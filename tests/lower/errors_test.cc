@@ -42,7 +42,21 @@ TEST(Errors, DynamicBatchIsChosenByTheOption) {
   net.finish({net.relu(net.input({ir::kDynamic, 3, 4, 4}))});
   const auto plan = compile(net.graph, 3);
   EXPECT_EQ(plan->buffers[plan->outputs[0]].shape, (std::vector<int64_t>{3, 3, 4, 4}));
-  EXPECT_THAT(error_of(net.graph, 0), HasSubstr("batch = 0"));
+  EXPECT_THAT(error_of(net.graph, -1), HasSubstr("batch = -1"));
+}
+
+TEST(Errors, BatchOfTheFileUnlessGiven) {
+  QuantNet net(32);
+  net.finish({net.relu(net.input({5, 3, 4, 4}))});
+  const auto batch_of = [&](int64_t batch) {
+    const auto plan = compile(net.graph, batch);
+    return plan->buffers[plan->outputs[0]].shape[0];
+  };
+  EXPECT_EQ(batch_of(0), 5);
+  EXPECT_EQ(batch_of(2), 2);
+  QuantNet dynamic(33);
+  dynamic.finish({dynamic.relu(dynamic.input({ir::kDynamic, 3, 4, 4}))});
+  EXPECT_EQ(compile(dynamic.graph, 0)->buffers[0].shape[0], 1);
 }
 
 TEST(Errors, ObservingQuantiser) {

@@ -1,7 +1,12 @@
 // Exact INT8 convolution without dot-product instructions. vpmaddubsw would saturate its 16-bit sums, so bytes are
-// widened to 16 bits and multiplied by vpmaddwd: even and odd bytes of a dword apart, which leaves the sums in channel
+// widened to 16 bits and multiplied by vpmaddwd. For images see conv_words.h. For a few pixels, where the weights are
+// read once, they are widened inside the product: even and odd bytes of a dword apart, which leaves the sums in channel
 // order.
+#include <cstdlib>
+
+#include "base/error.h"
 #include "engine/kernels/avx2/conv_rows.h"
+#include "engine/kernels/avx2/conv_words.h"
 #include "engine/kernels/avx2/functions.h"
 
 namespace octet::kernels {
@@ -25,10 +30,35 @@ struct WideningDot {
   }
 };
 
+// Of one thread; grows with the first run of each layer.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { std::free(bytes_); }
+  std::byte* of(int64_t size) {
+    if (size > size_) {
+      std::free(bytes_);
+      size_ = (size + 63) / 64 * 64;
+      bytes_ = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(size_)));
+      OCTET_CHECK(bytes_ != nullptr);
+    }
+    return bytes_;
+  }
+
+ private:
+  std::byte* bytes_ = nullptr;
+  int64_t size_ = 0;
+};
+
 }  // namespace
 
 void conv_avx2(const ConvArgs& a, Range rows, Range blocks) {
-  conv_rows<WideningDot>(a, rows, blocks);
+  const QTensor& out = a.epilogue.out;
+  if ((rows.end - rows.begin) * out.w < 4) return conv_rows<WideningDot>(a, rows, blocks);
+  static thread_local Scratch scratch;
+  conv_words(a, rows, blocks, scratch.of(word_plan(a).scratch_bytes));
 }
 
 }  // namespace octet::kernels

@@ -56,6 +56,7 @@ void conv_rows(const ConvArgs& a, Range rows, Range blocks) {
   const Runs r{g.stride_w * a.in.c_pitch,   g.kernel_h, g.dilation_h * a.in.row_stride, l.segments_per_row,
                g.dilation_w * a.in.c_pitch, l.dwords};
   const int64_t tiles = (e.out.w + Dot::kPixels - 1) / Dot::kPixels, size = e.out.w / tiles, longer = e.out.w % tiles;
+  const Finish finish(e);
   alignas(32) int32_t acc[Dot::kPixels * 16];
   for (int64_t b = blocks.begin; b < blocks.end; ++b) {
     const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
@@ -67,7 +68,7 @@ void conv_rows(const ConvArgs& a, Range rows, Range blocks) {
       for (int64_t t = 0, x = 0; t < tiles; ++t) {
         const int64_t pixels = size + (t < longer);
         multiply_some<Dot>(pixels, r, in + x * r.pixel_step, w, a.acc_init + b * 16, acc);
-        finish16(acc, pixels, b * 16, n, y, x, e);
+        finish.row(acc, pixels, b * 16, n, y, x);
         x += pixels;
       }
     }

@@ -21,6 +21,7 @@ void depthwise_avx2(const ConvArgs& a, Range rows) {
     offset[t] = t / g.kernel_w * g.dilation_h * a.in.row_stride + t % g.kernel_w * g.dilation_w * a.in.c_pitch;
   offset[taps] = offset[taps - 1];  // the partner of an odd last tap has weight zero
   Y weights[(kMaxTaps + 1) / 2][2];
+  const Finish finish(e);
   alignas(32) int32_t acc[kPixels * 16];
   for (int64_t c = 0; c < padded; c += 16) {
     for (int64_t i = 0; i < pairs; ++i) {
@@ -52,7 +53,7 @@ void depthwise_avx2(const ConvArgs& a, Range rows) {
           store32(acc + p * 16, _mm256_permute2x128_si256(sum0, sum1, 0x20));
           store32(acc + p * 16 + 8, _mm256_permute2x128_si256(sum0, sum1, 0x31));
         }
-        finish16(acc, pixels, c, n, y, x, e);
+        finish.row(acc, pixels, c, n, y, x);
       }
     }
   }

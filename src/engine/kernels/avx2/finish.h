@@ -1,63 +1,150 @@
-// The Epilogue of int8_conv.h for 16 channels of some pixels in a row, with 256-bit vectors.
+// The Epilogue of int8_conv.h for blocks of 16 channels, with 256-bit vectors.
 #pragma once
+#include <cmath>
+#include <optional>
+
+#include "engine/kernels/avx2/lookup.h"
 #include "engine/kernels/avx2/vector.h"
 #include "engine/kernels/int8_conv.h"
 
 namespace octet::kernels {
 namespace {
 
-// acc: [pixel][16]. The pixels start at (n, y, x) and follow each other in the row (or in dense rows).
-inline void finish16(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x,
-                     const Epilogue& e) {
-  const __m256 m0 = _mm256_loadu_ps(e.multiplier + channel), m1 = _mm256_loadu_ps(e.multiplier + channel + 8);
-  const auto scaled = [&](int64_t i, __m256 m) __attribute__((always_inline)) {
-    return _mm256_mul_ps(_mm256_cvtepi32_ps(load32(acc + i)), m);
-  };
-  if (e.out.data == nullptr) {
-    const __m256 low = _mm256_set1_ps(e.float_lo), high = _mm256_set1_ps(e.float_hi);
-    const Y mask0 = first_floats(e.out.c - channel), mask1 = first_floats(e.out.c - channel - 8);
-    for (int64_t p = 0; p < pixels; ++p) {
-      const int64_t at = ((n * e.out.h + y) * e.out.w + x + p) * e.out.c + channel;
-      __m256 v0 = scaled(p * 16, m0), v1 = scaled(p * 16 + 8, m1);
-      if (e.float_residual) {
-        v0 = _mm256_add_ps(v0, _mm256_maskload_ps(e.float_residual + at, mask0));
-        v1 = _mm256_add_ps(v1, _mm256_maskload_ps(e.float_residual + at + 8, mask1));
-      }
-      _mm256_maskstore_ps(e.float_out + at, mask0, _mm256_min_ps(_mm256_max_ps(v0, low), high));
-      _mm256_maskstore_ps(e.float_out + at + 8, mask1, _mm256_min_ps(_mm256_max_ps(v1, low), high));
-    }
-    return;
+enum class Sum { kNone, kOnce, kTwice };  // residual: none, one rounding, two roundings
+
+// The epilogue of one convolution, made once for each call of a kernel. A residual may be the output itself: pixels are
+// read before they are written.
+class Finish {
+ public:
+  explicit Finish(const Epilogue& e)
+      : limits_(e.lo, e.hi, e.out.zero_point),
+        mid_low_(_mm256_set1_ps(static_cast<float>(e.mid_lo - e.mid_zero_point))),
+        mid_high_(_mm256_set1_ps(static_cast<float>(e.mid_hi - e.mid_zero_point))),
+        mid_multiplier_(_mm256_set1_ps(e.mid_multiplier)),
+        residual_multiplier_(_mm256_set1_ps(e.residual_multiplier)),
+        residual_zero_(_mm256_set1_epi32(e.residual.zero_point)),
+        e_(e),
+        sum_(e.residual.data == nullptr ? Sum::kNone
+             : e.rounds_twice           ? Sum::kTwice
+                                        : Sum::kOnce) {
+    // int32 * m + 255 * r stays within int32 if m < 1/2 and r < 2^21: then the conversion needs no limit before it.
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    __m256 largest = _mm256_setzero_ps();
+    for (int64_t c = 0; c < e.out.c; c += 8)
+      largest = _mm256_max_ps(largest, _mm256_andnot_ps(sign, _mm256_loadu_ps(e.multiplier + c)));
+    bounded_ = _mm256_movemask_ps(_mm256_cmp_ps(largest, _mm256_set1_ps(0.5f), _CMP_NLT_UQ)) == 0 &&
+               std::fabs(e.residual_multiplier) < 2097152.0f && std::fabs(e.mid_multiplier) < 2097152.0f;
+    if (e.table && e.out.data) lookup_.emplace(e.table);
   }
-  const Limits limits(e.lo, e.hi, e.out.zero_point);
-  const __m256 mid_low = _mm256_set1_ps(static_cast<float>(e.mid_lo - e.mid_zero_point));
-  const __m256 mid_high = _mm256_set1_ps(static_cast<float>(e.mid_hi - e.mid_zero_point));
-  const __m256 mid_multiplier = _mm256_set1_ps(e.mid_multiplier);
-  const __m256 residual_multiplier = _mm256_set1_ps(e.residual_multiplier);
-  const Y residual_zero = _mm256_set1_epi32(e.residual.zero_point);
-  const uint8_t* residual = e.residual.data ? e.residual.data + n * e.residual.image_stride +
-                                                  y * e.residual.row_stride + x * e.residual.c_pitch + channel
-                                            : nullptr;
-  uint8_t* out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + channel;
-  const auto value = [&](int64_t i, __m256 m, const uint8_t* r) __attribute__((always_inline)) {
-    __m256 v = scaled(i, m);
-    if (residual) {
-      if (e.rounds_twice) {
-        v = _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-        v = _mm256_mul_ps(_mm256_min_ps(_mm256_max_ps(v, mid_low), mid_high), mid_multiplier);
-      }
-      const Y codes = _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(r)), residual_zero);
-      v = _mm256_add_ps(v, _mm256_mul_ps(_mm256_cvtepi32_ps(codes), residual_multiplier));
+
+  Sum sum() const { return sum_; }
+  bool bounded() const { return bounded_; }
+  // Codes in pixels of at least 16 bytes without a limit before the conversion: value<sum(), true>(), pack() and
+  // look_up() are all there is to do.
+  bool straight() const { return bounded_ && e_.out.data && e_.out.c_pitch >= 16; }
+  bool has_table() const { return lookup_.has_value(); }
+
+  // 8 channels of a pixel -> rounded dwords. `residual`: their 8 codes.
+  template <Sum S, bool kBounded>
+  OCTET_INLINE Y value(Y acc, int64_t channel, const uint8_t* residual) const {
+    __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_loadu_ps(e_.multiplier + channel));
+    if constexpr (S == Sum::kTwice) {
+      v = _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      v = _mm256_mul_ps(_mm256_min_ps(_mm256_max_ps(v, mid_low_), mid_high_), mid_multiplier_);
     }
-    return limits.round(v);
-  };
-  for (int64_t p = 0; p < pixels; ++p) {
-    const uint8_t* r = residual ? residual + p * e.residual.c_pitch : nullptr;
-    uint8_t* to = out + p * e.out.c_pitch;
-    store_codes(to, limits.pack(value(p * 16, m0, r), value(p * 16 + 8, m1, r ? r + 8 : r)), e.out.c_pitch < 16);
-    if (e.table)
-      for (int64_t i = 0; i < smaller(16, e.out.c_pitch); ++i) to[i] = e.table[to[i]];
+    if constexpr (S != Sum::kNone) {
+      const Y code = _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(residual)), residual_zero_);
+      v = _mm256_add_ps(v, _mm256_mul_ps(_mm256_cvtepi32_ps(code), residual_multiplier_));
+    }
+    return kBounded ? _mm256_cvtps_epi32(v) : limits_.round(v);
   }
-}
+  OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const { return limits_.pack(a, b, c, d); }
+  // 16 codes in place.
+  __attribute__((noinline)) void look_up(uint8_t* codes) const {
+    store16(codes, _mm256_castsi256_si128((*lookup_)(_mm256_castsi128_si256(load16(codes)))));
+  }
+
+  // All of it for 16 channels of one pixel. `index`: of the pixel in dense float tensors.
+  __attribute__((noinline)) void pixel(const int32_t* acc, int64_t channel, uint8_t* out, const uint8_t* residual,
+                                       int64_t index) const {
+    if (e_.out.data == nullptr) return floats(acc, channel, index);
+    switch (sum_) {
+      case Sum::kNone:
+        return codes<Sum::kNone>(acc, channel, out, residual);
+      case Sum::kOnce:
+        return codes<Sum::kOnce>(acc, channel, out, residual);
+      case Sum::kTwice:
+        return codes<Sum::kTwice>(acc, channel, out, residual);
+    }
+  }
+
+  // For pixels that start at (n, y, x) and follow each other in the row; acc: [pixel][16].
+  void row(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const {
+    uint8_t* out = nullptr;
+    const uint8_t* residual = nullptr;
+    if (e_.out.data) out = e_.out.data + n * e_.out.image_stride + y * e_.out.row_stride + x * e_.out.c_pitch + channel;
+    if (e_.residual.data)
+      residual = e_.residual.data + n * e_.residual.image_stride + y * e_.residual.row_stride +
+                 x * e_.residual.c_pitch + channel;
+    if (straight()) {
+      switch (sum_) {
+        case Sum::kNone:
+          return codes_in_pairs<Sum::kNone>(acc, pixels, channel, out, residual);
+        case Sum::kOnce:
+          return codes_in_pairs<Sum::kOnce>(acc, pixels, channel, out, residual);
+        case Sum::kTwice:
+          return codes_in_pairs<Sum::kTwice>(acc, pixels, channel, out, residual);
+      }
+    }
+    for (int64_t p = 0; p < pixels; ++p)
+      pixel(acc + p * 16, channel, out + p * e_.out.c_pitch, residual + p * e_.residual.c_pitch,
+            (n * e_.out.h + y) * e_.out.w + x + p);
+  }
+
+ private:
+  template <Sum S>
+  void codes(const int32_t* acc, int64_t channel, uint8_t* out, const uint8_t* residual) const {
+    const Y v0 = value<S, false>(load32(acc), channel, residual);
+    const Y v1 = value<S, false>(load32(acc + 8), channel + 8, residual + 8);
+    Y both = limits_.pack(v0, v1, v0, v1);
+    if (lookup_) both = (*lookup_)(both);
+    store_codes(out, _mm256_castsi256_si128(both), e_.out.c_pitch < 16);
+  }
+
+  template <Sum S>
+  void codes_in_pairs(const int32_t* acc, int64_t pixels, int64_t channel, uint8_t* out,
+                      const uint8_t* residual) const {
+    const auto half = [&](int64_t p, int64_t c) __attribute__((always_inline)) {
+      return value<S, true>(load32(acc + p * 16 + c), channel + c, residual + p * e_.residual.c_pitch + c);
+    };
+    for (int64_t p = 0; p < pixels; p += 2) {
+      const int64_t q = smaller(p + 1, pixels - 1);  // an odd last pixel is computed twice
+      Y both = limits_.pack(half(p, 0), half(p, 8), half(q, 0), half(q, 8));
+      if (lookup_) both = (*lookup_)(both);
+      store16(out + p * e_.out.c_pitch, _mm256_castsi256_si128(both));
+      store16(out + q * e_.out.c_pitch, _mm256_extracti128_si256(both, 1));
+    }
+  }
+
+  void floats(const int32_t* acc, int64_t channel, int64_t index) const {
+    const __m256 low = _mm256_set1_ps(e_.float_lo), high = _mm256_set1_ps(e_.float_hi);
+    for (int64_t half = 0; half < 16; half += 8) {
+      const Y mask = first_floats(e_.out.c - channel - half);
+      const int64_t at = index * e_.out.c + channel + half;
+      __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(load32(acc + half)), _mm256_loadu_ps(e_.multiplier + channel + half));
+      if (e_.float_residual) v = _mm256_add_ps(v, _mm256_maskload_ps(e_.float_residual + at, mask));
+      _mm256_maskstore_ps(e_.float_out + at, mask, _mm256_min_ps(_mm256_max_ps(v, low), high));
+    }
+  }
+
+  const Limits limits_;
+  const __m256 mid_low_, mid_high_, mid_multiplier_, residual_multiplier_;
+  const Y residual_zero_;
+  const Epilogue& e_;
+  const Sum sum_;
+  bool bounded_ = false;
+  std::optional<Lookup> lookup_;
+};
 
 }  // namespace
 }  // namespace octet::kernels

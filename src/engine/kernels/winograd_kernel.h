@@ -113,6 +113,20 @@ struct TileCursor {
   }
 };
 
+// Weights that a product fetches for a later one: `lines` cache lines with every chunk of input channels, and as many
+// `u_block` words further on for each further block of output channels.
+struct Ahead {
+  const std::byte* at;
+  int64_t lines;
+
+  template <int V>
+  OCTET_FLAT void fetch(int64_t u_block) {
+    for (int64_t i = 0; i < lines; ++i, at += 64)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) __builtin_prefetch(at + 2 * v * u_block);
+  }
+};
+
 template <typename K>
 class Winograd {
  public:
@@ -123,7 +137,7 @@ class Winograd {
   using Sums = typename K::Vectors::Sums;
   using Accumulators = typename K::Vectors::Accumulators;
   static constexpr int kTiles = K::kBlocking.tiles, kUnit = K::kBlocking.unit;
-  static constexpr int64_t kChunk = K::kBlocking.chunk;
+  static constexpr int64_t kChunk = K::kBlocking.chunk, kPanelLines = kChunk * kChannelBlock * 2 / 64;
 
   static void prepare(const ConvArgs& a, const WinogradPlan& plan, std::byte* prepared) {
     const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
@@ -173,7 +187,7 @@ class Winograd {
   }
 
  private:
-  using Multiply = void(const int16_t*, const int16_t*, int64_t, int64_t, uint32_t*);
+  using Multiply = void(const int16_t*, const int16_t*, int64_t, int64_t, uint32_t*, Ahead);
 
   const ConvArgs& args_;
   const WinogradPlan& plan_;
@@ -299,23 +313,32 @@ class Winograd {
   }
 
   void multiply(Range group) {
+    // Weights of large layers come from beyond the L2 cache: every panel is fetched while the one before it is used, a
+    // share of it by each product.
+    const int64_t lines = (kPanelLines + products_ - 1) / products_;
+    const std::byte* u = u_ + group.begin * plan_.block_bytes;
     for (int64_t i = 0; i < kWinogradPositions; ++i)
       for (int64_t b = group.begin, unit = 0; b < group.end; b += kUnit, ++unit) {
         const bool whole = b + kUnit <= group.end;
-        const std::byte* u = u_ + b * plan_.block_bytes + i * plan_.position_bytes;
+        const std::byte* next = b + kUnit < group.end
+                                    ? u + kUnit * plan_.block_bytes
+                                    : u_ + group.begin * plan_.block_bytes + (i + 1) * plan_.position_bytes;
         for (int64_t part = 0; part < parts_; ++part) {
           const Range chunks = winograd_part(plan_.chunks, parts_, part);
-          const auto* panel = reinterpret_cast<const int16_t*>(u + chunks.begin * kChunk * kChannelBlock * 2);
+          const int64_t count = chunks.end - chunks.begin, panel = chunks.begin * kChunk * kChannelBlock * 2;
           for (int64_t p = 0; p < products_; ++p) {
             const Range range = product(p);
             const int64_t tiles = range.end - range.begin, vectors = (whole ? kUnit : 1) * kChannelBlock;
             const std::byte* v = v_of(range, p) + i * v_position_bytes(tiles) + chunks.begin * tiles * kChunk * 2;
             constexpr std::make_integer_sequence<int, kTiles> kCounts{};
             Multiply* f = whole ? multiply_of<kUnit>(tiles, kCounts) : multiply_of<1>(tiles, kCounts);
-            f(reinterpret_cast<const int16_t*>(v), panel, plan_.block_bytes / 2, chunks.end - chunks.begin,
-              m_of(unit * parts_ + part, range) + i * tiles * vectors);
+            const int64_t first = p * lines;
+            const Ahead ahead{next + panel + first * count * 64, first < kPanelLines ? lines : 0};
+            f(reinterpret_cast<const int16_t*>(v), reinterpret_cast<const int16_t*>(u + panel), plan_.block_bytes / 2,
+              count, m_of(unit * parts_ + part, range) + i * tiles * vectors, ahead);
           }
         }
+        u = next;
       }
   }
 

@@ -18,13 +18,14 @@ struct Avx512Winograd {
   }
 
   template <int P, int V>
-  static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m) {
+  static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m, Ahead ahead) {
     Z acc[P][V];
 #pragma GCC unroll 14
     for (int p = 0; p < P; ++p)
 #pragma GCC unroll 2
       for (int i = 0; i < V; ++i) acc[p][i] = _mm512_setzero_si512();
-    for (; chunks > 0; --chunks, v += (P - 1) * 32)
+    for (; chunks > 0; --chunks, v += (P - 1) * 32) {
+      ahead.fetch<V>(u_block);
       for (int quarter = 0; quarter < 4; ++quarter, v += 8, u += 4 * 32) {
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
@@ -39,6 +40,7 @@ struct Avx512Winograd {
           }
         }
       }
+    }
 #pragma GCC unroll 14
     for (int p = 0; p < P; ++p)
 #pragma GCC unroll 2

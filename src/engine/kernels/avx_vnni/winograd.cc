@@ -11,11 +11,12 @@ struct AvxVnniWinograd {
   static constexpr WinogradBlocking kBlocking{.chunk = 16, .tiles = 6, .unit = 1, .block_tiles = 48, .group = 4};
 
   template <int P, int V>
-  static void multiply(const int16_t* v, const int16_t* u, int64_t, int64_t chunks, uint32_t* m) {
+  static void multiply(const int16_t* v, const int16_t* u, int64_t, int64_t chunks, uint32_t* m, Ahead ahead) {
     Y acc[P][2];
 #pragma GCC unroll 6
     for (int p = 0; p < P; ++p) acc[p][0] = acc[p][1] = _mm256_setzero_si256();
     for (; chunks > 0; --chunks, v += P * 16, u += 8 * 32) {
+      ahead.fetch<1>(0);
 #pragma GCC unroll 8
       for (int k = 0; k < 8; ++k) {
         const Y u0 = load32(u + k * 32), u1 = load32(u + k * 32 + 16);

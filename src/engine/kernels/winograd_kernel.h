@@ -1,7 +1,8 @@
 // The Winograd convolution of winograd.h for any vector width. It is compiled for each instruction set, which supplies
 //   using Vectors;                      // Vectors32 or Vectors64
 //   static constexpr WinogradBlocking kBlocking;
-//   template <int P, int V>             // m[P][V][16] = sum over 2 * pairs channels of v[chunk][P][chunk] *
+//   static Words widen(const uint8_t*); SignedWords widen(const int8_t*);  // as many bytes as Words has lanes
+//   template <int P, int V>             // m[P] [V][16] = sum over 2 * pairs channels of v[chunk][P][chunk] *
 //   u[pair][16][2] static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t*
 //   m); struct Finish; Finish(const Epilogue&); template <int V> void operator()(const int32_t* acc, int64_t pixels,
 //   int64_t channel, int64_t n, int64_t y,
@@ -18,8 +19,6 @@ namespace {
 
 // GCC's vector types of 32 and of 64 bytes. Unsigned, because signed sums must not wrap.
 struct Vectors32 {
-  typedef uint8_t Bytes __attribute__((vector_size(16)));
-  typedef int8_t SignedBytes __attribute__((vector_size(16)));
   typedef uint16_t Words __attribute__((vector_size(32)));
   typedef int16_t SignedWords __attribute__((vector_size(32)));
   typedef uint32_t Sums __attribute__((vector_size(32)));
@@ -27,8 +26,6 @@ struct Vectors32 {
   static constexpr Sums kEvenThenOdd = {0, 2, 4, 6, 1, 3, 5, 7};
 };
 struct Vectors64 {
-  typedef uint8_t Bytes __attribute__((vector_size(32)));
-  typedef int8_t SignedBytes __attribute__((vector_size(32)));
   typedef uint16_t Words __attribute__((vector_size(64)));
   typedef int16_t SignedWords __attribute__((vector_size(64)));
   typedef uint32_t Sums __attribute__((vector_size(64)));
@@ -130,8 +127,6 @@ struct Ahead {
 template <typename K>
 class Winograd {
  public:
-  using Bytes = typename K::Vectors::Bytes;
-  using SignedBytes = typename K::Vectors::SignedBytes;
   using Words = typename K::Vectors::Words;
   using SignedWords = typename K::Vectors::SignedWords;
   using Sums = typename K::Vectors::Sums;
@@ -198,7 +193,7 @@ class Winograd {
   TilePlace* tiles_;
   int64_t parts_, group_;
   int64_t count_ = 0, products_ = 0;  // of the current block of tiles
-  typename K::Finish finish_;
+  typename K::Rows finish_;
 
   Winograd(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch)
       : args_(a), plan_(plan), u_(prepared + sizeof(WinogradHeader)), finish_(a.epilogue) {
@@ -219,7 +214,7 @@ class Winograd {
   std::byte* v_of(Range tiles, int64_t p) const {
     return v_ + kWinogradPositions * (tiles.begin * plan_.channels * 2 + p * 64);
   }
-  // M of `index`, counted over (unit, part), for these tiles: [36][tile][V][16].
+  // M of `index`, counted over (unit, part), for these tiles: [tile][36][V][16].
   uint32_t* m_of(int64_t index, Range tiles) const {
     return reinterpret_cast<uint32_t*>(m_) +
            (index * count_ + tiles.begin) * kWinogradPositions * kUnit * kChannelBlock;
@@ -236,8 +231,7 @@ class Winograd {
         Words g[3];
 #pragma GCC unroll 3
         for (int y = 0; y < 3; ++y) {
-          const SignedWords w =
-              __builtin_convertvector(load_vector<SignedBytes>(in + y * y_step + x * x_step + first), SignedWords);
+          const SignedWords w = K::widen(in + y * y_step + x * x_step + first);
           up += w & (w > 0);
           down -= w & (w < 0);
           g[y] = __builtin_bit_cast(Words, w);
@@ -292,7 +286,7 @@ class Winograd {
           Words column[6];
           const int64_t at = in.column[x] + channel;
 #pragma GCC unroll 6
-          for (int y = 0; y < 6; ++y) column[y] = __builtin_convertvector(load_vector<Bytes>(in.row[y] + at), Words);
+          for (int y = 0; y < 6; ++y) column[y] = K::widen(in.row[y] + at);
           transform_input(column);
 #pragma GCC unroll 6
           for (int y = 0; y < 6; ++y) d[y][x] = column[y];

@@ -23,6 +23,11 @@ struct Avx2Winograd {
         : [pair] "m"(*reinterpret_cast<const int32_t(*)[1]>(pair)), [u0] "x"(u0), [u1] "x"(u1));
   }
 
+  static OCTET_INLINE Vectors::Words widen(const uint8_t* p) { return (Vectors::Words)_mm256_cvtepu8_epi16(load16(p)); }
+  static OCTET_INLINE Vectors::SignedWords widen(const int8_t* p) {
+    return (Vectors::SignedWords)_mm256_cvtepi8_epi16(load16(p));
+  }
+
   template <int P, int V>
   static void multiply(const int16_t* v, const int16_t* u, int64_t, int64_t chunks, uint32_t* m, Ahead ahead) {
     Y acc[P][2];
@@ -44,12 +49,12 @@ struct Avx2Winograd {
     }
   }
 
-  struct Finish {
-    const Epilogue& e;
-    explicit Finish(const Epilogue& epilogue) : e(epilogue) {}
+  struct Rows {
+    Finish finish;
+    explicit Rows(const Epilogue& epilogue) : finish(epilogue) {}
     template <int V>
     void operator()(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const {
-      finish16(acc, pixels, channel, n, y, x, e);
+      finish.row(acc, pixels, channel, n, y, x);
     }
   };
 };

@@ -17,6 +17,13 @@ struct Avx512Winograd {
     return v;
   }
 
+  static OCTET_INLINE Vectors::Words widen(const uint8_t* p) {
+    return (Vectors::Words)_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static OCTET_INLINE Vectors::SignedWords widen(const int8_t* p) {
+    return (Vectors::SignedWords)_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+
   template <int P, int V>
   static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m, Ahead ahead) {
     Z acc[P][V];
@@ -47,10 +54,10 @@ struct Avx512Winograd {
       for (int i = 0; i < V; ++i) _mm512_storeu_si512(m + (p * V + i) * 16, acc[p][i]);
   }
 
-  struct Finish {
+  struct Rows {
     const Epilogue& e;
     Constants constants;
-    explicit Finish(const Epilogue& epilogue) : e(epilogue), constants(make_constants(epilogue)) {}
+    explicit Rows(const Epilogue& epilogue) : e(epilogue), constants(make_constants(epilogue)) {}
     template <int V>
     void operator()(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const {
       finish<V>({acc, pixels, channel, n, y, x}, e, constants);

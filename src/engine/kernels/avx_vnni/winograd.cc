@@ -10,6 +10,11 @@ struct AvxVnniWinograd {
   using Vectors = Vectors32;
   static constexpr WinogradBlocking kBlocking{.chunk = 16, .tiles = 6, .unit = 1, .block_tiles = 48, .group = 4};
 
+  static OCTET_INLINE Vectors::Words widen(const uint8_t* p) { return (Vectors::Words)_mm256_cvtepu8_epi16(load16(p)); }
+  static OCTET_INLINE Vectors::SignedWords widen(const int8_t* p) {
+    return (Vectors::SignedWords)_mm256_cvtepi8_epi16(load16(p));
+  }
+
   template <int P, int V>
   static void multiply(const int16_t* v, const int16_t* u, int64_t, int64_t chunks, uint32_t* m, Ahead ahead) {
     Y acc[P][2];
@@ -35,12 +40,12 @@ struct AvxVnniWinograd {
     }
   }
 
-  struct Finish {
-    const Epilogue& e;
-    explicit Finish(const Epilogue& epilogue) : e(epilogue) {}
+  struct Rows {
+    Finish finish;
+    explicit Rows(const Epilogue& epilogue) : finish(epilogue) {}
     template <int V>
     void operator()(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const {
-      finish16(acc, pixels, channel, n, y, x, e);
+      finish.row(acc, pixels, channel, n, y, x);
     }
   };
 };

@@ -1,0 +1,130 @@
+// What the depthwise kernels share. A dot product multiplies four bytes per dword: here they are four taps of one
+// channel ("quad"), interleaved from as many loads of 64 bytes by vpunpck. The unpacks interleave within 128-bit lanes;
+// weights, start values and multipliers are brought into that order once per block, and vpackssdw/vpackuswb of the
+// epilogue undo it.
+//
+// A vector holds 64 channels of one pixel, or, where fewer are left, 32 of two or 16 of four pixels ("parts").
+#pragma once
+#include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/vector.h"
+
+namespace octet::kernels {
+namespace {
+
+struct Quad {
+  Z v[4];
+};
+
+OCTET_INLINE Quad interleave(Z t0, Z t1, Z t2, Z t3) {
+  const Z l01 = _mm512_unpacklo_epi8(t0, t1), h01 = _mm512_unpackhi_epi8(t0, t1);
+  const Z l23 = _mm512_unpacklo_epi8(t2, t3), h23 = _mm512_unpackhi_epi8(t2, t3);
+  return {{_mm512_unpacklo_epi16(l01, l23), _mm512_unpackhi_epi16(l01, l23), _mm512_unpacklo_epi16(h01, h23),
+           _mm512_unpackhi_epi16(h01, h23)}};
+}
+
+// Four vectors of 16 dwords in channel order -> the order in which interleave() leaves the channels.
+OCTET_INLINE void to_lane_order(const Z (&n)[4], Z (&out)[4]) {
+  const Z a = _mm512_shuffle_i32x4(n[0], n[1], 0x44), b = _mm512_shuffle_i32x4(n[0], n[1], 0xee);
+  const Z c = _mm512_shuffle_i32x4(n[2], n[3], 0x44), d = _mm512_shuffle_i32x4(n[2], n[3], 0xee);
+  out[0] = _mm512_shuffle_i32x4(a, c, 0x88);
+  out[1] = _mm512_shuffle_i32x4(a, c, 0xdd);
+  out[2] = _mm512_shuffle_i32x4(b, d, 0x88);
+  out[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
+}
+
+// From an accumulator to a code; what is known of the numbers allows shorter ways to the same byte.
+//   kClamped  always right
+//   kScale    every |multiplier| < 1: the scaled sum fits an int32, so it needs no upper limit before the conversion
+//   kTable    kScale, then the table
+//   kRelu     codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23. Sums start with the bits of 2^23f
+//   added
+//             to them: read as a float, a sum s >= 0 is then exactly 2^23 + s, and
+//             fma(2^23 + s, m, -2^23 m) = fl(s * m), the product the reference rounds. A negative sum gives a float
+//             below 2^23, so a product that is not positive and ends as 0, as it should.
+enum class Finish { kClamped, kScale, kTable, kRelu };
+constexpr int32_t kReluStart = 0x4b000000;  // the bits of 2^23f
+
+constexpr int64_t kMaxQuads = 32;
+
+// Everything that belongs to one vector of channels.
+struct alignas(64) Block {
+  Z weights[kMaxQuads][4];
+  Z start[4];
+  __m512 multiplier[4];
+  __m512 offset[4];                           // kRelu: -2^23 * multiplier
+  __mmask64 mask;                             // bytes to store
+  int64_t in_part[4] = {}, out_part[4] = {};  // bytes from the first part's pixel to that of the others
+};
+
+// Fills blocks from the arguments of a convolution.
+struct BlockMaker {
+  const ConvArgs& args;
+  int64_t padded;       // channels, a multiple of 16
+  int64_t channel = 0;  // first of the block
+  int64_t part = 64;    // channels in a part of the vector: 64, 32 or 16
+
+  // Channel of the i-th 16 bytes, or -1.
+  OCTET_INLINE int64_t source(int64_t i) const {
+    const int64_t c = channel + i * 16 % part;
+    return c < padded ? c : -1;
+  }
+  // The weights of a tap; zeros outside the kernel.
+  OCTET_INLINE Z tap(int64_t ky, int64_t kx) const {
+    const ConvGeometry& g = args.geometry;
+    if (ky < 0 || ky >= g.kernel_h || kx < 0 || kx >= g.kernel_w) return _mm512_setzero_si512();
+    const int8_t* w = args.weights + (ky * g.kernel_w + kx) * padded;
+    if (part == 64 && channel + 64 <= padded) return _mm512_loadu_si512(w + channel);
+    alignas(64) int8_t bytes[64] = {};
+    for (int64_t i = 0; i < 4; ++i)
+      if (source(i) >= 0) store16(bytes + i * 16, load16(w + source(i)));
+    return _mm512_load_si512(bytes);
+  }
+  OCTET_INLINE void set_weights(Z (&out)[4], Z t0, Z t1, Z t2, Z t3) const {
+    const Quad q = interleave(t0, t1, t2, t3);
+    for (int i = 0; i < 4; ++i) out[i] = q.v[i];
+  }
+  // Start values, multipliers and the mask.
+  void set_epilogue(Block& b, Finish finish) const {
+    Z start[4], multiplier[4], ordered[4];
+    int real = 0;
+    const Z base = _mm512_set1_epi32(finish == Finish::kRelu ? kReluStart : 0);
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t c = source(i);
+      real += c >= 0;
+      start[i] = c < 0 ? base : _mm512_add_epi32(_mm512_loadu_si512(args.acc_init + c), base);
+      multiplier[i] = c < 0 ? _mm512_setzero_si512() : _mm512_loadu_si512(args.epilogue.multiplier + c);
+    }
+    b.mask = real == 4 ? ~0ull : (1ull << (real * 16)) - 1;
+    to_lane_order(start, b.start);
+    to_lane_order(multiplier, ordered);
+    for (int i = 0; i < 4; ++i) {
+      b.multiplier[i] = _mm512_castsi512_ps(ordered[i]);
+      b.offset[i] = _mm512_mul_ps(b.multiplier[i], _mm512_set1_ps(-8388608.0f));
+    }
+  }
+};
+
+// 64 codes.
+template <Finish F>
+OCTET_INLINE Z codes(const Z (&acc)[4], const Block& b, const Constants& k, const uint8_t* table) {
+  Z v[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (F == Finish::kRelu) {
+      v[i] = _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(acc[i]), b.multiplier[i], b.offset[i]));
+    } else if constexpr (F == Finish::kClamped) {
+      v[i] = scale<Sum::kNone>(acc[i], b.multiplier[i], nullptr, k);
+    } else {
+      v[i] = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(acc[i]), b.multiplier[i]));
+    }
+  }
+  Z low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
+  if constexpr (F == Finish::kRelu) return _mm512_packus_epi16(low, high);
+  low = _mm512_adds_epi16(low, k.zero_point16), high = _mm512_adds_epi16(high, k.zero_point16);
+  const Z q = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), k.low8), k.high8);
+  if constexpr (F == Finish::kTable) return look_up64(q, table);
+  return q;
+}
+
+}  // namespace
+}  // namespace octet::kernels

@@ -1,0 +1,63 @@
+// Depthwise convolutions of real networks: every instruction set against the direct 64-bit formula, with the epilogues
+// that kernels may treat by themselves.
+#include <gtest/gtest.h>
+
+#include "kernels/conv_cases.h"
+
+namespace octet::kernels {
+namespace {
+
+using testing::ConvCase;
+using testing::ConvShape;
+using testing::ConvTail;
+
+enum class Numbers { kAny, kRelu, kLargeMultipliers };
+
+std::unique_ptr<ConvCase> make_case(std::mt19937& rng, int64_t height, int64_t width, int64_t channels, int64_t kernel,
+                                    int64_t stride, bool table, Numbers numbers) {
+  const ConvShape shape{2,
+                        height,
+                        width,
+                        {.in_channels = channels,
+                         .out_channels = channels,
+                         .groups = channels,
+                         .kernel_h = kernel,
+                         .kernel_w = kernel,
+                         .stride_h = stride,
+                         .stride_w = stride,
+                         .pad_top = kernel / 2,
+                         .pad_left = kernel / 2},
+                        true};
+  auto c = testing::make_conv_case(rng, shape, ConvTail{.table = table});
+  if (numbers == Numbers::kRelu) c->out.view.zero_point = c->args.epilogue.out.zero_point = 0;
+  if (numbers == Numbers::kLargeMultipliers)
+    for (float& m : c->multiplier) m *= 3000.0f;
+  return c;
+}
+
+void check_on_every_isa(ConvCase& c, std::mt19937& rng) {
+  const std::vector<uint8_t> want = testing::expected_output(c);
+  testing::take_output(c);
+  for (Isa isa : supported_isas()) {
+    testing::run_conv(kernels(isa), c, rng);
+    EXPECT_TRUE(testing::take_output(c) == want) << c.name << " on " << isa_name(isa);
+  }
+}
+
+// Channels: whole vectors and every remainder. Widths: strips shorter than the kernel, odd, and cut in uneven pieces.
+TEST(Depthwise, KernelsOfNetworksEqualTheDirectFormulaOnEveryIsa) {
+  std::mt19937 rng(11);
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t channels : {8, 32, 48, 64, 80, 96, 144})
+        for (int64_t width : {1, 2, 3, 4, 5, 7, 9, 14, 23}) {
+          const bool table = rng() % 3 == 0;
+          const Numbers numbers = static_cast<Numbers>(rng() % 3);
+          auto c = make_case(rng, 1 + static_cast<int64_t>(rng() % 6), width, channels, kernel, stride, table, numbers);
+          check_on_every_isa(*c, rng);
+          if (HasFailure()) return;
+        }
+}
+
+}  // namespace
+}  // namespace octet::kernels

@@ -2,10 +2,10 @@
 //   using Vectors;                      // Vectors32 or Vectors64
 //   static constexpr WinogradBlocking kBlocking;
 //   static Words widen(const uint8_t*); SignedWords widen(const int8_t*);  // as many bytes as Words has lanes
-//   template <int P, int V>             // m[P] [V][16] = sum over 2 * pairs channels of v[chunk][P][chunk] *
-//   u[pair][16][2] static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t*
-//   m); struct Finish; Finish(const Epilogue&); template <int V> void operator()(const int32_t* acc, int64_t pixels,
-//   int64_t channel, int64_t n, int64_t y,
+//   template <int P, int V>             // m[P][36][V][16] (the first of the 36) = sum over 2 * pairs channels of
+//   v[chunk][P][chunk] * u[pair][16][2] static void multiply(const int16_t* v, const int16_t* u, int64_t u_block,
+//   int64_t chunks, uint32_t* m); struct Finish; Finish(const Epilogue&); template <int V> void operator()(const
+//   int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y,
 //                                    int64_t x) const;  // acc [pixel][V][16] -> output
 // Everything here is in an anonymous namespace: see kernels/CMakeLists.txt.
 #pragma once
@@ -35,18 +35,18 @@ struct Vectors64 {
 
 #define OCTET_FLAT __attribute__((always_inline)) inline
 
-// d = BT d, along one axis.
+// v = BT d, along one axis.
 template <typename Words>
-OCTET_FLAT void transform_input(Words (&d)[6]) {
+OCTET_FLAT void transform_input(const Words (&d)[6], Words (&v)[6]) {
   const Words f1 = d[1] << 2, f2 = d[2] << 2;
   const Words a = d[4] - f2, b = d[3] - f1;
   const Words e = d[4] - d[2], t = (d[3] - d[1]) << 1;
-  d[0] = (d[0] << 2) + (a - d[2]);
-  d[5] = d[5] - (b + (d[3] << 2));
-  d[1] = a + b;
-  d[2] = a - b;
-  d[3] = e + t;
-  d[4] = e - t;
+  v[0] = (d[0] << 2) + (a - d[2]);
+  v[1] = a + b;
+  v[2] = a - b;
+  v[3] = e + t;
+  v[4] = e - t;
+  v[5] = d[5] - (b + (d[3] << 2));
 }
 
 // u = G g, along one axis.
@@ -279,25 +279,32 @@ class Winograd {
     for (int64_t i = 0; i < tiles; ++i) inputs[i] = input_of(tiles_[range.begin + i]);
     std::byte* to = v_of(range, p);
     for (int64_t channel = 0; channel < plan_.channels; channel += kChunk)
-      for (int64_t i = 0; i < tiles; ++i, to += sizeof(Words)) {
-        const TileInput& in = inputs[i];
-        Words d[6][6];
-        for (int x = 0; x < 6; ++x) {
-          Words column[6];
-          const int64_t at = in.column[x] + channel;
+      for (int64_t i = 0; i < tiles; ++i, to += sizeof(Words)) transform_tile(inputs[i], channel, to, step);
+  }
+  // A function of its own, because the compiler would keep its pointers in vector registers otherwise.
+  __attribute__((noinline)) static void transform_tile(const TileInput& in, int64_t channel, std::byte* to,
+                                                       int64_t step) {
+    const uint8_t *r0 = in.row[0] + channel, *r1 = in.row[1] + channel, *r2 = in.row[2] + channel,
+                  *r3 = in.row[3] + channel, *r4 = in.row[4] + channel, *r5 = in.row[5] + channel;
+    Words lines[6][6];
+    for (int x = 0; x < 6; ++x) {
+      const int64_t at = in.column[x];
+      const Words column[6] = {K::widen(r0 + at), K::widen(r1 + at), K::widen(r2 + at),
+                               K::widen(r3 + at), K::widen(r4 + at), K::widen(r5 + at)};
+      Words v[6];
+      transform_input(column, v);
 #pragma GCC unroll 6
-          for (int y = 0; y < 6; ++y) column[y] = K::widen(in.row[y] + at);
-          transform_input(column);
+      for (int y = 0; y < 6; ++y) lines[y][x] = v[y];
+    }
+    for (int y = 0; y < 6; ++y, to += 6 * step) {
+      Words v[6];
+      transform_input(lines[y], v);
 #pragma GCC unroll 6
-          for (int y = 0; y < 6; ++y) d[y][x] = column[y];
-        }
-        std::byte* line = to;
-        for (int y = 0; y < 6; ++y, line += 6 * step) {
-          transform_input(d[y]);
-#pragma GCC unroll 6
-          for (int x = 0; x < 6; ++x) store_vector(line + x * step, d[y][x]);
-        }
+      for (int x = 0; x < 6; ++x) {
+        store_vector(to + x * step, v[x]);
+        __builtin_prefetch(to + x * step + 64, 1);  // for the next tile
       }
+    }
   }
 
   template <int V, int... P>
@@ -329,7 +336,7 @@ class Winograd {
             const int64_t first = p * lines;
             const Ahead ahead{next + panel + first * count * 64, first < kPanelLines ? lines : 0};
             f(reinterpret_cast<const int16_t*>(v), reinterpret_cast<const int16_t*>(u + panel), plan_.block_bytes / 2,
-              count, m_of(unit * parts_ + part, range) + i * tiles * vectors, ahead);
+              count, m_of(unit * parts_ + part, range) + i * vectors, ahead);
           }
         }
         u = next;
@@ -357,7 +364,7 @@ class Winograd {
       const int64_t row = (end - first) * kWinogradTile;  // pixels of a row of acc_
       for (int64_t i = first; i < end; ++i)
         for (int64_t part = 0; part < parts_; ++part)
-          recover<V>(m_of(unit * parts_ + part, range) + (i - range.begin) * V * kChannelBlock, range.end - range.begin,
+          recover<V>(m_of(unit * parts_ + part, range) + (i - range.begin) * kWinogradPositions * V * kChannelBlock,
                      args_.acc_init + block * kChannelBlock, part > 0,
                      acc_ + (i - first) * kWinogradTile * V * kChannelBlock, row);
       const int64_t pixels = row - kWinogradTile + tiles_[end - 1].width;
@@ -368,18 +375,18 @@ class Winograd {
     }
   }
 
-  // One tile of M, [36] steps of `tiles` x V x 16, to acc [4 rows of `row` pixels][V][16].
+  // One tile of M, [36][V][16], to acc [4 rows of `row` pixels][V][16].
   template <int V>
-  static void recover(const uint32_t* m, int64_t tiles, const int32_t* acc_init, bool add, int32_t* acc, int64_t row) {
+  static void recover(const uint32_t* m, const int32_t* acc_init, bool add, int32_t* acc, int64_t row) {
     constexpr int64_t kLanes = sizeof(Sums) / 4;
-    const int64_t step = tiles * V * kChannelBlock;
+    constexpr int64_t kStep = V * kChannelBlock;
     for (int64_t lane = 0; lane < V * kChannelBlock; lane += kLanes) {
       Sums lines[4][6];
       const uint32_t* from = m + lane;
       for (int x = 0; x < 6; ++x) {
         Sums column[6], y[4];
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * step);
+        for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * kStep);
         transform_output(column, y);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) lines[i][x] = y[i];

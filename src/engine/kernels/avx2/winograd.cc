@@ -44,8 +44,8 @@ struct Avx2Winograd {
     }
 #pragma GCC unroll 6
     for (int p = 0; p < P; ++p) {
-      store32(m + p * 16, acc[p][0]);
-      store32(m + p * 16 + 8, acc[p][1]);
+      store32(m + p * 36 * 16, acc[p][0]);
+      store32(m + p * 36 * 16 + 8, acc[p][1]);
     }
   }
 

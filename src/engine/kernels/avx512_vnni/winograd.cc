@@ -51,7 +51,7 @@ struct Avx512Winograd {
 #pragma GCC unroll 14
     for (int p = 0; p < P; ++p)
 #pragma GCC unroll 2
-      for (int i = 0; i < V; ++i) _mm512_storeu_si512(m + (p * V + i) * 16, acc[p][i]);
+      for (int i = 0; i < V; ++i) _mm512_storeu_si512(m + (p * 36 * V + i) * 16, acc[p][i]);
   }
 
   struct Rows {

@@ -59,6 +59,11 @@ bool commutes_with_quantizer(const Node& node) {
   }
 }
 
+// Codes have a layout in ranks 2 and 4; a quantiser stays where it has one.
+bool has_layout(const Value* v) {
+  return v->type.shape->size() == 2 || v->type.shape->size() == 4;
+}
+
 size_t data_inputs(const Node& node) {
   return node.kind == OpKind::kConcat ? node.inputs.size() : 1;
 }
@@ -178,6 +183,7 @@ void hoist_quantizers(Graph& graph) {
       Value* x = quantizer->input(0);
       Node* op = x->producer;
       if (op == nullptr || !commutes_with_quantizer(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
+      if (has_layout(x) && !has_layout(op->input(0))) continue;
       quantizer_params(*quantizer);  // refuses what cannot be moved
       for (size_t i = 0; i < data_inputs(*op); ++i) {
         Value* in = op->input(i);

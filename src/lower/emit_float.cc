@@ -160,10 +160,20 @@ void emit_conv_transpose(PlanBuilder& b, const Node& node) {
                           .stride_w = strides[1],
                           .dilation_h = dilations[0],
                           .dilation_w = dilations[1]};
-  if (!node.get_ints("output_shape").empty() || node.get_string("auto_pad", "NOTSET") != "NOTSET")
-    unsupported(node, "output_shape or auto_pad");
   const auto pads = node.get_ints("pads", {0, 0, 0, 0});
   g.pad_top = pads[0], g.pad_left = pads[1];
+  const std::string auto_pad = node.get_string("auto_pad", "NOTSET");
+  if (auto_pad == "VALID") g.pad_top = g.pad_left = 0;
+  if (auto_pad.rfind("SAME", 0) == 0 || !node.get_ints("output_shape").empty()) {
+    // The padding follows from the size of the output; the odd pixel is cut where ONNX says.
+    const auto extra = ints("output_padding", 0);
+    const auto begin = [&](size_t i, int64_t kernel) {
+      const int64_t whole = strides[i] * (in[i + 2] - 1) + extra[i] + (kernel - 1) * dilations[i] + 1;
+      const int64_t total = std::max<int64_t>(whole - out[i + 2], 0);
+      return auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    };
+    g.pad_top = begin(0, weights[2]), g.pad_left = begin(1, weights[3]);
+  }
   if (g.pad_top < 0 || g.pad_left < 0) unsupported(node, "negative padding");
   const auto weight_ref = b.constant(finite_weights(node, node.input(1)));
   engine::ConstantRef bias_ref;

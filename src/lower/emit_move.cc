@@ -126,25 +126,55 @@ void check_resize(const Node& node) {
   if (in.size() != 4 || in[0] != out[0] || in[1] != out[1]) refuse("resizing anything but the two image axes");
   if (mode != "nearest" && mode != "linear") refuse("mode '" + mode + "'");
   if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners" &&
-      coordinates != "pytorch_half_pixel")
+      coordinates != "pytorch_half_pixel" && coordinates != "half_pixel_symmetric" &&
+      coordinates != "tf_crop_and_resize")
     refuse("coordinate_transformation_mode '" + coordinates + "'");
   if (node.get_int("antialias") != 0) refuse("antialias");
-  if (node.get_string("keep_aspect_ratio_policy", "stretch") != "stretch") refuse("keep_aspect_ratio_policy");
+  if (coordinates == "tf_crop_and_resize" && !(node.has_input(1) && node.input(1)->is_constant()))
+    refuse("a region of interest that is no constant");
 }
 
 ResizeAxis resize_axis(const Node& node, size_t dimension) {
   const int64_t in = shape_of(node.input(0))[dimension], out = shape_of(node.output())[dimension];
   const std::string mode = node.get_string("mode"), coordinates = node.get_string("coordinate_transformation_mode"),
                     rounding = node.get_string("nearest_mode");
+  const auto axes = node.get_ints("axes");
+  // The given number for this dimension of a list over `axes` or all dimensions; `at`: which half of a list.
+  const auto of_dimension = [&](const std::vector<float>& values, size_t half) {
+    const size_t count = axes.empty() ? 4 : axes.size();
+    for (size_t i = 0; i < count; ++i)
+      if ((axes.empty() ? i : static_cast<size_t>((axes[i] + 4) % 4)) == dimension && half * count + i < values.size())
+        return std::optional(values[half * count + i]);
+    return std::optional<float>();
+  };
   // ONNX uses the given scale where there is one, else the quotient of the sizes.
   float scale = static_cast<float>(out) / static_cast<float>(in);
+  const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && node.has_input(3) && node.input(3)->is_constant()) {
+    // Both axes have the scale of the one that fits.
+    const std::vector<float> sizes = node.input(3)->constant->to_floats();
+    const size_t first = axes.empty() && sizes.size() == 4 ? 2 : 0;
+    std::optional<float> kept;
+    for (size_t i = first; i < sizes.size(); ++i) {
+      const size_t d = axes.empty() ? i : static_cast<size_t>((axes[i] + 4) % 4);
+      const float s = sizes[i] / static_cast<float>(shape_of(node.input(0))[d]);
+      kept = !kept ? s : policy == "not_larger" ? std::min(*kept, s) : std::max(*kept, s);
+    }
+    scale = kept.value_or(scale);
+  }
   if (node.has_input(2) && node.input(2)->is_constant() && node.input(2)->constant->size() > 0) {
     const std::vector<float> scales = node.input(2)->constant->to_floats();
-    const auto axes = node.get_ints("axes");
-    if (axes.empty() && scales.size() == 4) scale = scales[dimension];
-    for (size_t i = 0; i < axes.size() && i < scales.size(); ++i)
-      if ((axes[i] + 4) % 4 == static_cast<int64_t>(dimension)) scale = scales[i];
+    scale = of_dimension(scales, 0).value_or(scale);
   }
+  float start = 0, end = 1;
+  if (coordinates == "tf_crop_and_resize") {
+    const std::vector<float> region = node.input(1)->constant->to_floats();
+    start = of_dimension(region, 0).value_or(0.0f), end = of_dimension(region, 1).value_or(1.0f);
+  }
+  // Half of what rounding the size cut off lies on each side.
+  const float exact_out = scale * static_cast<float>(in), middle = static_cast<float>(in) / 2;
+  const float offset =
+      coordinates == "half_pixel_symmetric" ? middle * (1 - static_cast<float>(out) / exact_out) : 0.0f;
   ResizeAxis axis;
   for (int64_t i = 0; i < out; ++i) {
     const float x = static_cast<float>(i);
@@ -153,8 +183,14 @@ ResizeAxis resize_axis(const Node& node, size_t dimension) {
       at = x / scale;
     else if (coordinates == "align_corners")
       at = out == 1 ? 0 : x * static_cast<float>(in - 1) / static_cast<float>(out - 1);
+    else if (coordinates == "tf_crop_and_resize")
+      at = out == 1 ? 0.5f * (start + end) * static_cast<float>(in - 1)
+                    : start * static_cast<float>(in - 1) +
+                          x * (end - start) * static_cast<float>(in - 1) / static_cast<float>(out - 1);
     else
-      at = coordinates == "pytorch_half_pixel" && out == 1 ? 0 : (x + 0.5f) / scale - 0.5f;
+      at = coordinates == "pytorch_half_pixel" && out == 1 ? 0 : offset + (x + 0.5f) / scale - 0.5f;
+    if (coordinates == "tf_crop_and_resize" && (at < 0 || at > static_cast<float>(in - 1)))
+      fail("Resize '", node.name, "': its region of interest leaves the image, where the engine has no values");
     const auto inside = [&](float v) { return static_cast<int32_t>(std::clamp(v, 0.0f, static_cast<float>(in - 1))); };
     if (mode == "nearest") {
       float nearest = std::ceil(at - 0.5f);  // round_prefer_floor

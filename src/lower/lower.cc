@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "lower/canonicalise.h"
 #include "lower/lowering.h"
+#include "lower/rewrite_forms.h"
 #include "passes/fold_batch_norm.h"
 
 namespace octet::lower {
@@ -58,6 +59,25 @@ void require_static(const ir::Graph& graph) {
   require(!graph.outputs().empty(), "graph '", graph.name, "' has no output");
 }
 
+// What is left of Q and DQ after import: codes that something else than a quantiser reads or makes.
+void refuse_loose_codes(const ir::Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (node->kind == ir::OpKind::kQuantizeLinear) {
+      const ir::Value* codes = node->output();
+      if (graph.is_output(codes))
+        fail("output '", codes->name, "' holds ", data_type_name(codes->type.data_type),
+             " codes; outputs of an engine are float32, so put a DequantizeLinear behind it");
+      const ir::Node* reader = codes->users.empty() ? node.get() : codes->users.front();
+      fail(
+          "QuantizeLinear '", node->name, "': its codes are read by ", reader->info().name, " '", reader->name,
+          "', which the engine has on numbers only; put a DequantizeLinear with the same scale and zero point between");
+    }
+    if (node->kind == ir::OpKind::kDequantizeLinear)
+      fail("DequantizeLinear '", node->name, "': its codes '", node->input(0)->name,
+           "' come from no QuantizeLinear with the same constant scale and zero point, which the engine needs");
+  }
+}
+
 }  // namespace
 
 engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
@@ -69,6 +89,10 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   choose_batch(graph, options.batch);
   require_static(graph);
   dump(graph, "set_batch");
+  refuse_loose_codes(graph);
+  rewrite_forms(graph);
+  ir::infer_shapes(graph);
+  dump(graph, "rewrite_forms");
   remove_identities(graph);
   dump(graph, "remove_identities");
   passes::fold_batch_norm(graph);
@@ -77,6 +101,8 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   dump(graph, "fold");
   merge_quantizers(graph);
   hoist_quantizers(graph);
+  flatten_quantizers(graph);
+  collapse_reshapes(graph);
   graph.remove_dead();
   ir::infer_shapes(graph);
   dump(graph, "hoist_quantizers");

@@ -71,7 +71,8 @@ std::string onnx_type_name(int64_t code) {
                                         "int16",          "int32",    "int64",        "string",         "bool",
                                         "float16",        "float64",  "uint32",       "uint64",         "complex64",
                                         "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-                                        "float8e5m2fnuz", "uint4",    "int4"};
+                                        "float8e5m2fnuz", "uint4",    "int4",           "float4e2m1",
+                                        "float8e8m0",     "uint2",    "int2"};
   if (code >= 0 && code < static_cast<int64_t>(kNames.size())) return kNames[static_cast<size_t>(code)];
   return str("number ", code);
 }

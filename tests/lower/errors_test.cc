@@ -82,7 +82,7 @@ TEST(Errors, UnsupportedVariants) {
   }
   {
     QuantNet net(36);
-    net.finish({net.op(OpKind::kConv, {net.input({1, 3, 8}), net.constant({4, 3, 3}, -1, 1)})});
+    net.finish({net.op(OpKind::kConv, {net.input({1, 3, 8, 8, 8}), net.constant({4, 3, 3, 3, 3}, -1, 1)})});
     EXPECT_THAT(error_of(net.graph), HasSubstr("2-D"));
   }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -13,6 +13,9 @@ case "$what" in
   outputs)
     "$bin/peers_write_cases" "$work" >/dev/null
     "$python" "$here/compare_outputs.py" "$work"/*
+    ;;
+  nodes)
+    "$python" "$here/onnx_node_tests.py" "$bin/peers_run_graphs" "$here/onnx_node_exceptions.txt"
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Runs the node tests of the onnx package through Octet: onnx_node_tests.py PROGRAM EXCEPTIONS [PATTERN]
+
+Every test of one node whose operator Octet lists (src/ir/ops.def and the QLinear operators) is compiled and run by
+PROGRAM (peers_run_graphs). The engine's tensors are float32 and parameters are constants, so a test is put into that
+form first, which changes no number:
+- parameters (weights, axes, scales ...) become initialisers; only what a network computes stays an input;
+- an 8-bit input comes from a QuantizeLinear of the numbers its codes stand for; an 8-bit output goes through the
+  DequantizeLinear of its scale, and the codes are compared exactly.
+Floats are compared as the package's own runner does it: rtol 1e-3, atol 1e-7.
+
+EXCEPTIONS has a line "name: reason" for every test that does not pass; the name may hold *. Such a test must be refused
+with a sentence, unless the reason starts with "differs:". A failure that is not listed, and a pass that is, fail.
+"""
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+QLINEAR = {"QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"}
+# Inputs that are parameters although they are floats.
+PARAMETERS = {
+    "Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1, 2), "BatchNormalization": (1, 2, 3, 4), "Clip": (1, 2),
+    "PRelu": (1,), "Resize": (1, 2, 3), "Pad": (1, 2, 3), "Dropout": (1, 2), "QuantizeLinear": (1, 2),
+    "DequantizeLinear": (1, 2), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7),
+    "ConvInteger": (1, 2, 3), "MatMulInteger": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,),
+}
+# (scale, zero point) of an input or output of 8-bit codes, as places among the inputs.
+INPUT_SCALE = {("DequantizeLinear", 0): (1, 2), ("QLinearConv", 0): (1, 2), ("QLinearMatMul", 0): (1, 2),
+               ("QLinearMatMul", 3): (4, 5)}
+OUTPUT_SCALE = {"QuantizeLinear": (1, 2), "QLinearConv": (6, 7), "QLinearMatMul": (6, 7)}
+CODES = (numpy.uint8, numpy.int8)
+
+
+def listed_operators():
+    table = pathlib.Path(__file__).parents[2] / "src/ir/ops.def"
+    return set(re.findall(r"^OCTET_OP\((\w+),", table.read_text(), re.M)) | QLINEAR
+
+
+def load_tensors(folder, what, infos):
+    out = []
+    for i, info in enumerate(infos):
+        data = (folder / "test_data_set_0" / f"{what}_{i}.pb").read_bytes()
+        if not info.type.HasField("tensor_type"):
+            raise ValueError("no tensor")
+        out.append(numpy_helper.to_array(TensorProto.FromString(data)))
+    return out
+
+
+def rewritten(model, arrays, expected):
+    """The test as a model of float inputs and outputs; the arrays to feed, and what codes each output stands for."""
+    graph, node = model.graph, model.graph.node[0]
+    by_name = {i.name: a for i, a in zip(graph.input, arrays)}
+    parameters = PARAMETERS.get(node.op_type)
+    feeds, inputs, nodes, initializers, scales = [], [], [], [], []
+
+    def pair(op, places, like, name):
+        """Names of scale and zero point of a tensor of codes; a unit scale where the operator has none."""
+        names = [node.input[p] for p in places if p < len(node.input) and node.input[p]] if places else []
+        if not names:
+            initializers.append(numpy_helper.from_array(numpy.float32(1), name + "_unit"))
+            initializers.append(numpy_helper.from_array(like.dtype.type(0), name + "_zero"))
+            return [name + "_unit", name + "_zero"], numpy.float32(1), like.dtype.type(0)
+        zero = by_name[names[1]] if len(names) > 1 else like.dtype.type(0)
+        return names, by_name[names[0]], zero
+
+    def along_axis(values, like):
+        if numpy.size(values) == 1:
+            return numpy.reshape(values, ())
+        axis = next((a.i for a in node.attribute if a.name == "axis"), 1)
+        shape = [1] * like.ndim
+        shape[axis] = -1
+        return numpy.reshape(values, shape)
+
+    for info in graph.input:
+        array = by_name[info.name]
+        place = list(node.input).index(info.name)
+        fixed = place in parameters if parameters is not None else place > 0 and array.dtype.kind in "iub"
+        if fixed:
+            initializers.append(numpy_helper.from_array(array, info.name))
+            continue
+        if array.dtype in CODES and node.op_type != "Cast":
+            names, scale, zero = pair(node.op_type, INPUT_SCALE.get((node.op_type, place)), array, info.name)
+            feeds.append(((array.astype(numpy.float32) - along_axis(zero, array).astype(numpy.float32))
+                          * along_axis(scale, array)).astype(numpy.float32))
+            inputs.append(helper.make_tensor_value_info(info.name + "_real", TensorProto.FLOAT, array.shape))
+            q = helper.make_node("QuantizeLinear", [info.name + "_real"] + names, [info.name])
+            q.attribute.extend(a for a in node.attribute if a.name == "axis" and node.op_type == "DequantizeLinear")
+            nodes.append(q)
+            continue
+        feeds.append(array)
+        inputs.append(info)
+    outputs, behind = [], []
+    for info, array in zip(graph.output, expected):
+        if array.dtype not in CODES or node.op_type == "Cast":
+            outputs.append(info)
+            scales.append(None)
+            continue
+        names, scale, zero = pair(node.op_type, OUTPUT_SCALE.get(node.op_type), array, info.name)
+        dq = helper.make_node("DequantizeLinear", [info.name] + names, [info.name + "_real"])
+        dq.attribute.extend(a for a in node.attribute if a.name == "axis" and node.op_type == "QuantizeLinear")
+        behind.append(dq)
+        outputs.append(helper.make_tensor_value_info(info.name + "_real", TensorProto.FLOAT, array.shape))
+        scales.append((along_axis(scale, array), along_axis(zero, array)))
+    made = helper.make_graph(nodes + [node] + behind, graph.name, inputs, outputs,
+                             initializers + list(graph.initializer))
+    opset = model.opset_import[0].version
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=model.ir_version), feeds, scales
+
+
+def problem_of(work, expected, scales):
+    """Why the outputs are not the expected ones, or nothing."""
+    error = work / "error.txt"
+    if error.exists():
+        if error.read_text().startswith("INTERNAL"):
+            return error.read_text()
+        return "refused: " + error.read_text().strip().split("model.onnx: ")[-1]
+    for i, (want, scale) in enumerate(zip(expected, scales)):
+        file = work / f"output_{i}.f32"
+        if not file.exists():
+            return "differs: no output"
+        got = numpy.fromfile(file, numpy.float32)
+        if got.size != want.size:
+            return f"differs: output {i} has {got.size} elements, expected {want.size}"
+        got = got.reshape(want.shape)
+        if scale:
+            codes = numpy.rint(got / scale[0]).astype(numpy.int64) + scale[1].astype(numpy.int64)
+            if not numpy.array_equal(codes, want.astype(numpy.int64)):
+                return f"differs: codes of output {i}: {int((codes != want).sum())} of {want.size}"
+        elif want.dtype.kind in "iub":
+            if not numpy.array_equal(got, want.astype(numpy.float32)):
+                return f"differs: output {i}"
+        elif not numpy.allclose(got, want, rtol=1e-3, atol=1e-7, equal_nan=True):
+            return f"differs: output {i} by {float(numpy.nanmax(numpy.abs(got - want))):.3g}"
+    return None
+
+
+def read_exceptions(path):
+    out = []
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, reason = line.split(": ", 1)
+            out.append((name, reason))
+    return out
+
+
+def main():
+    program, exceptions = sys.argv[1], read_exceptions(sys.argv[2])
+    pattern = sys.argv[3] if len(sys.argv) > 3 else "*"
+    ops = listed_operators()
+    tests = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
+    cases, problems = {}, {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in sorted(tests.iterdir()):
+            if not fnmatch.fnmatch(folder.name, pattern):
+                continue
+            model = onnx.load(folder / "model.onnx")
+            if len(model.graph.node) != 1 or model.graph.node[0].op_type not in ops or model.graph.node[0].domain:
+                continue
+            work = pathlib.Path(scratch) / folder.name
+            work.mkdir()
+            try:
+                arrays = load_tensors(folder, "input", model.graph.input)
+                expected = load_tensors(folder, "output", model.graph.output)
+                model, feeds, scales = rewritten(model, arrays, expected)
+            except Exception as e:
+                problems[folder.name] = f"refused: cannot be put into the engine's form ({e})"
+                continue
+            onnx.save(model, work / "model.onnx")
+            for i, array in enumerate(feeds):
+                array.astype(numpy.float32).tofile(work / f"input_{i}.f32")
+            cases[folder.name] = (work, expected, scales)
+        done = subprocess.run([program] + [str(c[0]) for c in cases.values()], stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{program} died with {done.returncode} on {done.stdout.split()[-1]}")
+        for name, case in cases.items():
+            problems[name] = problem_of(*case)
+
+    failed, used, counts = False, set(), {"passed": 0, "listed": 0}
+    for name, problem in sorted(problems.items()):
+        listed = next(((p, reason) for p, reason in exceptions if fnmatch.fnmatchcase(name, p)), None)
+        if listed:
+            used.add(listed[0])
+        if problem is None and not listed:
+            counts["passed"] += 1
+            print(f"{name}: pass")
+        elif problem is None:
+            failed = True
+            print(f"{name}: UNEXPECTED PASS, listed with: {listed[1]}")
+        elif listed and not problem.startswith("INTERNAL") and problem.startswith("differs") == listed[1].startswith("differs:"):
+            counts["listed"] += 1
+            print(f"{name}: listed: {listed[1]}")
+        else:
+            failed = True
+            print(f"{name}: FAILED: {problem}")
+    for name, _ in exceptions:
+        if pattern == "*" and name not in used:
+            failed = True
+            print(f"{name}: listed, but there is no such test")
+    print(f"{counts['passed']} passed, {counts['listed']} listed, {len(problems)} in all")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+// Compiles ONNX files and runs them in the engine, for scripts that compare with other programs:
+//   peers_run_graphs [--dump] FOLDER...
+// FOLDER holds model.onnx and input_0.f32, input_1.f32 ... (raw float32 in the order of the shape). Afterwards it holds
+// output_0.f32 ... or error.txt with the sentence a user would read; with --dump also one file of int32 codes
+// (codes_<n>.i32) for every quantised tensor that exists in memory, named in codes.txt ("n scale zero_point name").
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "engine/executor.h"
+#include "lower/lower.h"
+#include "onnx/import.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename T>
+void write_raw(const fs::path& path, const std::vector<T>& values) {
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+std::vector<float> read_floats(const fs::path& path, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  std::ifstream in(path, std::ios::binary);
+  in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+  require(in.gcount() == static_cast<std::streamsize>(values.size() * sizeof(float)), path.string(), ": expected ",
+          count, " floats");
+  return values;
+}
+
+void run(const fs::path& folder, bool dump) {
+  const ir::Graph graph = onnx::import_model(folder / "model.onnx");
+  const auto plan = std::make_shared<const engine::Plan>(lower::lower(graph, {.batch = 0}));
+  engine::Executor executor(plan);
+  std::vector<std::vector<float>> inputs, outputs;
+  std::vector<const float*> in;
+  std::vector<float*> out;
+  for (int id : plan->inputs) {
+    const std::string file = "input_" + std::to_string(inputs.size()) + ".f32";
+    inputs.push_back(read_floats(folder / file, plan->buffers[id].elements()));
+    in.push_back(inputs.back().data());
+  }
+  for (int id : plan->outputs) {
+    outputs.emplace_back(static_cast<size_t>(plan->buffers[id].elements()));
+    out.push_back(outputs.back().data());
+  }
+  if (!dump) {
+    executor.run(in.data(), out.data());
+  } else {
+    std::ofstream names(folder / "codes.txt");
+    int index = 0;
+    for (const engine::TensorDump& t : executor.run_and_dump(in.data(), out.data())) {
+      if (!t.is_codes) continue;
+      char line[64];
+      std::snprintf(line, sizeof line, "%d %.9g %d ", index, t.scale, t.zero_point);
+      names << line << t.name << '\n';
+      write_raw(folder / ("codes_" + std::to_string(index++) + ".i32"), t.codes);
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); i++) write_raw(folder / ("output_" + std::to_string(i) + ".f32"), outputs[i]);
+}
+
+}  // namespace
+}  // namespace octet
+
+int main(int argc, char** argv) {
+  bool dump = false;
+  for (int i = 1; i < argc; i++) {
+    if (std::strcmp(argv[i], "--dump") == 0) {
+      dump = true;
+      continue;
+    }
+    std::printf("%s\n", argv[i]);
+    std::fflush(stdout);  // a program that dies says on what
+    try {
+      octet::run(argv[i], dump);
+    } catch (const octet::UserError& e) {
+      std::ofstream(std::filesystem::path(argv[i]) / "error.txt") << e.what() << '\n';
+    } catch (const std::exception& e) {
+      std::ofstream(std::filesystem::path(argv[i]) / "error.txt") << "INTERNAL ERROR " << e.what() << '\n';
+    }
+  }
+  return 0;
+}

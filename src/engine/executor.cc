@@ -26,11 +26,6 @@ TeamOptions team_options(const ExecutorOptions& options) {
   return team;
 }
 
-Isa checked_isa(Isa isa) {
-  if (!isa_supported(isa)) fail_usage("this CPU (", cpu_model_name(), ") does not have ", isa_name(isa));
-  return isa;
-}
-
 std::byte* allocate(int64_t bytes) {
   try {
     // One vector more: wide loads may start at the last byte.
@@ -45,10 +40,14 @@ std::byte* allocate(int64_t bytes) {
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options)
-    : plan_(std::move(plan)), isa_(checked_isa(options.isa)), team_(team_options(options)) {
-  const kernels::KernelTable& table = kernels::kernels(isa_);
+    : Executor(std::make_shared<const PreparedPlan>(std::move(plan), options.isa), options) {}
+
+Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorOptions& options)
+    : prepared_(std::move(prepared)),
+      plan_(&prepared_->plan()),
+      steps_(prepared_->steps()),
+      team_(team_options(options)) {
   for (const Step& step : plan_->steps) {
-    steps_.push_back(prepare_step(*plan_, step, table));
     std::vector<HaloFill>& fills = halo_fills_.emplace_back();
     for (int id : step.outputs) {
       const Buffer& b = plan_->buffers[id];
@@ -62,7 +61,10 @@ Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& opti
   const size_t count = plan_->buffers.size();
   memory_.codes.resize(count);
   memory_.data.assign(count, nullptr);
-  arena_ = allocate(plan_->arena_bytes);
+  const int64_t scratch_start = (plan_->arena_bytes + 63) / 64 * 64;
+  memory_.scratch_bytes = prepared_->scratch_bytes();
+  arena_ = allocate(scratch_start + team_.threads() * memory_.scratch_bytes);
+  memory_.scratch = arena_ + scratch_start;
   for (size_t i = 0; i < count; ++i) {
     const Buffer& b = plan_->buffers[i];
     if (b.offset < 0) continue;

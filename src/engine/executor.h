@@ -1,11 +1,13 @@
 // Runs a plan: one arena, one team of threads, no allocation after construction.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/cpu_features.h"
 #include "engine/plan.h"
+#include "engine/prepared_plan.h"
 #include "engine/step_kinds.h"
 #include "engine/thread_team.h"
 
@@ -34,13 +36,15 @@ class Executor {
  public:
   // `plan` has passed validate(). UserError when memory or threads cannot be had or this CPU lacks the instruction set.
   explicit Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options = {});
+  // Shares kernels and weights with every other executor of `prepared`, which decides the instruction set, not `options`.
+  explicit Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorOptions& options = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   const Plan& plan() const { return *plan_; }
   int threads() const { return team_.threads(); }
-  Isa isa() const { return isa_; }
+  Isa isa() const { return prepared_->isa(); }
 
   // Dense float tensors in the order of plan().inputs and outputs; they must not overlap.
   void run(const float* const* inputs, float* const* outputs);
@@ -62,11 +66,11 @@ class Executor {
   void run_steps_apart();
   TensorDump dump(int buffer) const;
 
-  std::shared_ptr<const Plan> plan_;
-  Isa isa_;
-  std::byte* arena_ = nullptr;
+  std::shared_ptr<const PreparedPlan> prepared_;
+  const Plan* plan_;
+  std::span<const PreparedStep> steps_;
+  std::byte* arena_ = nullptr;  // the threads' scratch behind it
   Memory memory_;
-  std::vector<PreparedStep> steps_;
   struct HaloFill {
     int buffer;
     int64_t rows;

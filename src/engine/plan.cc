@@ -174,7 +174,7 @@ std::vector<LayerInfo> layer_list(const Plan& plan, Isa isa) {
     out.push_back({.name = step.name,
                    .op = step.op,
                    .precision = step.int8 ? "int8" : "fp32",
-                   .kernel = step.kind + " " + isa_name(prepared.isa),
+                   .kernel = (prepared.kernel.empty() ? step.kind : prepared.kernel) + " " + isa_name(prepared.isa),
                    .reason = step.reason});
   }
   return out;

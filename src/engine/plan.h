@@ -58,6 +58,9 @@ struct Step {
   std::map<std::string, std::vector<int64_t>> lists;
   std::map<std::string, double> floats;  // finite; each holds a float32 exactly
   std::map<std::string, ConstantRef> constants;
+  // How a convolution is computed: "NAME ISA", "NAME ISA/rows" or "NAME ISA/channels" (engine/tactics.h). Where the
+  // executor's instruction set does not offer it, and where it is empty, the cost model decides.
+  std::string tactic;
   bool int8 = false;  // computes on codes
   std::string
       reason;  // why a step of a quantised graph is not INT8; empty where it is, or where there is nothing to say

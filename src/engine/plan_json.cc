@@ -28,6 +28,7 @@ Json buffer_json(const Buffer& b) {
 Json step_json(const Step& s) {
   Json j{{"kind", s.kind},     {"name", s.name},       {"op", s.op},
          {"inputs", s.inputs}, {"outputs", s.outputs}, {"int8", s.int8}};
+  if (!s.tactic.empty()) j["tactic"] = s.tactic;
   if (!s.reason.empty()) j["reason"] = s.reason;
   if (!s.ints.empty()) j["ints"] = s.ints;
   if (!s.lists.empty()) j["lists"] = s.lists;
@@ -140,6 +141,7 @@ Step read_step(const Json& json, size_t index) {
   const Json& int8 = r.at("int8");
   require(int8.is_boolean(), "step ", index, ": 'int8' is not true or false");
   s.int8 = int8.get<bool>();
+  if (r.find("tactic")) s.tactic = r.text("tactic");
   if (r.find("reason")) s.reason = r.text("reason");
   r.members("ints", [&](const std::string& key, const Json& v) { s.ints[key] = r.integer(v, key.c_str()); });
   r.members("lists", [&](const std::string& key, const Json& v) { s.lists[key] = r.integers(v, key.c_str()); });

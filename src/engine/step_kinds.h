@@ -2,6 +2,7 @@
 // Preparing a step checks every number that the kernel will trust, so it is also the validation of a plan.
 #pragma once
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@ struct Memory {
   std::vector<kernels::QTensor> codes;  // views of code buffers
   std::vector<void*> data;              // first byte of every buffer; the caller's for inputs and outputs
 
+  std::byte* scratch = nullptr;  // scratch_bytes for each thread, one behind the other
+  int64_t scratch_bytes = 0;     // a multiple of 64
+
+  std::byte* scratch_of(int part) const { return scratch + part * scratch_bytes; }
   const kernels::QTensor& q(int id) const { return codes[id]; }
   float* f(int id) const { return static_cast<float*>(data[id]); }
 };
@@ -23,9 +28,19 @@ struct Memory {
 // Does the share of thread `part` of `parts`.
 using StepFunction = std::function<void(const Memory& memory, int part, int parts)>;
 
+// Weights in the order of the kernel that runs, made once for all executors of a prepared plan.
+struct DerivedWeights {
+  int64_t bytes = 0;
+  std::function<void(std::byte*)> make;
+  const std::byte* data = nullptr;  // set by PreparedPlan before the step runs
+};
+
 struct PreparedStep {
   StepFunction run;
   Isa isa = Isa::kScalar;  // the instruction set of the kernel that really runs
+  std::string kernel;      // which one, where there are several: "winograd4x4"
+  std::shared_ptr<DerivedWeights> derived;  // or none
+  int64_t scratch_bytes = 0;                // of working memory that every thread needs
 };
 
 struct StepKind {

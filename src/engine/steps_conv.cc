@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/step_reader.h"
+#include "engine/tactics.h"
 
 namespace octet::engine {
 namespace {
@@ -27,6 +28,21 @@ struct ConvStep {
     if (zero_point >= 0) e.out.zero_point = zero_point;
     if (residual >= 0 && float_residual) e.float_residual = m.f(residual);
     if (residual >= 0 && !float_residual) e.residual = m.q(residual);
+    return bound;
+  }
+
+  // For the questions a tactic answers before there is memory: `data` only tells that a tensor exists.
+  kernels::ConvArgs shapes(const Plan& plan) const {
+    const auto view = [&plan](int id) {
+      const Buffer& b = plan.buffers[id];
+      auto* somewhere = reinterpret_cast<uint8_t*>(uintptr_t{4096});
+      return kernels::make_qtensor(somewhere, b.n(), b.h(), b.w(), b.c(), b.halo, b.zero_point);
+    };
+    kernels::ConvArgs bound = args;
+    bound.in = view(in);
+    if (!float_output) bound.epilogue.out = view(out);
+    if (zero_point >= 0) bound.epilogue.out.zero_point = zero_point;
+    if (residual >= 0 && !float_residual) bound.epilogue.residual = view(residual);
     return bound;
   }
 };
@@ -147,13 +163,30 @@ kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, cons
 }
 
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable& table) {
-  const ConvStep conv = read_conv(plan, step, false);
-  return {[conv, kernel = table.conv](const Memory& m, int part, int parts) {
-            const kernels::ConvArgs args = conv.bind(m);
-            const kernels::ConvShare share = kernels::conv_share(args, part, parts);
-            kernel(args, share.rows, share.blocks);
-          },
-          table.conv.isa};
+  ConvStep conv = read_conv(plan, step, false);
+  const kernels::ConvArgs shapes = conv.shapes(plan);
+  const TacticChoice choice = choose_tactic(table, step.tactic, shapes);
+  const kernels::ConvTactic& tactic = *choice.tactic;
+  conv.args.split = choice.split;
+  PreparedStep out{.isa = tactic.isa, .kernel = std::string("conv ") + tactic.name};
+  if (tactic.scratch_bytes) out.scratch_bytes = tactic.scratch_bytes(shapes);
+  if (tactic.prepared_bytes) {
+    out.derived = std::make_shared<DerivedWeights>();
+    out.derived->bytes = tactic.prepared_bytes(shapes);
+    out.derived->make = [shapes, make = tactic.prepare](std::byte* to) { make(shapes, to); };
+  }
+  out.run = [conv, run = tactic.run, derived = out.derived](const Memory& m, int part, int parts) {
+    kernels::ConvArgs args = conv.bind(m);
+    if (derived) args.prepared = derived->data;
+    args.scratch = m.scratch_of(part);
+    const kernels::ConvShare share = kernels::conv_share(args, part, parts);
+    run(args, share.rows, share.blocks);
+  };
+  return out;
+}
+
+std::vector<std::string> conv_tactic_names(const Plan& plan, const Step& step, const KernelTable& table, int threads) {
+  return tactic_names(table, read_conv(plan, step, false).shapes(plan), threads);
 }
 
 PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const KernelTable& table) {

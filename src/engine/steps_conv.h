@@ -13,6 +13,10 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer&
 // Window of a pooling step. Every window meets the image.
 kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
 
+inline constexpr const char* kConvKind = "conv";
+// The tactics that can compute this step of that kind, the one with the lowest estimate first (tactics.h).
+std::vector<std::string> conv_tactic_names(const Plan& plan, const Step& step, const kernels::KernelTable& table,
+                                           int threads);
 // Inputs: codes, and with "residual" = 1 the residual (codes, or floats where the output is float). Constants: weights,
 // acc_init, multiplier, table. Numbers: geometry, zero_point (before the table), lo, hi, residual_multiplier, mid_* (a
 // residual that rounds twice), float_lo, float_hi.

@@ -96,7 +96,9 @@ ConvShare conv_share(const ConvArgs& args, int part, int parts) {
   const int64_t activation_bytes = args.in.n * args.in.h * args.in.w * args.in.c_pitch;
   // Pairs of blocks: one block alone cannot use the wide register blockings.
   const int64_t pairs = (l.blocks + 1) / 2;
-  const bool by_blocks = share.rows.end < 2 * parts || (l.weight_bytes > 2 * activation_bytes && pairs >= parts);
+  const bool by_blocks = args.split == ConvSplit::kAuto ? share.rows.end < 2 * parts ||
+                                                              (l.weight_bytes > 2 * activation_bytes && pairs >= parts)
+                                                        : args.split == ConvSplit::kChannels;
   if (by_blocks) {
     share.blocks = {std::min(l.blocks, pairs * part / parts * 2), std::min(l.blocks, pairs * (part + 1) / parts * 2)};
   } else {

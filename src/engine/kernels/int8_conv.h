@@ -9,6 +9,7 @@
 // which is at once what a dot-product instruction loads and a sequence of AMX tile rows. Bytes that meet channel
 // padding, and channels beyond out_channels, are zero.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -69,6 +70,9 @@ struct Epilogue {
   float float_lo = -std::numeric_limits<float>::infinity(), float_hi = std::numeric_limits<float>::infinity();
 };
 
+// What the threads share out: output rows, or blocks of output channels.
+enum class ConvSplit { kAuto, kRows, kChannels };
+
 // `epilogue.out` gives n, h, w, c of the output also when the output is float. The halo of `in` covers all pads.
 struct ConvArgs {
   ConvGeometry geometry;
@@ -76,12 +80,16 @@ struct ConvArgs {
   const int8_t* weights = nullptr;    // packed, 64-byte aligned
   const int32_t* acc_init = nullptr;  // [padded_channels(out_channels)]
   Epilogue epilogue;
+  ConvSplit split = ConvSplit::kAuto;
+  const std::byte* prepared = nullptr;  // the weights as the tactic made them (conv_tactic.h), or none
+  std::byte* scratch = nullptr;         // working memory of this thread, where the tactic asked for it
 };
 // Output rows counted over n * out_h, and blocks of 16 output channels.
 using ConvFunction = void(const ConvArgs& args, Range rows, Range blocks);
 
-// How to share a convolution between threads: by rows, or by blocks of output channels where the weights outweigh the
-// activations (so that every core reads each weight once). The share of thread `part` of `parts`.
+// How to share a convolution between threads: as args.split says; kAuto: by rows, or by blocks of output channels where
+// the weights outweigh the activations (so that every core reads each weight once). The share of thread `part` of
+// `parts`.
 struct ConvShare {
   Range rows, blocks;
 };

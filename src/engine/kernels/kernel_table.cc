@@ -25,6 +25,13 @@ KernelTable make_table(Isa isa) {
 
 }  // namespace
 
+void set_direct_conv(KernelTable& table, ConvFunction* function, Isa isa, double (*cost)(const ConvArgs&, int)) {
+  // The dot products of AVX-512 stay a choice beside the AMX tiles; any other is superseded by a stronger one.
+  std::erase_if(table.conv_tactics, [](const ConvTactic& t) { return !t.applies && t.isa != Isa::kAvx512Vnni; });
+  table.conv = {function, isa};
+  table.conv_tactics.push_back({.isa = isa, .run = function, .cost = cost});
+}
+
 const KernelTable& kernels(Isa isa) {
   static const KernelTable tables[] = {make_table(Isa::kScalar), make_table(Isa::kAvx2), make_table(Isa::kAvxVnni),
                                        make_table(Isa::kAvx512Vnni), make_table(Isa::kAmxInt8)};

@@ -4,7 +4,10 @@
 //   const KernelTable& k = kernels(default_isa());
 //   k.conv(args, rows, blocks);  isa_name(k.conv.isa)
 #pragma once
+#include <vector>
+
 #include "base/cpu_features.h"
+#include "engine/kernels/conv_tactic.h"
 #include "engine/kernels/float_conv.h"
 #include "engine/kernels/float_ops.h"
 #include "engine/kernels/int8_conv.h"
@@ -25,7 +28,8 @@ struct Entry {
 struct KernelTable {
   Isa isa = Isa::kScalar;
   // INT8
-  Entry<ConvFunction> conv;
+  Entry<ConvFunction> conv;              // takes every convolution, without preparation
+  std::vector<ConvTactic> conv_tactics;  // the ways to compute one; the last is `conv`, called "direct"
   Entry<DepthwiseFunction> depthwise;
   Entry<MaxPoolFunction> max_pool;
   Entry<AveragePoolFunction> average_pool;
@@ -53,6 +57,9 @@ struct KernelTable {
   Entry<FloatResizeFunction> float_resize;
   Entry<LrnFunction> lrn;
 };
+
+// Makes `function` the table's convolution for everything; `cost` as in ConvTactic.
+void set_direct_conv(KernelTable& table, ConvFunction* function, Isa isa, double (*cost)(const ConvArgs&, int));
 
 // The table of an instruction set. Before running it, isa_supported(isa) must have said yes: it also asks the operating
 // system for the AMX tiles.

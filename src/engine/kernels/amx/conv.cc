@@ -184,7 +184,8 @@ void conv_amx(const ConvArgs& a, Range rows, Range blocks) {
 }  // namespace
 
 void add_amx_kernels(KernelTable& table) {
-  table.conv = {conv_amx, Isa::kAmxInt8};
+  set_direct_conv(table, conv_amx, Isa::kAmxInt8,
+                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 250); });
 }
 
 }  // namespace octet::kernels

@@ -5,7 +5,8 @@ namespace octet::kernels {
 
 void add_avx2_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx2;
-  table.conv = {conv_avx2, kIsa};
+  set_direct_conv(table, conv_avx2, kIsa,
+                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 12); });
   table.depthwise = {depthwise_avx2, kIsa};
   table.max_pool = {max_pool_avx2, kIsa};
   table.global_average = {global_average_avx2, kIsa};

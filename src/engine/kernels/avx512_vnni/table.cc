@@ -5,7 +5,8 @@ namespace octet::kernels {
 
 void add_avx512_vnni_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx512Vnni;
-  table.conv = {conv_avx512_vnni, kIsa};
+  set_direct_conv(table, conv_avx512_vnni, kIsa,
+                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 85); });
   table.depthwise = {depthwise_avx512_vnni, kIsa};
   table.max_pool = {max_pool_avx512, kIsa};
   table.average_pool = {average_pool_avx512, kIsa};

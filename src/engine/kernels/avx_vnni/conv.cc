@@ -25,7 +25,8 @@ void conv_avx_vnni(const ConvArgs& a, Range rows, Range blocks) {
 }  // namespace
 
 void add_avx_vnni_kernels(KernelTable& table) {
-  table.conv = {conv_avx_vnni, Isa::kAvxVnni};
+  set_direct_conv(table, conv_avx_vnni, Isa::kAvxVnni,
+                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 45); });
 }
 
 }  // namespace octet::kernels

@@ -87,7 +87,8 @@ void depthwise(const ConvArgs& a, Range rows) {
 }  // namespace
 
 void add_scalar_int8_conv(KernelTable& table) {
-  table.conv = {conv, Isa::kScalar};
+  set_direct_conv(table, conv, Isa::kScalar,
+                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 0.5); });
   table.depthwise = {depthwise, Isa::kScalar};
 }
 

@@ -1,0 +1,17 @@
+#include "engine/kernels/conv_tactic.h"
+
+namespace octet::kernels {
+
+double conv_macs(const ConvArgs& args) {
+  const ConvGeometry& g = args.geometry;
+  const QTensor& out = args.epilogue.out;
+  const double outputs = static_cast<double>(out.n * out.h * out.w) * static_cast<double>(g.out_channels);
+  return outputs * static_cast<double>(g.kernel_h * g.kernel_w) * static_cast<double>(g.in_channels / g.groups);
+}
+
+double cost_at_rate(const ConvArgs& args, int threads, double macs_per_cycle) {
+  constexpr double kCyclesPerMicrosecond = 3500;
+  return conv_macs(args) / (macs_per_cycle * kCyclesPerMicrosecond * threads);
+}
+
+}  // namespace octet::kernels

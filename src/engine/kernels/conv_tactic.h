@@ -1,0 +1,37 @@
+// The ways to compute one INT8 convolution. Every instruction set offers a list of tactics; "direct", which takes every
+// convolution, is among them. All give the same bytes, so which one runs is a matter of time alone: the engine asks the
+// cost functions or a stopwatch (engine/tactics.h) and stores the answer by name.
+//
+// A new tactic is one file with these functions and one line that adds it to the table of its instruction set.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/cpu_features.h"
+#include "engine/kernels/int8_conv.h"
+
+namespace octet::kernels {
+
+struct ConvTactic {
+  const char* name = "direct";  // unique within its instruction set; stored in engine files
+  Isa isa = Isa::kScalar;       // the set it was written for
+  // `args` has geometry, weights, acc_init and epilogue; its tensors have pitches, strides and zero points, but their
+  // `data` only tells whether they exist. nullptr: takes every convolution.
+  bool (*applies)(const ConvArgs& args) = nullptr;
+  // Bytes of the weights in an order of the tactic's own, and how they are made from the packed ones (once for all
+  // contexts of an engine; 64-byte aligned). nullptr: the tactic works on the packed weights.
+  int64_t (*prepared_bytes)(const ConvArgs& args) = nullptr;
+  void (*prepare)(const ConvArgs& args, std::byte* prepared) = nullptr;
+  // Working memory of one thread, 64-byte aligned, with unspecified content. nullptr: none.
+  int64_t (*scratch_bytes)(const ConvArgs& args) = nullptr;
+  ConvFunction* run = nullptr;  // with args.prepared and args.scratch set
+  // Estimated microseconds with this many threads on a typical machine at 3.5 GHz, for the choice without a stopwatch.
+  double (*cost)(const ConvArgs& args, int threads) = nullptr;
+};
+
+// Multiplications with real channels: n * out_h * out_w * out_channels * kernel_h * kernel_w * in_channels / groups.
+double conv_macs(const ConvArgs& args);
+// A cost function's usual body: the multiplications at this rate per core and cycle, on all threads.
+double cost_at_rate(const ConvArgs& args, int threads, double macs_per_cycle);
+
+}  // namespace octet::kernels

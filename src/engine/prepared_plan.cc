@@ -1,0 +1,72 @@
+#include "engine/prepared_plan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <thread>
+
+#include "base/error.h"
+
+namespace octet::engine {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+constexpr int64_t kReadSlackBytes = 64;      // vector loads may run over the end of the weights
+constexpr int64_t kParallelBytes = 1 << 21;  // fewer are done before another thread has started
+
+int64_t rounded(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+}  // namespace
+
+void PreparedPlan::Free::operator()(std::byte* p) const {
+  ::operator delete(p, kAlignment);
+}
+
+PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(std::move(plan)), isa_(isa) {
+  if (!isa_supported(isa)) fail_usage("this CPU (", cpu_model_name(), ") does not have ", isa_name(isa));
+  const kernels::KernelTable& table = kernels::kernels(isa);
+  for (const Step& step : plan_->steps) {
+    steps_.push_back(prepare_step(*plan_, step, table));
+    scratch_bytes_ = std::max(scratch_bytes_, rounded(steps_.back().scratch_bytes));
+  }
+  derive_weights();
+}
+
+void PreparedPlan::derive_weights() {
+  std::vector<DerivedWeights*> open;
+  for (const PreparedStep& step : steps_)
+    if (step.derived) {
+      open.push_back(step.derived.get());
+      derived_bytes_ += rounded(step.derived->bytes);
+    }
+  if (open.empty()) return;
+  try {
+    derived_.reset(static_cast<std::byte*>(
+        ::operator new(static_cast<size_t>(derived_bytes_ + kReadSlackBytes), kAlignment)));
+  } catch (const std::bad_alloc&) {
+    fail("cannot allocate the ", derived_bytes_, " bytes of weights that the kernels of ", isa_name(isa_),
+         " need; compile with --tactics that need less, or run on another instruction set (OCTET_ISA)");
+  }
+  std::fill_n(derived_.get() + derived_bytes_, kReadSlackBytes, std::byte{0});
+  std::byte* at = derived_.get();
+  for (DerivedWeights* weights : open) {
+    weights->data = at;
+    at += rounded(weights->bytes);
+  }
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < open.size();) open[i]->make(const_cast<std::byte*>(open[i]->data));
+  };
+  std::vector<std::jthread> helpers;
+  try {
+    const int count = derived_bytes_ < kParallelBytes ? 1 : std::min(available_cpus(), 16);
+    for (int i = 1; i < count; ++i) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Without helpers this thread does all of it.
+  }
+  work();
+}
+
+}  // namespace octet::engine

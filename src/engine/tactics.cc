@@ -1,0 +1,85 @@
+#include "engine/tactics.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/steps_conv.h"
+
+namespace octet::engine {
+namespace {
+
+using kernels::ConvArgs;
+using kernels::ConvSplit;
+using kernels::ConvTactic;
+using kernels::KernelTable;
+
+constexpr const char* kRows = "/rows";
+constexpr const char* kChannels = "/channels";
+
+std::string name_of(const ConvTactic& tactic) {
+  return std::string(tactic.name) + " " + isa_name(tactic.isa);
+}
+
+bool applies(const ConvTactic& tactic, const ConvArgs& args) {
+  return tactic.applies == nullptr || tactic.applies(args);
+}
+
+struct Estimate {
+  const ConvTactic* tactic;
+  double microseconds;
+};
+
+std::vector<Estimate> estimates(const KernelTable& table, const ConvArgs& args, int threads) {
+  std::vector<Estimate> out;
+  for (const ConvTactic& tactic : table.conv_tactics)
+    if (applies(tactic, args)) out.push_back({&tactic, tactic.cost(args, threads)});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Estimate& a, const Estimate& b) { return a.microseconds < b.microseconds; });
+  return out;
+}
+
+}  // namespace
+
+TacticChoice choose_tactic(const KernelTable& table, const std::string& stored, const ConvArgs& args) {
+  if (!stored.empty()) {
+    const size_t slash = stored.find('/');
+    const std::string name = stored.substr(0, slash), split = slash == std::string::npos ? "" : stored.substr(slash);
+    for (const ConvTactic& tactic : table.conv_tactics)
+      if (name == name_of(tactic) && applies(tactic, args)) {
+        return {&tactic, split == kRows       ? ConvSplit::kRows
+                         : split == kChannels ? ConvSplit::kChannels
+                                              : ConvSplit::kAuto};
+      }
+  }
+  return {estimates(table, args, available_cpus()).front().tactic, ConvSplit::kAuto};
+}
+
+std::vector<std::string> tactic_names(const KernelTable& table, const ConvArgs& args, int threads) {
+  const std::vector<Estimate> all = estimates(table, args, threads);
+  std::vector<std::string> out;
+  for (const Estimate& e : all) {
+    if (e.microseconds > kHopeless * all.front().microseconds) break;
+    out.push_back(name_of(*e.tactic));
+  }
+  if (threads == 1) return out;
+  // The automatic split is one of the two; the other is worth a try where there is enough to share.
+  const size_t count = out.size();
+  for (size_t i = 0; i < count; ++i) {
+    ConvArgs other = args;
+    const kernels::ConvShare share = kernels::conv_share(args, 0, threads);
+    const bool by_rows = share.blocks.end == kernels::conv_layout(args.geometry, args.in.c_pitch).blocks;
+    other.split = by_rows ? ConvSplit::kChannels : ConvSplit::kRows;
+    const kernels::ConvShare changed = kernels::conv_share(other, 0, threads);
+    if (changed.rows.end > changed.rows.begin && changed.blocks.end > changed.blocks.begin)
+      out.push_back(out[i] + (by_rows ? kChannels : kRows));
+  }
+  return out;
+}
+
+void choose_tactics_by_model(Plan& plan, const TacticOptions& options) {
+  const int threads = options.threads > 0 ? options.threads : available_cpus();
+  for (Step& step : plan.steps)
+    if (step.kind == kConvKind) step.tactic = conv_tactic_names(plan, step, kernels::kernels(options.isa), threads)[0];
+}
+
+}  // namespace octet::engine

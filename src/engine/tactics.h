@@ -1,0 +1,45 @@
+// Which tactic computes a convolution: what the engine file names, or what the cost functions say; and how the engine
+// file comes to name one: by those estimates, or by a stopwatch on this machine.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/kernels/kernel_table.h"
+#include "engine/plan.h"
+
+namespace octet::engine {
+
+struct TacticChoice {
+  const kernels::ConvTactic* tactic = nullptr;
+  kernels::ConvSplit split = kernels::ConvSplit::kAuto;
+};
+
+// `stored`: Step::tactic. `args` as for ConvTactic::applies. Never fails: "direct" takes every convolution.
+TacticChoice choose_tactic(const kernels::KernelTable& table, const std::string& stored, const kernels::ConvArgs& args);
+
+// What Step::tactic may name for this convolution, lowest estimate first; candidates that are estimated at more than
+// `kHopeless` times the best are left out.
+inline constexpr double kHopeless = 4;
+std::vector<std::string> tactic_names(const kernels::KernelTable& table, const kernels::ConvArgs& args, int threads);
+
+struct TacticOptions {
+  Isa isa = default_isa();
+  int threads = 0;           // 0: available_cpus()
+  double limit_seconds = 8;  // of the stopwatch
+};
+
+// Names the best estimate in every convolution of the plan.
+void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
+
+// Runs the whole network with every step's first, second, third ... candidate and names the fastest of each step: weights
+// come from as far, and inputs from the same core, as in earnest. A step keeps its estimate unless another candidate is
+// faster by 3 %. Reproducible from then on: the plan names what runs.
+struct TimedTactics {
+  int runs = 0;           // of the network
+  double seconds = 0;     // spent
+  double before_ms = 0, after_ms = 0;  // fastest run with the estimates, and with the choice
+  int changed = 0;        // steps that left their estimate
+};
+TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& options);
+
+}  // namespace octet::engine

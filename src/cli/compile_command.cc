@@ -1,5 +1,6 @@
 // octet compile: an ONNX file becomes an engine file.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/network_file.h"
 #include "engine/engine_file.h"
+#include "engine/tactics.h"
 #include "lower/lower.h"
 #include "report/text_table.h"
 
@@ -16,19 +18,33 @@ namespace octet::cli {
 namespace {
 
 struct Options {
-  std::string model, isa, dump_passes;
+  std::string model, isa, dump_passes, tactics = "model";
   OutputFlags output;
-  int64_t batch_size = 0;
+  int64_t batch_size = 0, threads = 0;
   bool layers = false;
 };
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
 
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
   const ir::Graph graph = load_network(options.model);
   const Isa isa = chosen_isa(options.isa);
-  const engine::Plan plan =
+  engine::Plan plan =
       lower::lower(graph, {.batch = options.batch_size, .isa = isa, .dump_passes = options.dump_passes});
+  const engine::TacticOptions tactics{.isa = isa, .threads = static_cast<int>(options.threads)};
+  if (options.tactics == "timing") {
+    const engine::TimedTactics timed = engine::choose_tactics_by_timing(plan, tactics);
+    log_info("timed ", timed.runs, " runs in ", number(timed.seconds), " s: ", timed.changed,
+             " layers left the estimate, ", number(timed.before_ms), " -> ", number(timed.after_ms), " ms");
+  } else {
+    engine::choose_tactics_by_model(plan, tactics);
+  }
   engine::save_engine(plan, options.output.path);
   const std::vector<engine::LayerInfo> layers = engine::layer_list(plan, isa);
   int64_t int8 = 0;
@@ -50,8 +66,10 @@ Command compile_command() {
   return {.name = "compile",
           .summary = "Compile an ONNX file for the INT8 CPU engine",
           .details = "Quantised parts become INT8, everything else stays FP32; a table lists what stays and why. A model "
-                     "without quantisers becomes an FP32 engine. The file runs on every CPU.",
+                     "without quantisers becomes an FP32 engine. The file runs on every CPU; its choice of kernels is made for "
+                     "this one (--isa, --threads), and --tactics timing makes it with a stopwatch.",
           .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",
+                       "octet compile -m model.qdq.onnx -o model.octet --tactics timing --threads 2",
                        "octet compile -m float.onnx -o float.octet --batch_size 8 --layers"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
@@ -61,6 +79,11 @@ Command compile_command() {
             add_batch_size_flag(app, options->batch_size)
                 ->description("Images a batch; without it that of the file, 1 where it is dynamic");
             add_isa_flag(app, options->isa);
+            app.add_option("--tactics", options->tactics,
+                           "How every convolution gets its kernel: by estimate (model), or by running the network with "
+                           "all of them on this machine (timing, a few seconds)")
+                ->check(CLI::IsMember({"model", "timing"}))->capture_default_str();
+            add_threads_flag(app, options->threads);
             app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
             app.add_option("--dump-passes", options->dump_passes, "Write the graph after each pass to this folder");
             add_key_flag(app);

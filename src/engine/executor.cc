@@ -177,7 +177,9 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
     current_step_ = i;
     team_.run(work_on_current_);
     for (int id : plan_->steps[i].outputs)
-      if (last[id] == i && (wanted.empty() || wanted.count(plan_->buffers[id].name))) dumps.push_back(dump(id));
+      if (last[id] == i && plan_->buffers[id].layout != Layout::kSums &&
+          (wanted.empty() || wanted.count(plan_->buffers[id].name)))
+        dumps.push_back(dump(id));
   }
   return dumps;
 }

@@ -93,6 +93,8 @@ const char* layout_name(Layout layout) {
       return "dense";
     case Layout::kIndexDense:
       return "index";
+    case Layout::kSums:
+      return "sums";
   }
   return "unknown";
 }

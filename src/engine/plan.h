@@ -20,8 +20,9 @@ enum class Layout {
   kFloatNhwc,   // float32 of rank 4, NHWC without gaps
   kFloatDense,  // float32 of any rank, row-major in the order of `shape`
   kIndexDense,  // int64, row-major (results of ArgMax)
+  kSums,        // int32, row-major: sums of codes between two steps of one block
 };
-const char* layout_name(Layout layout);  // "codes", "nhwc", "dense", "index"
+const char* layout_name(Layout layout);  // "codes", "nhwc", "dense", "index", "sums"
 
 // One tensor in the arena, or in the caller's memory where it is an input or output of the plan.
 struct Buffer {

@@ -9,7 +9,8 @@ namespace octet::engine {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr Layout kLayouts[] = {Layout::kCodes, Layout::kFloatNhwc, Layout::kFloatDense, Layout::kIndexDense};
+constexpr Layout kLayouts[] = {Layout::kCodes, Layout::kFloatNhwc, Layout::kFloatDense, Layout::kIndexDense,
+                               Layout::kSums};
 constexpr size_t kMaxItems = 1 << 20;
 constexpr int kMaxDepth = 16;
 

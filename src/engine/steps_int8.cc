@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/step_reader.h"
+#include "engine/steps_block.h"
 #include "engine/steps_conv.h"
 
 namespace octet::engine {
@@ -272,6 +273,8 @@ constexpr StepKind kKinds[] = {
     {"max_pool", max_pool},
     {"average_pool", average_pool},
     {"global_average", global_average},
+    {"row_sums", prepare_row_sums},
+    {"squeeze_excite", prepare_squeeze_excite},
     {"add", add},
     {"mul", mul},
     {"copy", copy},

@@ -9,7 +9,6 @@
 #include "lower/quant_params.h"
 
 namespace octet::lower {
-namespace {
 
 using engine::Step;
 using ir::Node;
@@ -30,7 +29,6 @@ std::vector<int8_t> pack_weights(const Int8Chain& chain, bool depthwise) {
   return packed;
 }
 
-// Accumulators to the units of the output (or of the codes in the middle), padded.
 std::vector<float> multipliers(const Int8Chain& chain) {
   std::vector<float> m(static_cast<size_t>(kernels::padded_channels(chain.weighted.geometry.out_channels)), 0.0f);
   for (size_t c = 0; c < chain.weights->scales.size(); ++c) {
@@ -41,6 +39,8 @@ std::vector<float> multipliers(const Int8Chain& chain) {
   }
   return m;
 }
+
+namespace {
 
 void write_box(Step& s, const BoxMove& move) {
   const char* names[] = {"n", "c", "h", "w"};

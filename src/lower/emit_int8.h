@@ -29,7 +29,24 @@ struct Int8Chain {
   std::vector<uint8_t> table;
   numerics::QuantParams table_output;
 };
+std::vector<int8_t> pack_weights(const Int8Chain& chain, bool depthwise);
+// Accumulators to the units of the output (or of the codes in the middle), padded.
+std::vector<float> multipliers(const Int8Chain& chain);
 void emit_int8_chain(PlanBuilder& builder, const Int8Chain& chain);
+
+// x * gate(mean(x)): squeeze-and-excite. The layers are 1x1 convolutions over one pixel; the last makes the gate.
+struct SqueezeExcite {
+  const ir::Node* end = nullptr;   // the quantiser of the product
+  const ir::Node* name = nullptr;  // what the step is named after
+  std::string op;
+  const ir::Value* x = nullptr;
+  const ir::Node* mean_op = nullptr;
+  numerics::QuantParams mean;
+  Bounds mean_bounds{};
+  std::vector<Int8Chain> layers;
+  QuantizedSum product;  // of x and the gate
+};
+void emit_squeeze_excite(PlanBuilder& builder, const SqueezeExcite& block);
 
 // The codes that [bounds] clamps to: quantising is monotone, so clamping before it and after it is the same.
 struct CodeLimits {

@@ -48,7 +48,7 @@ bool unit_steps(const BoxMoves& boxes) {
 
 Lowering::Lowering(const ir::Graph& graph) : graph_(graph) {
   find_quantized();
-  pointwise_.emplace(graph, [this](const Value* v) { return quantized(v); });
+  pointwise_.emplace(graph, [this](const Value* v) { return quant(v); });
 }
 
 const QuantParams* Lowering::quant(const Value* v) const {
@@ -155,7 +155,8 @@ void Lowering::select_quantizer(const Node& node) {
     jobs_.push_back([x, y](PlanBuilder& b) { b.same_codes(y, x); });
     return;
   }
-  for (const auto pattern : {&Lowering::fused_chain, &Lowering::fused_sum, &Lowering::fused_average, &Lowering::table})
+  for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::squeeze_excite, &Lowering::fused_sum,
+                             &Lowering::fused_average})
     if (auto job = (this->*pattern)(node)) {
       jobs_.push_back(std::move(*job));
       return;

@@ -16,6 +16,15 @@
 
 namespace octet::lower {
 
+// FakeQuantize([clamps] mean of x over the image or a window).
+struct QuantizedAverage {
+  const ir::Node* op = nullptr;
+  const ir::Value* x = nullptr;
+  bool global = false;
+  Bounds bounds{};
+  std::string name;  // "GlobalAveragePool+Relu"
+};
+
 class Lowering {
  public:
   // `graph` is canonical, with types; it outlives this.
@@ -42,11 +51,20 @@ class Lowering {
   // Jobs that end in the quantiser `node`; nothing when the pattern does not fit.
   std::optional<Job> fused_chain(const ir::Node& node);
   std::optional<Int8Chain> read_fused_chain(const ir::Node& node);
+  Job chain_job(const Int8Chain& chain);
   std::optional<Job> fused_sum(const ir::Node& node);
   std::optional<Job> fused_average(const ir::Node& node);
+  std::optional<QuantizedAverage> read_average(const ir::Node& quantizer) const;
   std::optional<Job> table(const ir::Node& node);
-  // Everyone who reads `root` computes the input of `quantizer` from it and nothing else.
-  bool serves_only(const ir::Value* root, const ir::Node& quantizer) const;
+  PointwiseAnalysis::Source table_source(const ir::Node& quantizer) const;  // root: nullptr where it is no table
+  // A convolution with the table behind it.
+  std::optional<Int8Chain> read_table_chain(const ir::Node& node);
+  std::optional<Job> squeeze_excite(const ir::Node& node);
+  // Do those who read `root`, and what lies between it and the result of `quantizer`, serve that result alone?
+  struct Readers {
+    bool root, inner;
+  };
+  Readers readers(const ir::Value* root, const ir::Node& quantizer) const;
   // A chain with INT8 arithmetic and float output; the reason goes to *why when it cannot be.
   std::optional<Job> int8_chain_to_float(const Chain& chain, const ir::Value* value, std::string* why);
   bool read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const;

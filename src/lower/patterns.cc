@@ -76,58 +76,55 @@ std::optional<Int8Chain> Lowering::read_fused_chain(const Node& node) {
   return job;
 }
 
+Lowering::Job Lowering::chain_job(const Int8Chain& chain) {
+  need_codes(chain.weighted.x);
+  if (chain.residual) need_codes(chain.residual);
+  return [chain](PlanBuilder& b) { emit_int8_chain(b, chain); };
+}
+
 std::optional<Lowering::Job> Lowering::fused_chain(const Node& node) {
   const auto chain = read_fused_chain(node);
   if (!chain) return std::nullopt;
-  need_codes(chain->weighted.x);
-  if (chain->residual) need_codes(chain->residual);
-  return [chain = *chain](PlanBuilder& b) { emit_int8_chain(b, chain); };
+  return chain_job(*chain);
 }
 
 // Add, Sub or Mul of two quantised tensors, clamps, quantiser.
 std::optional<Lowering::Job> Lowering::fused_sum(const Node& node) {
-  Bounds bounds;
-  std::string clamps;
-  const Value* v = skip_clamps(graph_, node.input(0), &bounds, &clamps);
-  const Node* op = v->producer;
-  if (op == nullptr || !single_use(graph_, node.input(0)) || !single_use(graph_, v)) return std::nullopt;
-  if (op->kind != OpKind::kAdd && op->kind != OpKind::kSub && op->kind != OpKind::kMul) return std::nullopt;
-  const Value *a = op->input(0), *c = op->input(1);
-  if (!quantized(a) || !quantized(c)) return std::nullopt;
-  bool negative_first = false;
-  if (shape_of(a) != shape_of(v)) std::swap(a, c), negative_first = op->kind == OpKind::kSub;
-  const ir::Shape &whole = shape_of(v), &other = shape_of(c);
-  if (shape_of(a) != whole || other.size() != whole.size() || other[1] != whole[1]) return std::nullopt;
+  const auto found = pointwise_->quantized_sum(node);
+  if (!found) return std::nullopt;
+  QuantizedSum sum = *found;
+  const ir::Shape& whole = shape_of(node.output());
+  float a_multiplier = sum.a_multiplier(), b_multiplier = sum.b_multiplier();
+  if (shape_of(sum.a) != whole) std::swap(sum.a, sum.b), std::swap(a_multiplier, b_multiplier);
+  const ir::Shape& other = shape_of(sum.b);
+  if (shape_of(sum.a) != whole || other.size() != whole.size() || other[1] != whole[1]) return std::nullopt;
   if (other[0] != whole[0] && other[0] != 1) return std::nullopt;
   if (whole.size() == 4) {
     const bool pixel = other[2] == 1 && other[3] == 1;
     if (!pixel && (other[2] != whole[2] || other[3] != whole[3])) return std::nullopt;
   }
-  need_codes(a), need_codes(c);
-  const QuantParams pa = *quant(a), pc = *quant(c), py = quantizer_params(node);
-  const std::string name = std::string(op->info().name) + clamps;
+  need_codes(sum.a), need_codes(sum.b);
   return [=, &node](PlanBuilder& b) {
-    const int left = b.codes(a), right = b.codes(c), out = b.define_codes(node.output(), py);
-    b.set_source(node, *op, name);
-    engine::Step& s = b.step(op->kind == OpKind::kMul ? "mul" : "add", node, {left, right}, {out});
+    const int left = b.codes(sum.a), right = b.codes(sum.b), out = b.define_codes(node.output(), sum.out);
+    const bool product = sum.op->kind == OpKind::kMul;
+    b.set_source(node, *sum.op, sum.op->info().name + sum.clamps);
+    engine::Step& s = b.step(product ? "mul" : "add", node, {left, right}, {out});
     s.int8 = true;
-    const CodeLimits limits = code_limits(bounds, py);
+    const CodeLimits limits = code_limits(sum.bounds, sum.out);
     s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
-    if (op->kind == OpKind::kMul) {
-      s.floats["multiplier"] = numerics::requantize_multiplier(pa.scale, pc.scale, py.scale);
-      return;
+    if (product) {
+      s.floats["multiplier"] = sum.product_multiplier();
+    } else {
+      s.floats["a_multiplier"] = a_multiplier, s.floats["b_multiplier"] = b_multiplier;
     }
-    const float x = pa.scale / py.scale, y = pc.scale / py.scale;
-    s.floats["a_multiplier"] = negative_first ? -x : x;
-    s.floats["b_multiplier"] = op->kind == OpKind::kSub && !negative_first ? -y : y;
   };
 }
 
-std::optional<Lowering::Job> Lowering::fused_average(const Node& node) {
-  Bounds bounds;
+std::optional<QuantizedAverage> Lowering::read_average(const Node& quantizer) const {
+  QuantizedAverage average;
   std::string clamps;
-  const Value* v = skip_clamps(graph_, node.input(0), &bounds, &clamps);
-  if (!single_use(graph_, node.input(0)) || !single_use(graph_, v)) return std::nullopt;
+  const Value* v = skip_clamps(graph_, quantizer.input(0), &average.bounds, &clamps);
+  if (!single_use(graph_, quantizer.input(0)) || !single_use(graph_, v)) return std::nullopt;
   // A mean is often flattened before it is quantised.
   const Node* op = v->producer;
   while (op != nullptr && (op->kind == OpKind::kFlatten || op->kind == OpKind::kReshape ||
@@ -136,68 +133,76 @@ std::optional<Lowering::Job> Lowering::fused_average(const Node& node) {
     op = op->input(0)->producer;
   }
   if (op == nullptr || !quantized(op->input(0))) return std::nullopt;
-  const bool global = is_global_average(*op);
-  if (!global && (op->kind != OpKind::kAveragePool || shape_of(op->input(0)).size() != 4)) return std::nullopt;
-  const Value* x = op->input(0);
-  need_codes(x);
+  average.global = is_global_average(*op);
+  if (!average.global && (op->kind != OpKind::kAveragePool || shape_of(op->input(0)).size() != 4)) return std::nullopt;
+  average.op = op, average.x = op->input(0);
+  average.name = op->info().name + clamps;
+  return average;
+}
+
+std::optional<Lowering::Job> Lowering::fused_average(const Node& node) {
+  const auto average = read_average(node);
+  if (!average) return std::nullopt;
+  need_codes(average->x);
   const QuantParams params = quantizer_params(node);
-  const std::string name = std::string(op->info().name) + clamps;
-  return [=, &node](PlanBuilder& b) {
-    const int in = b.codes(x), out = b.define_codes(node.output(), params);
-    b.set_source(node, *op, name);
-    engine::Step& s = b.step(global ? "global_average" : "average_pool", node, {in}, {out});
+  return [average = *average, params, &node](PlanBuilder& b) {
+    const int in = b.codes(average.x), out = b.define_codes(node.output(), params);
+    b.set_source(node, *average.op, average.name);
+    engine::Step& s = b.step(average.global ? "global_average" : "average_pool", node, {in}, {out});
     s.int8 = true;
-    const CodeLimits limits = code_limits(bounds, params);
+    const CodeLimits limits = code_limits(average.bounds, params);
     s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
-    if (!global) write_window(s, *op);
+    if (!average.global) write_window(s, *average.op);
   };
 }
 
-bool Lowering::serves_only(const Value* root, const Node& quantizer) const {
-  std::vector<const Value*> open{root};
-  std::unordered_set<const Value*> seen{root};
-  while (!open.empty()) {
-    const Value* v = open.back();
-    open.pop_back();
-    if (graph_.is_output(v)) return false;
-    for (const Node* user : v->users) {
-      if (user == &quantizer) continue;
-      const auto source = user->outputs.size() == 1 ? pointwise_->source(user->output()) : std::nullopt;
-      if (!source || source->root != root) return false;
-      if (seen.insert(user->output()).second) open.push_back(user->output());
-    }
-    if (seen.size() > 64) return false;
-  }
-  return true;
+Lowering::Readers Lowering::readers(const Value* root, const Node& quantizer) const {
+  const auto between = pointwise_->between(quantizer.output(), root);
+  const std::unordered_set<const Value*> own(between.begin(), between.end());
+  const auto read_by_own_alone = [&](const Value* v) {
+    return !graph_.is_output(v) && std::all_of(v->users.begin(), v->users.end(), [&](const Node* user) {
+      return user->outputs.size() == 1 && own.count(user->output()) > 0;
+    });
+  };
+  return {.root = read_by_own_alone(root), .inner = std::all_of(between.begin(), between.end(), [&](const Value* v) {
+                                             return v == quantizer.output() || read_by_own_alone(v);
+                                           })};
+}
+
+PointwiseAnalysis::Source Lowering::table_source(const Node& quantizer) const {
+  auto sources = pointwise_->sources(quantizer.output());
+  if (sources.empty()) return {};
+  // From as far back as nobody else reads what lies between.
+  while (sources.size() > 1 && !readers(sources.back().root, quantizer).inner) sources.pop_back();
+  return sources.back();
+}
+
+std::optional<Int8Chain> Lowering::read_table_chain(const Node& node) {
+  const PointwiseAnalysis::Source source = table_source(node);
+  if (source.root == nullptr || source.per_channel || !is_quantizer(source.root->producer)) return std::nullopt;
+  const Readers only = readers(source.root, node);
+  if (!only.root || !only.inner) return std::nullopt;
+  auto chain = read_fused_chain(*source.root->producer);
+  if (!chain) return std::nullopt;
+  chain->end = &node, chain->out = node.output();
+  chain->op += "+" + pointwise_->operators(node.output(), source.root);
+  chain->table = pointwise_->table(node.output(), source), chain->table_output = quantizer_params(node);
+  return chain;
 }
 
 std::optional<Lowering::Job> Lowering::table(const Node& node) {
-  const Value *x = node.input(0), *y = node.output();
-  PointwiseAnalysis::Source source;
-  if (quantized(x)) {
-    source.root = x;
-  } else {
-    const auto found = pointwise_->source(x);
-    if (!found) return std::nullopt;
-    source = *found;
-  }
-  const QuantParams in = *quant(source.root), out = quantizer_params(node);
+  const Value* y = node.output();
+  const PointwiseAnalysis::Source source = table_source(node);
+  if (source.root == nullptr) return std::nullopt;
   // Right behind a convolution the table is part of its step.
-  if (is_quantizer(source.root->producer) && !source.per_channel && serves_only(source.root, node)) {
-    if (auto chain = read_fused_chain(*source.root->producer)) {
-      chain->end = &node, chain->out = y;
-      chain->op += std::string("+") + (x == source.root ? "Requantize" : x->producer->info().name);
-      chain->table = pointwise_->table(x, source, in, out), chain->table_output = out;
-      need_codes(chain->weighted.x);
-      if (chain->residual) need_codes(chain->residual);
-      return [chain = *chain](PlanBuilder& b) { emit_int8_chain(b, chain); };
-    }
-  }
+  if (const auto chain = read_table_chain(node)) return chain_job(*chain);
   need_codes(source.root);
+  const QuantParams out = quantizer_params(node);
   return [=, this, &node](PlanBuilder& b) {
-    const auto ref = b.constant(pointwise_->table(x, source, in, out));
+    const auto ref = b.constant(pointwise_->table(y, source));
     const int from = b.codes(source.root), to = b.define_codes(y, out);
-    if (x != source.root) b.set_source(node, *x->producer, x->producer->info().name);
+    if (node.input(0) != source.root)
+      b.set_source(node, *node.input(0)->producer, pointwise_->operators(y, source.root));
     engine::Step& s = b.step(source.per_channel ? "channel_tables" : "copy", node, {from}, {to});
     s.int8 = true;
     s.constants[source.per_channel ? "tables" : "table"] = ref;

@@ -196,6 +196,14 @@ int PlanBuilder::scratch(const std::string& name, Layout layout, std::vector<int
   return add_buffer({.name = name, .layout = layout, .shape = std::move(shape)});
 }
 
+int PlanBuilder::row_sums(const Value* value, const ir::Node& node) {
+  const int from = codes(value);
+  const Buffer& b = plan_.buffers[from];
+  const int sums = scratch(value->name + "/row_sums", Layout::kSums, {b.n(), b.h(), kernels::padded_channels(b.c())});
+  step("row_sums", node, {from}, {sums}).int8 = true;
+  return sums;
+}
+
 void PlanBuilder::need_halo(int id, const kernels::Halo& halo) {
   kernels::Halo& h = plan_.buffers[id].halo;
   h.top = std::max(h.top, halo.top), h.bottom = std::max(h.bottom, halo.bottom);

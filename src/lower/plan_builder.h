@@ -38,6 +38,10 @@ class PlanBuilder {
   // A tensor between two steps of one node.
   int scratch(const std::string& name, engine::Layout layout, std::vector<int64_t> shape);
 
+  // The row sums of the codes of `value`, for steps of `node`: made by the step that makes the codes where it can, else
+  // by one of their own.
+  int row_sums(const ir::Value* value, const ir::Node& node);
+
   engine::Buffer& buffer(int id) { return plan_.buffers[id]; }
   // Widens the border of a code buffer.
   void need_halo(int codes, const kernels::Halo& halo);

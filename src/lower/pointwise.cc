@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "lower/quant_params.h"
+#include "lower/weighted.h"
 
 namespace octet::lower {
 namespace {
@@ -15,6 +17,9 @@ using ir::OpKind;
 using ir::Value;
 using kernels::BinaryOp;
 using kernels::UnaryOp;
+using numerics::QuantParams;
+
+constexpr int kMaxNodes = 32;  // of one function
 
 float apply_binary(BinaryOp op, float a, float b) {
   switch (op) {
@@ -45,10 +50,31 @@ float bound(const Node& node, size_t input, float fallback) {
   return (*values)[0];
 }
 
-float channel_value(const Value* constant, int64_t channel) {
-  const size_t at = constant->constant->size() == 1 ? 0 : static_cast<size_t>(channel);
-  if (constant->constant->data_type() == ir::DataType::kFloat32) return constant->constant->values<float>()[at];
-  return constant->constant->to_floats()[at];
+// One operand or more is a tensor; the result has its shape.
+bool element_wise(const Node& node) {
+  if (is_quantizer(&node)) return true;
+  if (node.kind == OpKind::kClip) {
+    for (size_t i = 1; i < node.inputs.size(); ++i)
+      if (node.has_input(i) && !node.input(i)->is_constant()) return false;
+    return true;
+  }
+  return unary_function(node).has_value() || binary_function(node).has_value() ||
+         node.kind == OpKind::kBatchNormalization;
+}
+
+// A constant with one element, or one for each channel of the node's output.
+bool constant_operand(const Node& node, const Value* value) {
+  if (!value->is_constant()) return false;
+  const int64_t count = value->constant->size();
+  if (count == 1) return true;
+  const ir::Shape& out = *node.output()->type.shape;
+  if (out.size() != 2 && out.size() != 4) return false;
+  if (count != out[1]) return false;
+  if (node.kind == OpKind::kBatchNormalization) return true;
+  // The constant's only long dimension must be the channel's.
+  const ir::Shape& shape = value->constant->shape();
+  const size_t behind = out.size() - 2;  // dimensions behind the channel
+  return shape.size() > behind && shape.size() <= out.size() && shape[shape.size() - 1 - behind] == count;
 }
 
 }  // namespace
@@ -124,69 +150,164 @@ std::optional<BinaryOp> binary_function(const Node& node) {
   }
 }
 
-bool PointwiseAnalysis::element_wise(const Node& node) {
-  if (node.kind == OpKind::kClip) {
-    for (size_t i = 1; i < node.inputs.size(); ++i)
-      if (node.has_input(i) && !node.input(i)->is_constant()) return false;
-    return true;
+std::optional<QuantizedSum> PointwiseAnalysis::quantized_sum(const Node& quantizer) const {
+  QuantizedSum sum;
+  const Value* v = skip_clamps(graph_, quantizer.input(0), &sum.bounds, &sum.clamps);
+  sum.op = v->producer;
+  if (sum.op == nullptr || (v != quantizer.input(0) && !single_use(graph_, v))) return std::nullopt;
+  if (sum.op->kind != OpKind::kAdd && sum.op->kind != OpKind::kSub && sum.op->kind != OpKind::kMul) return std::nullopt;
+  sum.a = sum.op->input(0), sum.b = sum.op->input(1);
+  const QuantParams *a = params_(sum.a), *b = params_(sum.b), *out = params_(quantizer.output());
+  if (a == nullptr || b == nullptr || out == nullptr) return std::nullopt;
+  sum.a_params = *a, sum.b_params = *b, sum.out = *out;
+  return sum;
+}
+
+float QuantizedSum::b_multiplier() const {
+  const float m = b_params.scale / out.scale;
+  return op->kind == OpKind::kSub ? -m : m;
+}
+
+float QuantizedSum::product_multiplier() const {
+  return numerics::requantize_multiplier(a_params.scale, b_params.scale, out.scale);
+}
+
+int32_t QuantizedSum::apply(int32_t a_code, int32_t b_code) const {
+  const int32_t x = a_code - a_params.zero_point, y = b_code - b_params.zero_point;
+  const int32_t lo = numerics::quantize(bounds.lo, out), hi = numerics::quantize(bounds.hi, out);
+  return op->kind == OpKind::kMul
+             ? numerics::requantize(x * y, product_multiplier(), out.zero_point, lo, hi)
+             : numerics::add_quantized(x, a_multiplier(), y, b_multiplier(), out.zero_point, lo, hi);
+}
+
+PointwiseAnalysis::PointwiseAnalysis(const ir::Graph& graph, Params params)
+    : graph_(graph), params_(std::move(params)) {
+  for (const auto& node : graph.nodes()) visit(*node);
+}
+
+void PointwiseAnalysis::visit(const Node& node) {
+  if (!element_wise(node) || node.outputs.size() != 1 || !node.output()->type.shape) return;
+  bool per_channel = false;
+  std::vector<std::vector<Source>> chains;
+  for (size_t i = 0; i < (is_quantizer(&node) ? 1 : node.inputs.size()); ++i) {
+    const Value* in = node.input(i);
+    if (in == nullptr) continue;
+    if (constant_operand(node, in)) {
+      per_channel = per_channel || in->constant->size() > 1;
+      continue;
+    }
+    chains.push_back(chain(in));
   }
-  return unary_function(node).has_value() || binary_function(node).has_value() ||
-         node.kind == OpKind::kBatchNormalization;
+  if (chains.empty()) return;
+  // The nearest tensor that all operands are functions of.
+  for (const Source& candidate : chains[0]) {
+    Source source{candidate.root, per_channel, 1};
+    bool common = true;
+    for (const auto& chain : chains) {
+      const auto found =
+          std::find_if(chain.begin(), chain.end(), [&](const Source& s) { return s.root == candidate.root; });
+      common = common && found != chain.end();
+      if (!common) break;
+      source.per_channel = source.per_channel || found->per_channel, source.nodes += found->nodes;
+    }
+    if (!common) continue;
+    if (*node.output()->type.shape == *source.root->type.shape && source.nodes <= kMaxNodes)
+      nearest_[node.output()] = source;
+    return;
+  }
 }
 
-bool PointwiseAnalysis::constant_operand(const Node& node, const Value* value) {
-  if (!value->is_constant()) return false;
-  const int64_t count = value->constant->size();
-  if (count == 1) return true;
-  const ir::Shape& out = *node.output()->type.shape;
-  if (out.size() != 2 && out.size() != 4) return false;
-  if (count != out[1]) return false;
-  if (node.kind == OpKind::kBatchNormalization) return true;
-  // The constant's only long dimension must be the channel's.
-  const ir::Shape& shape = value->constant->shape();
-  const size_t behind = out.size() - 2;  // dimensions behind the channel
-  return shape.size() > behind && shape.size() <= out.size() && shape[shape.size() - 1 - behind] == count;
+std::vector<PointwiseAnalysis::Source> PointwiseAnalysis::sources(const Value* value) const {
+  std::vector<Source> out;
+  Source last;
+  for (auto next = nearest_.find(value); next != nearest_.end(); next = nearest_.find(last.root)) {
+    last = {next->second.root, last.per_channel || next->second.per_channel, last.nodes + next->second.nodes};
+    if (last.nodes > kMaxNodes) break;
+    out.push_back(last);
+  }
+  return out;
 }
 
-std::optional<PointwiseAnalysis::Source> PointwiseAnalysis::source(const Value* value) const {
-  const auto found = sources_.find(value);
-  if (found == sources_.end()) return std::nullopt;
-  return found->second;
+std::vector<PointwiseAnalysis::Source> PointwiseAnalysis::chain(const Value* value) const {
+  std::vector<Source> out = sources(value);
+  if (params_(value)) out.insert(out.begin(), Source{.root = value});
+  return out;
 }
 
-float PointwiseAnalysis::evaluate(const Value* value, const Value* root, float x, int64_t channel) const {
-  if (value == root) return x;
-  if (value->is_constant()) return channel_value(value, channel);
+std::vector<const Value*> PointwiseAnalysis::between(const Value* value, const Value* root) const {
+  std::vector<const Value*> out;
+  std::unordered_set<const Value*> seen{root};
+  const std::function<void(const Value*)> visit = [&](const Value* v) {
+    if (v == nullptr || is_constant(v) || !seen.insert(v).second) return;
+    for (const Value* in : v->producer->inputs) visit(in);
+    out.push_back(v);
+  };
+  visit(value);
+  return out;
+}
+
+std::string PointwiseAnalysis::operators(const Value* value, const Value* root) const {
+  std::string out;
+  for (const Value* v : between(value, root))
+    if (!is_quantizer(v->producer)) out += (out.empty() ? "" : "+") + std::string(v->producer->info().name);
+  return out.empty() ? "Requantize" : out;
+}
+
+template <typename Of>
+float PointwiseAnalysis::real(const Value* value, int64_t channel, Of number_of) const {
   const Node& node = *value->producer;
+  const auto operand = [&](size_t i) {
+    const Value* in = node.input(i);
+    if (!in->is_constant()) return number_of(in).real;
+    const size_t at = in->constant->size() == 1 ? 0 : static_cast<size_t>(channel);
+    if (in->constant->data_type() == ir::DataType::kFloat32) return in->constant->values<float>()[at];
+    return in->constant->to_floats()[at];
+  };
   if (const auto unary = unary_function(node))
-    return kernels::apply_unary(unary->op, evaluate(node.input(0), root, x, channel), unary->alpha, unary->beta);
+    return kernels::apply_unary(unary->op, operand(0), unary->alpha, unary->beta);
   if (node.kind == OpKind::kBatchNormalization) {
     // The same two roundings as the engine's float step: scale and shift are computed in double.
-    const double scale =
-        channel_value(node.input(1), channel) /
-        std::sqrt(static_cast<double>(channel_value(node.input(4), channel)) + node.get_float("epsilon"));
-    const double shift = channel_value(node.input(2), channel) - channel_value(node.input(3), channel) * scale;
-    return evaluate(node.input(0), root, x, channel) * static_cast<float>(scale) + static_cast<float>(shift);
+    const double scale = operand(1) / std::sqrt(static_cast<double>(operand(4)) + node.get_float("epsilon"));
+    const double shift = operand(2) - operand(3) * scale;
+    return operand(0) * static_cast<float>(scale) + static_cast<float>(shift);
   }
-  const BinaryOp op = *binary_function(node);
-  float result = evaluate(node.input(0), root, x, channel);
-  for (size_t i = 1; i < node.inputs.size(); ++i)
-    result = apply_binary(op, result, evaluate(node.input(i), root, x, channel));
+  float result = operand(0);
+  for (size_t i = 1; i < node.inputs.size(); ++i) result = apply_binary(*binary_function(node), result, operand(i));
   return result;
 }
 
-std::vector<uint8_t> PointwiseAnalysis::table(const Value* value, const Source& source, const numerics::QuantParams& in,
-                                              const numerics::QuantParams& out) const {
+std::vector<uint8_t> PointwiseAnalysis::table(const Value* value, const Source& source) const {
+  const QuantParams &in = *params_(source.root), &out = *params_(value);
+  const auto order = between(value, source.root);
+  std::unordered_map<const Value*, Number> numbers;
+  std::unordered_map<const Value*, QuantizedSum> sums;
+  for (const Value* v : order)
+    if (is_quantizer(v->producer))
+      if (const auto sum = quantized_sum(*v->producer)) sums[v] = *sum;
+  const auto number_of = [&](const Value* v) -> const Number& { return numbers.at(v); };
   const int64_t channels = source.per_channel ? (*source.root->type.shape)[1] : 1;
   std::vector<uint8_t> entries(static_cast<size_t>(channels) * 256);
   for (int64_t c = 0; c < channels; ++c)
     for (int stored = 0; stored < 256; ++stored) {
       // Bytes that no code is stored as take the nearest code, so that every entry is defined.
       const int32_t code = std::clamp(stored - code_offset(in), in.qmin, in.qmax);
-      const float x = numerics::dequantize(code, in);
-      const float y = value == source.root ? x : evaluate(value, source.root, x, c);
-      entries[static_cast<size_t>(c) * 256 + stored] =
-          static_cast<uint8_t>(numerics::quantize(y, out) + code_offset(out));
+      numbers[source.root] = {numerics::dequantize(code, in), code};
+      for (const Value* v : order) {
+        const QuantParams* params = params_(v);
+        Number n;
+        if (const auto sum = sums.find(v); sum != sums.end()) {
+          n.code = sum->second.apply(number_of(sum->second.a).code, number_of(sum->second.b).code);
+          n.real = numerics::dequantize(n.code, *params);
+        } else if (is_quantizer(v->producer)) {
+          n.code = numerics::quantize(number_of(v->producer->input(0)).real, *params);
+          n.real = numerics::dequantize(n.code, *params);
+        } else {
+          n.real = real(v, c, number_of);
+          if (params) n.code = numerics::quantize(n.real, *params);
+        }
+        numbers[v] = n;
+      }
+      entries[static_cast<size_t>(c) * 256 + stored] = static_cast<uint8_t>(number_of(value).code + code_offset(out));
     }
   return entries;
 }

@@ -1,8 +1,11 @@
-// Chains of element-wise operators over one quantised tensor: with 8-bit codes in and out they are a table of 256 bytes
-// (one for each channel where a constant differs between channels), filled by the operators' own float definitions.
+// Chains of element-wise operators over one quantised tensor, quantisers included: with 8-bit codes in and out they are
+// a table of 256 bytes (one for each channel where a constant differs between channels), filled by what the operators'
+// own steps would compute.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -26,57 +29,59 @@ struct Bounds {
 std::optional<Bounds> clamp_bounds(const ir::Node& node);
 std::optional<kernels::BinaryOp> binary_function(const ir::Node& node);
 
+// FakeQuantize([clamps] a op b) of two quantised tensors with op Add, Sub or Mul: one rounding of a sum or product of
+// codes (docs/numerics.md), wherever it is computed.
+struct QuantizedSum {
+  const ir::Node* op = nullptr;
+  const ir::Value *a = nullptr, *b = nullptr;
+  numerics::QuantParams a_params, b_params, out;
+  Bounds bounds{};
+  std::string clamps;  // "+Relu"
+
+  // Factors of the codes of a and b (Sub: the second is negative), or of their product.
+  float a_multiplier() const { return a_params.scale / out.scale; }
+  float b_multiplier() const;
+  float product_multiplier() const;
+  // The graph's code of the result of two codes of the graph.
+  int32_t apply(int32_t a_code, int32_t b_code) const;
+};
+
 class PointwiseAnalysis {
  public:
-  // `is_root` tells which values are quantised.
-  template <typename IsRoot>
-  PointwiseAnalysis(const ir::Graph& graph, IsRoot is_root) {
-    for (const auto& node : graph.nodes()) visit(*node, is_root);
-  }
+  // `params` tells how a value is quantised, or nothing. It and `graph` outlive this.
+  using Params = std::function<const numerics::QuantParams*(const ir::Value*)>;
+  PointwiseAnalysis(const ir::Graph& graph, Params params);
 
   struct Source {
     const ir::Value* root = nullptr;
     bool per_channel = false;
     int nodes = 0;
   };
-  // The quantised tensor that `value` is an element-wise function of.
-  std::optional<Source> source(const ir::Value* value) const;
-  // The function at x in a channel.
-  float evaluate(const ir::Value* value, const ir::Value* root, float x, int64_t channel) const;
-  // Stored codes (u8) of every stored code of the root; 256 entries, or 256 for each channel.
-  std::vector<uint8_t> table(const ir::Value* value, const Source& source, const numerics::QuantParams& in,
-                             const numerics::QuantParams& out) const;
+  // The quantised tensors that `value` is an element-wise function of: the nearest first, each a function of the next.
+  // Quantisers between them are part of the function.
+  std::vector<Source> sources(const ir::Value* value) const;
+  // Stored codes (u8) of `value`, which is quantised, for every stored code of the root; 256 entries, or 256 for each
+  // channel.
+  std::vector<uint8_t> table(const ir::Value* value, const Source& source) const;
+  // The operators of the function, in order: "Sigmoid+Mul".
+  std::string operators(const ir::Value* value, const ir::Value* root) const;
+  // The values from the root (excluded) to `value`, producers first.
+  std::vector<const ir::Value*> between(const ir::Value* value, const ir::Value* root) const;
+  std::optional<QuantizedSum> quantized_sum(const ir::Node& quantizer) const;
 
  private:
-  template <typename IsRoot>
-  void visit(const ir::Node& node, IsRoot is_root) {
-    if (!element_wise(node) || node.outputs.size() != 1 || !node.output()->type.shape) return;
-    Source source;
-    for (const ir::Value* in : node.inputs) {
-      if (in == nullptr || constant_operand(node, in)) {
-        if (in != nullptr && in->constant->size() > 1) source.per_channel = true;
-        continue;
-      }
-      Source from{.root = in};
-      if (!is_root(in)) {
-        const auto found = sources_.find(in);
-        if (found == sources_.end()) return;
-        from = found->second;
-      }
-      if (source.root != nullptr && source.root != from.root) return;
-      source.root = from.root;
-      source.per_channel = source.per_channel || from.per_channel;
-      source.nodes += from.nodes;
-    }
-    if (source.root == nullptr || *node.output()->type.shape != *source.root->type.shape) return;
-    if (++source.nodes <= kMaxNodes) sources_[node.output()] = source;
-  }
-  static constexpr int kMaxNodes = 32;
-  static bool element_wise(const ir::Node& node);
-  // A constant with one element, or one for each channel of the node's output.
-  static bool constant_operand(const ir::Node& node, const ir::Value* value);
+  struct Number {
+    float real = 0;
+    int32_t code = 0;  // of quantised values
+  };
+  void visit(const ir::Node& node);
+  std::vector<Source> chain(const ir::Value* value) const;  // sources, and `value` itself where it is quantised
+  template <typename Of>
+  float real(const ir::Value* value, int64_t channel, Of number_of) const;
 
-  std::unordered_map<const ir::Value*, Source> sources_;
+  const ir::Graph& graph_;
+  Params params_;
+  std::unordered_map<const ir::Value*, Source> nearest_;
 };
 
 }  // namespace octet::lower

@@ -1,7 +1,7 @@
 // A plan with a step of every kind, for tests that look at all of them.
 #pragma once
-#include "engine_test_util.h"
 #include "engine/kernels/float_conv.h"
+#include "engine_test_util.h"
 
 namespace octet::testing {
 
@@ -98,6 +98,7 @@ class WidePlan {
     step("global_average", {c}, {mean}).ints = {{"lo", 5}, {"hi", 250}};
     engine::Step& product = step("mul", {c, mean}, {b});
     product.floats = {{"multiplier", 0.01}}, product.ints = {{"lo", 5}, {"hi", 250}};
+    squeeze_excite(c, b);
     step("fill", {}, {joined});
     for (int64_t half : {0, 20})
       step("copy", {half ? b : c}, {joined}).ints = {{"size_n", 1}, {"size_h", 5}, {"size_w", 4}, {"size_c", 20},
@@ -110,6 +111,29 @@ class WidePlan {
                         {"x_index", constants_.add(std::vector<int32_t>(10, 4))}};
     image_ = nhwc({1, 20, 6, 5});
     step("dequantize", {c}, {image_});
+  }
+
+  void squeeze_excite(int x, int y) {
+    const int sums = add({.layout = Layout::kSums, .shape = {1, 6, 32}});
+    step("row_sums", {x}, {sums});
+    engine::Step& s = step("squeeze_excite", {x, sums}, {y});
+    s.ints = {{"mean_zero_point", 128}, {"mean_lo", 3}, {"mean_hi", 250},
+              {"gate_zero_point", 0},   {"layers", 2},  {"0_channels", 8},
+              {"1_channels", 20},       {"lo", 1},      {"hi", 254}};
+    s.floats = {{"mean_scale", 0.01}, {"multiplier", 0.01}};
+    const int64_t channels[] = {20, 8, 20};
+    for (int i = 0; i < 2; ++i) {
+      const kernels::ConvGeometry g{.in_channels = channels[i], .out_channels = channels[i + 1]};
+      const int64_t pitch = kernels::channel_pitch(g.in_channels), padded = kernels::padded_channels(g.out_channels);
+      std::vector<int8_t> packed(kernels::conv_layout(g, pitch).weight_bytes);
+      kernels::pack_conv_weights(g, pitch, weights(160), packed);
+      const std::string key = std::to_string(i) + "_";
+      s.ints[key + "zero_point"] = 128, s.ints[key + "lo"] = 0, s.ints[key + "hi"] = 255;
+      s.constants[key + "weights"] = constants_.add(packed);
+      s.constants[key + "acc_init"] = constants_.add(std::vector<int32_t>(padded, 7));
+      s.constants[key + "multiplier"] = floats(padded, 0.003f);
+      s.constants[key + "table"] = constants_.add(std::vector<uint8_t>(256, 99));
+    }
   }
 
   void float_steps() {

@@ -193,6 +193,44 @@ TEST(Int8Ops, GlobalAverageToCodesAndToFloats) {
   }
 }
 
+TEST(Int8Ops, GlobalAverageFromRowSums) {
+  std::mt19937 rng(31);
+  for (int i = 0; i < 60; ++i) {
+    Shape s = random_shape(rng);
+    if (i % 10 == 0) s = {1, 3, 301, 17};  // more pixels than 16 bits can add up
+    s.c = i % 10 == 0 ? 100 : random_channels(rng);
+    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const int64_t pitch = padded_channels(s.c), rows = s.n * s.h, cut = rng() % (rows + 1);
+    const float scale_in = uniform(rng, 0.01f, 0.1f), scale_out = uniform(rng, 0.01f, 0.1f);
+    const float m = numerics::average_multiplier(scale_in, static_cast<int32_t>(s.h * s.w), scale_out);
+    for (Isa isa : supported_isas()) {
+      const KernelTable& k = kernels(isa);
+      std::vector<int32_t> sums(static_cast<size_t>(rows * pitch), -1);
+      k.row_sums(RowSumsArgs{in.view, sums.data()}, Range{0, cut});
+      k.row_sums(RowSumsArgs{in.view, sums.data()}, Range{cut, rows});
+      for (int64_t n = 0; n < s.n; ++n) {
+        std::vector<uint8_t> mean(static_cast<size_t>(pitch));
+        k.mean_of_sums(MeanOfSumsArgs{.sums = sums.data() + n * s.h * pitch,
+                                      .rows = s.h,
+                                      .channels = pitch,
+                                      .pixels = s.h * s.w,
+                                      .in_zero_point = in.view.zero_point,
+                                      .multiplier = m,
+                                      .zero_point = 117,
+                                      .lo = 3,
+                                      .hi = 250,
+                                      .out = mean.data()});
+        for (int64_t c = 0; c < s.c; ++c) {
+          int32_t total = 0;
+          for (int64_t y = 0; y < s.h; ++y)
+            for (int64_t x = 0; x < s.w; ++x) total += code(in.view, n, y, x, c) - in.view.zero_point;
+          ASSERT_EQ(mean[static_cast<size_t>(c)], numerics::requantize(total, m, 117, 3, 250)) << isa_name(isa);
+        }
+      }
+    }
+  }
+}
+
 TEST(Int8Ops, AddAndMulWithBroadcasting) {
   std::mt19937 rng(4);
   for (int i = 0; i < 80; ++i) {

@@ -118,7 +118,7 @@ TEST(Blocks, SqueezeAndExcite) {
   net.finish({z});
   std::shared_ptr<const engine::Plan> plan;
   check_graph(net, {}, &plan);
-  EXPECT_EQ(step_kinds(*plan), "quantize conv global_average conv conv mul conv dequantize");
+  EXPECT_EQ(step_kinds(*plan), "quantize conv row_sums squeeze_excite conv dequantize");
 }
 
 TEST(Blocks, SwishIsATable) {
@@ -129,8 +129,8 @@ TEST(Blocks, SwishIsATable) {
   net.finish({h});
   std::shared_ptr<const engine::Plan> plan;
   check_graph(net, {}, &plan);
-  EXPECT_EQ(step_kinds(*plan), "quantize conv copy dequantize");
-  EXPECT_EQ(plan->steps[1].op, "Conv+Mul");
+  EXPECT_EQ(step_kinds(*plan), "quantize conv dequantize");
+  EXPECT_EQ(plan->steps[1].op, "Conv+Sigmoid+Mul+HardSwish");
 }
 
 TEST(Blocks, QuantisersAfterEveryOperator) {

@@ -38,7 +38,7 @@ class RandomNet {
     ir::Value* x = any();
     const ir::Shape s = shape(x);
     ir::Value* y = nullptr;
-    switch (net.random.integer(0, 8)) {
+    switch (net.random.integer(0, 9)) {
       case 0:
       case 1:
       case 2: {
@@ -72,6 +72,11 @@ class RandomNet {
         auto* gate =
             net.op(OpKind::kSigmoid,
                    {net.fq(net.conv(net.fq(net.op(OpKind::kGlobalAveragePool, {x}), 0.01f), s[1], s[1], 1), 0.02f)});
+        y = net.op(OpKind::kMul, {x, net.fq(gate, 1.0f / 127)});
+        break;
+      }
+      case 8: {  // a gate of the tensor itself, with a quantiser of its own
+        auto* gate = net.op(net.random.integer(0, 1) ? OpKind::kSigmoid : OpKind::kTanh, {x});
         y = net.op(OpKind::kMul, {x, net.fq(gate, 1.0f / 127)});
         break;
       }

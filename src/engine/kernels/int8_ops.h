@@ -41,6 +41,26 @@ struct GlobalAverageArgs {
 };
 using GlobalAverageFunction = void(const GlobalAverageArgs& args, Range blocks);
 
+// The same mean in two halves, so that the threads that make a tensor can add up their own rows.
+// sums: [n * h][padded_channels(c)]. The sum of the stored codes over those of `rows` that belong to one image goes to
+// the first of them, the others get zeros: the sum over all h rows is exact whatever the split (h * w * 255 < 2^31).
+struct RowSumsArgs {
+  QTensor in;
+  int32_t* sums = nullptr;
+};
+using RowSumsFunction = void(const RowSumsArgs& args, Range rows);
+// out[c] = requantize(sum over the rows of one image - pixels * in_zero_point, multiplier), multiplier =
+// average_multiplier(scale_in, pixels, scale_out). `channels` is a multiple of 16; all of them are written.
+struct MeanOfSumsArgs {
+  const int32_t* sums = nullptr;  // [rows][channels]
+  int64_t rows = 0, channels = 0, pixels = 0;
+  int32_t in_zero_point = 0;
+  float multiplier = 1;
+  int32_t zero_point = 0, lo = 0, hi = 255;
+  uint8_t* out = nullptr;
+};
+using MeanOfSumsFunction = void(const MeanOfSumsArgs& args);
+
 // q = clamp(rne(float(q_a - z_a) * a_multiplier + float(q_b - z_b) * b_multiplier) + z, lo, hi), then the table.
 // a_multiplier = fl(scale_a / scale_out); Sub: negate b_multiplier. `b` of 1 x 1 pixels is broadcast over the image,
 // and `b` of n == 1 over the batch.

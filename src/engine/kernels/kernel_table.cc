@@ -10,6 +10,7 @@ KernelTable make_table(Isa isa) {
   KernelTable table;
   add_scalar_int8_conv(table);
   add_scalar_int8_ops(table);
+  add_scalar_row_sums(table);
   add_scalar_float_conv(table);
   add_scalar_float_ops(table);
 #if defined(__x86_64__)

@@ -34,6 +34,8 @@ struct KernelTable {
   Entry<MaxPoolFunction> max_pool;
   Entry<AveragePoolFunction> average_pool;
   Entry<GlobalAverageFunction> global_average;
+  Entry<RowSumsFunction> row_sums;
+  Entry<MeanOfSumsFunction> mean_of_sums;
   Entry<AddFunction> add;
   Entry<MulFunction> mul;
   Entry<CopyFunction> copy;  // also tables and requantisation through a table

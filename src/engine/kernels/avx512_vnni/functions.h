@@ -9,6 +9,8 @@ DepthwiseFunction depthwise_avx512_vnni;
 MaxPoolFunction max_pool_avx512;
 AveragePoolFunction average_pool_avx512;
 GlobalAverageFunction global_average_avx512;
+RowSumsFunction row_sums_avx512;
+MeanOfSumsFunction mean_of_sums_avx512;
 AddFunction add_avx512;
 MulFunction mul_avx512;
 CopyFunction copy_avx512;

@@ -157,6 +157,10 @@ TEST(Int8Ops, GlobalAverageToCodesAndToFloats) {
   for (int i = 0; i < 40; ++i) {
     Shape s = random_shape(rng);
     s.c = random_channels(rng);
+    if (i % 5 == 0) {  // sums that leave 16 bits, several vectors of channels
+      constexpr int64_t kChannels[] = {16, 32, 130, 150, 300};
+      s.h = 23, s.w = 29, s.c = kChannels[i / 5 % 5];
+    }
     const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
     OwnedTensor out = random_like(rng, s.n, 1, 1, s.c);
     std::vector<float> floats(static_cast<size_t>(s.n * s.c));
@@ -353,6 +357,32 @@ TEST(Int8Ops, QuantizeAndDequantizeOfBothLayouts) {
         ASSERT_EQ(floats[at(n, y, x, c)], static_cast<float>(q8 - out.view.zero_point) * scale) << isa_name(isa);
       });
     }
+  }
+}
+
+// The floats around every border between two codes, where a quotient that is off in its last bit shows.
+TEST(Int8Ops, QuantizeRoundsTheExactQuotient) {
+  std::mt19937 rng(9);
+  for (int i = 0; i < 200; ++i) {
+    const float scale = std::exp(uniform(rng, i % 4 ? -8.0f : -40.0f, i % 4 ? 1.0f : 40.0f));
+    const auto zero_point = static_cast<int32_t>(pick(rng, 0, 255));
+    std::vector<float> floats;
+    for (int step = -259; step <= 259; ++step) {
+      float x = (static_cast<float>(step) + 0.5f) * scale;
+      for (int back = 0; back < 4; ++back) x = std::nextafter(x, -INFINITY);
+      for (int ulp = 0; ulp < 9; ++ulp, x = std::nextafter(x, INFINITY)) floats.push_back(x);
+    }
+    const auto width = static_cast<int64_t>(floats.size() / 3);
+    OwnedTensor out = random_like(rng, 1, 1, width, 3);
+    const QuantizeArgs q{.in = floats.data(),
+                         .in_strides = nchw_strides(1, width, 3),
+                         .out = out.view,
+                         .params = {scale, zero_point, 0, 255}};
+    check_on_every_isa(
+        rng, out, 1, [&](const KernelTable& k, Range r) { k.quantize(q, r); },
+        [&](int64_t, int64_t, int64_t x, int64_t c) {
+          return numerics::quantize(floats[static_cast<size_t>(c * width + x)], q.params);
+        });
   }
 }
 

@@ -124,27 +124,128 @@ void average_pool_avx512(const AveragePoolArgs& a, Range rows) {
   }
 }
 
+namespace {
+
+// Sums of the 64 bytes of every vector of an image, byte position by byte position. Words are summed as they are (low +
+// 256 high, modulo 2^16) and their high bytes once more, which gives both after at most 257 vectors.
+class ByteSums {
+ public:
+  OCTET_INLINE void add(Z bytes) {
+    words_ = _mm512_add_epi16(words_, bytes);
+    high_ = _mm512_add_epi16(high_, _mm512_srli_epi16(bytes, 8));
+  }
+  static constexpr int64_t kMaxAdds = 256;
+  void flush() {
+    const Z low = _mm512_sub_epi16(words_, _mm512_slli_epi16(high_, 8));
+    even_[0] = _mm512_add_epi32(even_[0], _mm512_cvtepu16_epi32(_mm512_castsi512_si256(low)));
+    even_[1] = _mm512_add_epi32(even_[1], _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(low, 1)));
+    odd_[0] = _mm512_add_epi32(odd_[0], _mm512_cvtepu16_epi32(_mm512_castsi512_si256(high_)));
+    odd_[1] = _mm512_add_epi32(odd_[1], _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(high_, 1)));
+    words_ = high_ = _mm512_setzero_si512();
+  }
+  void store(int32_t* sums) const {
+    alignas(64) int32_t even[32], odd[32];
+    for (int i = 0; i < 2; ++i) {
+      _mm512_store_si512(even + i * 16, even_[i]);
+      _mm512_store_si512(odd + i * 16, odd_[i]);
+    }
+    for (int i = 0; i < 32; ++i) sums[2 * i] = even[i], sums[2 * i + 1] = odd[i];
+  }
+
+ private:
+  Z words_ = _mm512_setzero_si512(), high_ = words_;
+  Z even_[2] = {words_, words_}, odd_[2] = {words_, words_};
+};
+
+// sums[i] of channel c + i of image n for up to `N` * 64 channels.
+template <int N>
+void sum_pixels(const QTensor& t, int64_t n, int64_t c, int32_t* sums) {
+  ByteSums total[N];
+  int64_t room = ByteSums::kMaxAdds;
+  for (int64_t y = 0; y < t.h; ++y) {
+    const uint8_t* in = t.data + n * t.image_stride + y * t.row_stride + c;
+    for (int64_t x = 0; x < t.w;) {
+      const int64_t end = smaller(t.w, x + room);
+      room -= end - x;
+      for (; x < end; ++x)
+#pragma GCC unroll 4
+        for (int i = 0; i < N; ++i) total[i].add(_mm512_loadu_si512(in + x * t.c_pitch + i * 64));
+      if (room > 0) continue;
+      for (ByteSums& part : total) part.flush();
+      room = ByteSums::kMaxAdds;
+    }
+  }
+  for (int i = 0; i < N; ++i) {
+    total[i].flush();
+    total[i].store(sums + i * 64);
+  }
+}
+
+// The same where pixels have 16 or 32 bytes and a vector holds four or two: all channels from c on.
+void sum_small_pixels(const QTensor& t, int64_t n, int64_t c, int32_t* sums) {
+  ByteSums total;
+  int64_t room = ByteSums::kMaxAdds;
+  const int64_t bytes = t.w * t.c_pitch;
+  for (int64_t y = 0; y < t.h; ++y) {
+    const uint8_t* in = t.data + n * t.image_stride + y * t.row_stride;
+    for (int64_t i = 0; i < bytes; i += 64) {
+      total.add(_mm512_maskz_loadu_epi8(first_bytes(bytes - i), in + i));
+      if (--room == 0) total.flush(), room = ByteSums::kMaxAdds;
+    }
+  }
+  total.flush();
+  int32_t parts[64];
+  total.store(parts);
+  for (int64_t i = c; i < t.c_pitch; ++i) {
+    sums[i - c] = 0;
+    for (int64_t p = 0; p < 64; p += t.c_pitch) sums[i - c] += parts[p + i];
+  }
+}
+
+// Returns how many channels it summed, at most `left`, rounded up to whole vectors.
+int64_t sum_image(const QTensor& t, int64_t n, int64_t c, int64_t left, int32_t* sums) {
+  if (t.c_pitch == 16 || t.c_pitch == 32) {
+    sum_small_pixels(t, n, c, sums);
+    return t.c_pitch - c;
+  }
+  switch ((smaller(left, 256) + 63) / 64) {
+    case 1:
+      sum_pixels<1>(t, n, c, sums);
+      return 64;
+    case 2:
+      sum_pixels<2>(t, n, c, sums);
+      return 128;
+    case 3:
+      sum_pixels<3>(t, n, c, sums);
+      return 192;
+    default:
+      sum_pixels<4>(t, n, c, sums);
+      return 256;
+  }
+}
+
+}  // namespace
+
 void global_average_avx512(const GlobalAverageArgs& a, Range blocks) {
   const int64_t per_image = (a.in.c + 15) / 16, pixels = a.in.h * a.in.w;
   const float count = static_cast<float>(static_cast<int32_t>(pixels));
   const __m512 m = _mm512_set1_ps(a.scale_in / (count * (a.out.data ? a.scale_out : 1.0f)));
   const Z zero = _mm512_set1_epi32(static_cast<int32_t>(pixels * a.in.zero_point));
   const Constants k = limits(a.lo, a.hi, a.out.zero_point);
-  for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-    const int64_t n = b / per_image, c = b % per_image * 16;
-    Z sum = _mm512_setzero_si512();
-    for (int64_t y = 0; y < a.in.h; ++y) {
-      const uint8_t* in = a.in.data + n * a.in.image_stride + y * a.in.row_stride + c;
-      for (int64_t x = 0; x < a.in.w; ++x)
-        sum = _mm512_add_epi32(sum, _mm512_cvtepu8_epi32(load16(in + x * a.in.c_pitch)));
-    }
-    sum = _mm512_sub_epi32(sum, zero);
-    if (a.out.data) {
-      const Z v = scale<Sum::kNone>(sum, m, nullptr, k);
-      store_lane<0>(a.out.data + n * a.out.image_stride + c, pack(v, v, v, v, k), a.out.c_pitch < 16);
-    } else {
-      const auto mask = static_cast<__mmask16>((1u << smaller(16, a.in.c - c)) - 1);
-      _mm512_mask_storeu_ps(a.float_out + n * a.in.c + c, mask, _mm512_mul_ps(_mm512_cvtepi32_ps(sum), m));
+  for (int64_t b = blocks.begin; b < blocks.end;) {
+    const int64_t n = b / per_image, left = smaller(blocks.end - b, per_image - b % per_image);
+    alignas(64) int32_t sums[256];
+    const int64_t together = smaller(left, sum_image(a.in, n, b % per_image * 16, left * 16, sums) / 16);
+    for (int64_t i = 0; i < together; ++i, ++b) {
+      const int64_t c = b % per_image * 16;
+      const Z sum = _mm512_sub_epi32(_mm512_load_si512(sums + i * 16), zero);
+      if (a.out.data) {
+        const Z v = scale<Sum::kNone>(sum, m, nullptr, k);
+        store_lane<0>(a.out.data + n * a.out.image_stride + c, pack(v, v, v, v, k), a.out.c_pitch < 16);
+      } else {
+        const auto mask = static_cast<__mmask16>((1u << smaller(16, a.in.c - c)) - 1);
+        _mm512_mask_storeu_ps(a.float_out + n * a.in.c + c, mask, _mm512_mul_ps(_mm512_cvtepi32_ps(sum), m));
+      }
     }
   }
 }
@@ -171,7 +272,51 @@ void add_avx512(const AddArgs& a, Range rows) {
   });
 }
 
+namespace {
+
+// One value of `b` per channel (squeeze and excite): float(q_a) * f + o with f = q_b - z_b and o = -z_a * f is the
+// exact product, all of it integers below 2^24.
+void mul_by_channel(const MulArgs& a, Range rows) {
+  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
+  const __m512 m = _mm512_set1_ps(a.multiplier), az = _mm512_set1_ps(static_cast<float>(-a.a.zero_point));
+  const Z bz = _mm512_set1_epi32(a.b.zero_point);
+  const int64_t bytes = written_bytes(a.out);
+  for (int64_t r = rows.begin; r < rows.end;) {
+    const int64_t n = r / a.out.h, end = smaller(rows.end, (n + 1) * a.out.h);
+    const uint8_t* right = a.b.data + (a.b.n == 1 ? 0 : n) * a.b.image_stride;
+    for (int64_t c = 0; c < bytes; c += 64) {
+      const __mmask64 mask = first_bytes(bytes - c);
+      Z y[4];
+      __m512 factor[4], offset[4];
+      widen(_mm512_maskz_loadu_epi8(mask, right + c), bz, y);
+#pragma GCC unroll 4
+      for (int g = 0; g < 4; ++g) {
+        factor[g] = _mm512_cvtepi32_ps(y[g]);
+        offset[g] = _mm512_mul_ps(factor[g], az);
+      }
+      for (int64_t i = r; i < end; ++i) {
+        const uint8_t* left = row_of(a.a, i) + c;
+        uint8_t* out = row_of(a.out, i) + c;
+        for (int64_t x = 0; x < a.out.w; ++x, left += a.a.c_pitch, out += a.out.c_pitch) {
+          Z v[4];
+#pragma GCC unroll 4
+          for (int g = 0; g < 4; ++g) {
+            const __m512 q = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load16(left + g * 16)));
+            const __m512 product = _mm512_mul_ps(_mm512_fmadd_ps(q, factor[g], offset[g]), m);
+            v[g] = _mm512_cvtps_epi32(_mm512_min_ps(product, k.high));
+          }
+          _mm512_mask_storeu_epi8(out, mask, pack(v[0], v[1], v[2], v[3], k));
+        }
+      }
+    }
+    r = end;
+  }
+}
+
+}  // namespace
+
 void mul_avx512(const MulArgs& a, Range rows) {
+  if (a.b.h == 1 && a.b.w == 1 && a.out.c_pitch >= 16) return mul_by_channel(a, rows);
   const Constants k = limits(a.lo, a.hi, a.out.zero_point);
   const __m512 m = _mm512_set1_ps(a.multiplier);
   const Z az = _mm512_set1_epi32(a.a.zero_point), bz = _mm512_set1_epi32(a.b.zero_point);

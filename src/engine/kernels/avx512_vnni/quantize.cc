@@ -5,16 +5,46 @@
 namespace octet::kernels {
 namespace {
 
+// numerics::quantize of 16 floats: a true division, round to nearest even, NaN -> zero point.
+//
+// vdivps is slow, so the quotient is found with the reciprocal r = fl(1 / s): q0 = fl(x r) is off by at most two units
+// in the last place, q1 = fl(q0 + r (x - q0 s)) is one of the two floats around x / s, and q2 = fl(q1 + r (x - q1 s))
+// is x / s correctly rounded (Markstein's theorem; Muller et al., Handbook of Floating-Point Arithmetic, 4.7). That
+// needs x - q1 s to be exact, so no overflow and no underflow: scales are moderate (else kDivide), x is clamped before
+// the division, where the limits give quotients that round to the limits of the codes, and a quotient below 1/4 becomes
+// 0 whatever its last bits are.
+enum class Quotient { kReciprocal, kDivide };
+
 struct Rounding {
-  __m512 scale, low, high;
+  __m512 scale, reciprocal, least, most, low, high;
   Z zero_point;
 
-  // numerics::quantize of 16 floats: a true division, round to nearest even, NaN -> zero point.
-  OCTET_INLINE Z codes(__m512 x) const {
-    const __m512 v = _mm512_div_ps(x, scale);
-    const __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
-    const Z q = _mm512_maskz_cvtps_epi32(number, _mm512_min_ps(_mm512_max_ps(v, low), high));
-    return _mm512_add_epi32(q, zero_point);
+  explicit Rounding(const numerics::QuantParams& p) {
+    const float lo = static_cast<float>(p.qmin - p.zero_point), hi = static_cast<float>(p.qmax - p.zero_point);
+    scale = _mm512_set1_ps(p.scale);
+    reciprocal = _mm512_set1_ps(1.0f / p.scale);
+    least = _mm512_set1_ps(lo * p.scale), most = _mm512_set1_ps(hi * p.scale);
+    low = _mm512_set1_ps(lo), high = _mm512_set1_ps(hi);
+    zero_point = _mm512_set1_epi32(p.zero_point);
+  }
+
+  static Quotient quotient(const numerics::QuantParams& p) {
+    return p.scale > 1e-18f && p.scale < 1e18f ? Quotient::kReciprocal : Quotient::kDivide;
+  }
+
+  // The code minus the zero point.
+  template <Quotient Q>
+  OCTET_INLINE Z steps(__m512 x) const {
+    if constexpr (Q == Quotient::kDivide) {
+      const __m512 v = _mm512_div_ps(x, scale);
+      return _mm512_maskz_cvtps_epi32(_mm512_cmp_ps_mask(v, v, _CMP_ORD_Q), _mm512_min_ps(_mm512_max_ps(v, low), high));
+    }
+    const __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    x = _mm512_min_ps(_mm512_max_ps(x, least), most);
+    __m512 v = _mm512_mul_ps(x, reciprocal);
+    v = _mm512_fmadd_ps(_mm512_fnmadd_ps(v, scale, x), reciprocal, v);
+    v = _mm512_fmadd_ps(_mm512_fnmadd_ps(v, scale, x), reciprocal, v);
+    return _mm512_maskz_cvtps_epi32(number, v);
   }
 };
 
@@ -31,26 +61,48 @@ OCTET_INLINE Z multiples(int64_t stride) {
 
 constexpr int64_t kMaxStride = (int64_t{1} << 31) / 16 - 1;  // of a gather with 32-bit indices
 
-}  // namespace
+// 16 pixels of C channels in planes -> a dword each.
+template <Quotient Q, int C>
+OCTET_INLINE Z image_pixels(const Rounding& q, const float* in, int64_t plane, __mmask16 mask) {
+  Z pixels = _mm512_mullo_epi32(q.zero_point, _mm512_set1_epi32(0x01010101));
+#pragma GCC unroll 4
+  for (int c = 0; c < C; ++c)
+    pixels = _mm512_add_epi32(pixels, _mm512_slli_epi32(q.steps<Q>(_mm512_maskz_loadu_ps(mask, in + c * plane)),
+                                                        static_cast<unsigned>(8 * c)));
+  return pixels;
+}
 
-void quantize_avx512(const QuantizeArgs& a, Range rows) {
+template <Quotient Q, int C>
+void image_row(const Rounding& rounding, const float* in, int64_t plane, uint8_t* out, int64_t width) {
+  const Rounding q = rounding;  // stays in registers
+  int64_t x = 0;
+  for (; x + 16 <= width; x += 16) _mm512_storeu_si512(out + x * 4, image_pixels<Q, C>(q, in + x, plane, 0xffff));
+  if (x == width) return;
+  const auto mask = static_cast<__mmask16>((1u << (width - x)) - 1);
+  _mm512_mask_storeu_epi32(out + x * 4, mask, image_pixels<Q, C>(q, in + x, plane, mask));
+}
+
+template <Quotient Q>
+void quantize_rows(const QuantizeArgs& a, Range rows) {
   const FloatStrides& s = a.in_strides;
-  if (s.w > kMaxStride || s.c > kMaxStride) return kernels(Isa::kScalar).quantize(a, rows);
-  const Rounding q{
-      _mm512_set1_ps(a.params.scale), _mm512_set1_ps(static_cast<float>(a.params.qmin - a.params.zero_point)),
-      _mm512_set1_ps(static_cast<float>(a.params.qmax - a.params.zero_point)), _mm512_set1_epi32(a.params.zero_point)};
+  const Rounding q(a.params);
   const Z pixel_index = multiples(s.w), channel_index = multiples(s.c);
+  using ImageRow = void(const Rounding&, const float*, int64_t, uint8_t*, int64_t);
+  constexpr ImageRow* kImageRow[] = {nullptr, image_row<Q, 1>, image_row<Q, 2>, image_row<Q, 3>, image_row<Q, 4>};
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const float* in = a.in + r / a.out.h * s.n + r % a.out.h * s.h;
     uint8_t* out = a.out.data + r / a.out.h * a.out.image_stride + r % a.out.h * a.out.row_stride;
-    if (a.out.c_pitch == 4) {  // images: 16 pixels at a time, one dword each
+    if (a.out.c_pitch == 4 && s.w == 1) {
+      kImageRow[a.out.c](q, in, s.c, out, a.out.w);
+      continue;
+    }
+    if (a.out.c_pitch == 4) {
       for (int64_t x = 0; x < a.out.w; x += 16) {
         const auto mask = static_cast<__mmask16>((1u << smaller(16, a.out.w - x)) - 1);
-        Z pixels = _mm512_setzero_si512();
-        for (int64_t c = 3; c >= 0; --c) {
-          const Z code =
-              c < a.out.c ? q.codes(load_strided(in + x * s.w + c * s.c, s.w, pixel_index, mask)) : q.zero_point;
-          pixels = _mm512_or_si512(_mm512_slli_epi32(pixels, 8), code);
+        Z pixels = _mm512_mullo_epi32(q.zero_point, _mm512_set1_epi32(0x01010101));
+        for (int64_t c = 0; c < a.out.c; ++c) {
+          const Z steps = q.steps<Q>(load_strided(in + x * s.w + c * s.c, s.w, pixel_index, mask));
+          pixels = _mm512_add_epi32(pixels, _mm512_sll_epi32(steps, _mm_cvtsi64_si128(8 * c)));
         }
         _mm512_mask_storeu_epi32(out + x * 4, mask, pixels);
       }
@@ -59,9 +111,21 @@ void quantize_avx512(const QuantizeArgs& a, Range rows) {
     for (int64_t x = 0; x < a.out.w; ++x)
       for (int64_t c = 0; c < a.out.c; c += 16) {
         const auto mask = static_cast<__mmask16>((1u << smaller(16, a.out.c - c)) - 1);
-        const Z code = q.codes(load_strided(in + x * s.w + c * s.c, s.c, channel_index, mask));
+        const Z code =
+            _mm512_add_epi32(q.steps<Q>(load_strided(in + x * s.w + c * s.c, s.c, channel_index, mask)), q.zero_point);
         _mm512_mask_cvtepi32_storeu_epi8(out + x * a.out.c_pitch + c, mask, code);
       }
+  }
+}
+
+}  // namespace
+
+void quantize_avx512(const QuantizeArgs& a, Range rows) {
+  if (a.in_strides.w > kMaxStride || a.in_strides.c > kMaxStride) return kernels(Isa::kScalar).quantize(a, rows);
+  if (Rounding::quotient(a.params) == Quotient::kReciprocal) {
+    quantize_rows<Quotient::kReciprocal>(a, rows);
+  } else {
+    quantize_rows<Quotient::kDivide>(a, rows);
   }
 }
 

@@ -38,6 +38,8 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Gives back the memory of the whole pages within `part`; reading them again brings them back from the file.
+  void release(std::span<const std::byte> part) const;
 
  private:
   const std::byte* data_ = nullptr;

@@ -1,10 +1,14 @@
 #include "engine/engine_file.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <vector>
 
+#include "base/cpu_limits.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/parallel.h"
 #include "engine/plan_json.h"
 
 namespace octet::engine {
@@ -15,12 +19,31 @@ constexpr unsigned char kMagic[8] = {'O', 'C', 'T', 'E', 'T', 0, 0, 1};
 struct Header {
   unsigned char magic[8];
   uint32_t version;
-  uint32_t reserved;
+  uint32_t reserved;  // 0
   uint64_t plan_bytes, constant_bytes;
-  uint64_t hash;  // of everything behind the header
-  unsigned char padding[24];
+  uint64_t plan_hash, constant_hash;
+  uint64_t reserved_too;  // 0
+  uint64_t header_hash;   // of everything above
 };
 static_assert(sizeof(Header) == 64);
+
+uint64_t header_hash(const Header& header) {
+  return hash64(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, header_hash)));
+}
+
+// The hash of the hashes of pieces, so that cores share the reading of a large file.
+uint64_t constant_hash(std::span<const std::byte> bytes) {
+  constexpr size_t kPiece = 1 << 20;
+  constexpr int kMaxThreads = 4;  // memory is no faster with more
+  std::vector<uint64_t> hashes((bytes.size() + kPiece - 1) / kPiece);
+  const auto hash_piece = [&](int64_t i) {
+    const size_t at = static_cast<size_t>(i) * kPiece;
+    hashes[i] = hash64(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
+  };
+  const bool large = hashes.size() >= 4;  // fewer are read before another thread has started
+  parallel_for(static_cast<int64_t>(hashes.size()), large ? std::min(available_cpus(), kMaxThreads) : 1, hash_piece);
+  return hash64(std::as_bytes(std::span<const uint64_t>(hashes)), bytes.size());
+}
 
 // Constants that live in a mapped file.
 class MappedBlob : public ConstantBlob {
@@ -28,6 +51,7 @@ class MappedBlob : public ConstantBlob {
   MappedBlob(std::shared_ptr<MappedFile> file, std::span<const std::byte> bytes)
       : file_(std::move(file)), bytes_(bytes) {}
   std::span<const std::byte> bytes() const override { return bytes_; }
+  void release() const override { file_->release(bytes_); }
 
  private:
   std::shared_ptr<MappedFile> file_;
@@ -45,20 +69,26 @@ Sections split(std::span<const std::byte> bytes, const std::string& name) {
           ": not an Octet engine file; make one with 'octet compile'");
   require(bytes.size() >= sizeof(header), name, ": truncated (", bytes.size(), " bytes, shorter than the header)");
   std::memcpy(&header, bytes.data(), sizeof(header));
-  require(header.version == kEngineFormatVersion, name, ": engine format version ", header.version,
-          "; this Octet reads version ", kEngineFormatVersion, ", so compile the model again with it");
+  require(header.version <= kEngineFormatVersion, name, ": made by a newer Octet (engine format ", header.version,
+          "; this one reads ", kEngineFormatVersion, "); compile the model again with this one, or use the newer one");
+  require(header.version == kEngineFormatVersion, name, ": made by an older Octet (engine format ", header.version,
+          "; this one reads ", kEngineFormatVersion, "); compile the model again");
+  require(header_hash(header) == header.header_hash && header.reserved == 0 && header.reserved_too == 0, name,
+          ": damaged (the checksum of the header does not match); compile or copy it again");
   const uint64_t rest = bytes.size() - sizeof(header);
   require(header.plan_bytes <= rest && header.constant_bytes <= rest - header.plan_bytes, name, ": truncated (",
           bytes.size(), " bytes; the header promises ", header.plan_bytes, " of plan and ", header.constant_bytes,
-          " of constants)");
+          " of constants); copy it again");
   require(header.plan_bytes + header.constant_bytes == rest, name, ": damaged (",
-          rest - header.plan_bytes - header.constant_bytes, " bytes too many)");
+          rest - header.plan_bytes - header.constant_bytes, " bytes too many); copy it again");
   require(header.plan_bytes % 64 == 0, name, ": damaged (the plan section has ", header.plan_bytes, " bytes)");
-  const bool zero = std::all_of(std::begin(header.padding), std::end(header.padding), [](auto b) { return b == 0; });
-  require(header.reserved == 0 && zero, name, ": damaged (the header's unused bytes are not zero)");
   const auto body = bytes.subspan(sizeof(header));
-  require(hash64(body) == header.hash, name, ": damaged (the checksum does not match); compile or copy it again");
-  return {{reinterpret_cast<const char*>(body.data()), header.plan_bytes}, body.subspan(header.plan_bytes)};
+  const auto plan = body.first(header.plan_bytes), constants = body.subspan(header.plan_bytes);
+  require(hash64(plan) == header.plan_hash, name,
+          ": damaged (the checksum of the plan does not match); compile or copy it again");
+  require(constant_hash(constants) == header.constant_hash, name,
+          ": damaged (the checksum of the weights does not match); compile or copy it again");
+  return {{reinterpret_cast<const char*>(plan.data()), plan.size()}, constants};
 }
 
 Plan checked_plan(const Sections& sections, std::shared_ptr<const ConstantBlob> constants, const std::string& name,
@@ -76,18 +106,22 @@ Plan checked_plan(const Sections& sections, std::shared_ptr<const ConstantBlob> 
 }  // namespace
 
 std::string engine_file_bytes(const Plan& plan) {
-  std::string text = plan_to_json(plan);
-  text.resize((text.size() + 63) / 64 * 64, ' ');
-  const auto constants = plan.constants ? plan.constants->bytes() : std::span<const std::byte>();
+  return engine_file_bytes(plan_to_json(plan), plan.constants ? plan.constants->bytes() : std::span<const std::byte>());
+}
+
+std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants) {
+  plan_text.resize((plan_text.size() + 63) / 64 * 64, ' ');
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.version = kEngineFormatVersion;
-  header.plan_bytes = text.size(), header.constant_bytes = constants.size();
-  std::string out(reinterpret_cast<const char*>(&header), sizeof(header));
-  out += text;
+  header.plan_bytes = plan_text.size(), header.constant_bytes = constants.size();
+  header.plan_hash = hash64(plan_text), header.constant_hash = constant_hash(constants);
+  header.header_hash = header_hash(header);
+  std::string out;
+  out.reserve(sizeof(header) + plan_text.size() + constants.size());
+  out.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  out += plan_text;
   out.append(reinterpret_cast<const char*>(constants.data()), constants.size());
-  header.hash = hash64(std::string_view(out).substr(sizeof(header)));
-  std::memcpy(out.data(), &header, sizeof(header));
   return out;
 }
 
@@ -119,7 +153,10 @@ void repair_checksum(std::span<std::byte> bytes) {
   const uint64_t rest = bytes.size() - sizeof(header);
   header.plan_bytes = std::min(header.plan_bytes, rest) / 64 * 64;
   header.constant_bytes = rest - header.plan_bytes;
-  header.hash = hash64(std::span<const std::byte>(bytes).subspan(sizeof(header)));
+  const auto body = std::span<const std::byte>(bytes).subspan(sizeof(header));
+  header.plan_hash = hash64(body.first(header.plan_bytes));
+  header.constant_hash = constant_hash(body.subspan(header.plan_bytes));
+  header.header_hash = header_hash(header);
   std::memcpy(bytes.data(), &header, sizeof(header));
 }
 

@@ -1,5 +1,5 @@
 // The engine file NAME.octet, little endian:
-//   64-byte header: magic "OCTET\0\0\1", format version, sizes of the two sections, XXH3 hash of both
+//   64-byte header: magic "OCTET\0\0\1", format version, sizes of the two sections, checksums of each and of the header
 //   plan: JSON text (any editor shows it), padded with spaces to a multiple of 64 bytes
 //   constants: packed weights and tables, every entry 64-byte aligned, used in place when the file is mapped
 // The weight layout is the same for every instruction set, so any CPU can run any engine file.
@@ -14,10 +14,12 @@
 
 namespace octet::engine {
 
-inline constexpr uint32_t kEngineFormatVersion = 1;
+inline constexpr uint32_t kEngineFormatVersion = 2;
 
 // The bytes of the file.
 std::string engine_file_bytes(const Plan& plan);
+// The same with any text as the plan section (for fuzzers and tests).
+std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants);
 // Written whole or not at all. UserError with the reason when that fails.
 void save_engine(const Plan& plan, const std::filesystem::path& path);
 
@@ -28,7 +30,7 @@ std::shared_ptr<const Plan> load_engine(const std::filesystem::path& path, const
 std::shared_ptr<const Plan> parse_engine(std::span<const std::byte> bytes, const std::string& name,
                                          const PlanLimits& limits = {});
 
-// Makes the header's sizes and hash fit the bytes behind it, as far as there is a header (for fuzzers and tests, which
+// Makes the header's sizes and checksums fit the bytes behind it, as far as there is a header (for fuzzers and tests, which
 // must get past the checksum).
 void repair_checksum(std::span<std::byte> bytes);
 

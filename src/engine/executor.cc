@@ -11,8 +11,6 @@
 namespace octet::engine {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
-
 int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -26,12 +24,12 @@ TeamOptions team_options(const ExecutorOptions& options) {
   return team;
 }
 
-std::byte* allocate(int64_t bytes) {
+AlignedMemory allocate(int64_t bytes) {
   try {
     // One vector more: wide loads may start at the last byte.
-    auto* p = static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes) + 64, kAlignment));
-    std::memset(p, 0, static_cast<size_t>(bytes) + 64);
-    return p;
+    AlignedMemory memory(bytes + 64);
+    std::memset(memory.data(), 0, static_cast<size_t>(memory.size()));
+    return memory;
   } catch (const std::bad_alloc&) {
     fail("cannot allocate the ", bytes, " bytes of working memory of the engine");
   }
@@ -56,6 +54,7 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
     }
   }
   step_nanoseconds_.assign(steps_.size(), 0);
+  images_.resize(plan_->inputs.size());
   work_ = [this](int part) { work(part); };
   work_on_current_ = [this](int part) { run_step(current_step_, part, team_.threads()); };
   const size_t count = plan_->buffers.size();
@@ -64,11 +63,11 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
   const int64_t scratch_start = (plan_->arena_bytes + 63) / 64 * 64;
   memory_.scratch_bytes = prepared_->scratch_bytes();
   arena_ = allocate(scratch_start + team_.threads() * memory_.scratch_bytes);
-  memory_.scratch = arena_ + scratch_start;
+  memory_.scratch = arena_.data() + scratch_start;
   for (size_t i = 0; i < count; ++i) {
     const Buffer& b = plan_->buffers[i];
     if (b.offset < 0) continue;
-    std::byte* start = arena_ + b.offset;
+    std::byte* start = arena_.data() + b.offset;
     memory_.data[i] = start;
     if (b.layout == Layout::kCodes)
       memory_.codes[i] =
@@ -76,13 +75,12 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
   }
 }
 
-Executor::~Executor() {
-  ::operator delete(arena_, kAlignment);
-}
+Executor::~Executor() = default;
 
 void Executor::bind(const float* const* inputs, float* const* outputs) {
   // Steps never write to inputs (validate), so the cast only serves the one table of addresses.
-  for (size_t i = 0; i < plan_->inputs.size(); ++i) memory_.data[plan_->inputs[i]] = const_cast<float*>(inputs[i]);
+  for (size_t i = 0; i < plan_->inputs.size(); ++i)
+    memory_.data[plan_->inputs[i]] = images_[i] ? images_[i]->floats() : const_cast<float*>(inputs[i]);
   for (size_t i = 0; i < plan_->outputs.size(); ++i) memory_.data[plan_->outputs[i]] = outputs[i];
   for (size_t i = 0; i < plan_->buffers.size(); ++i)
     if (const Buffer& b = plan_->buffers[i]; b.offset < 0 && b.alias_of >= 0)
@@ -93,6 +91,7 @@ void Executor::run_step(size_t index, int part, int parts) {
   // The halo of an output and its interior are disjoint bytes, so they may be written in any order.
   for (const HaloFill& fill : halo_fills_[index])
     kernels::fill_halo(memory_.codes[fill.buffer], plan_->buffers[fill.buffer].halo, share_of(fill.rows, part, parts));
+  if (!image_steps_.empty() && image_steps_[index]) return image_steps_[index](memory_, part, parts);
   steps_[index].run(memory_, part, parts);
 }
 
@@ -111,6 +110,8 @@ void Executor::work(int part) {
 
 void Executor::run(const float* const* inputs, float* const* outputs) {
   bind(inputs, outputs);
+  for (const auto& image : images_)
+    if (image && image->floats()) image->convert();
   if (team_.has_barrier())
     team_.run(work_);
   else
@@ -125,6 +126,17 @@ void Executor::run_steps_apart() {
     const int64_t end = now();
     step_nanoseconds_[current_step_] += end - start;
     start = end;
+  }
+}
+
+void Executor::set_image(size_t index, std::unique_ptr<ImageInput> image) {
+  images_[index] = std::move(image);
+  image_steps_.clear();
+  for (const auto& bound : images_) {
+    if (!bound) continue;
+    image_steps_.resize(steps_.size());
+    for (size_t i = 0; i < steps_.size(); ++i)
+      if (StepFunction instead = bound->replacement(*plan_, i)) image_steps_[i] = std::move(instead);
   }
 }
 

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/cpu_features.h"
+#include "engine/image_input.h"
 #include "engine/plan.h"
 #include "engine/prepared_plan.h"
 #include "engine/step_kinds.h"
@@ -49,6 +51,9 @@ class Executor {
   // Dense float tensors in the order of plan().inputs and outputs; they must not overlap.
   void run(const float* const* inputs, float* const* outputs);
 
+  // Input `index` comes as pixels from now on, whatever run() is given; nullptr: as floats again.
+  void set_image(size_t index, std::unique_ptr<ImageInput> image);
+
   // Nanoseconds of every step of the following runs, summed; one entry per step. Costs about 50 ns a step.
   void set_profiling(bool on) { profiling_ = on; }
   const std::vector<int64_t>& step_nanoseconds() const { return step_nanoseconds_; }
@@ -69,13 +74,15 @@ class Executor {
   std::shared_ptr<const PreparedPlan> prepared_;
   const Plan* plan_;
   std::span<const PreparedStep> steps_;
-  std::byte* arena_ = nullptr;  // the threads' scratch behind it
+  AlignedMemory arena_;  // the threads' scratch behind it
   Memory memory_;
   struct HaloFill {
     int buffer;
     int64_t rows;
   };
   std::vector<std::vector<HaloFill>> halo_fills_;  // per step
+  std::vector<std::unique_ptr<ImageInput>> images_;  // per input; nullptr: floats
+  std::vector<StepFunction> image_steps_;            // per step: what runs instead, or nothing; empty without images
   bool profiling_ = false;
   std::vector<int64_t> step_nanoseconds_;
   ThreadTeam team_;

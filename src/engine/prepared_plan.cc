@@ -1,16 +1,14 @@
 #include "engine/prepared_plan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <new>
-#include <thread>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace octet::engine {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
 constexpr int64_t kReadSlackBytes = 64;      // vector loads may run over the end of the weights
 constexpr int64_t kParallelBytes = 1 << 21;  // fewer are done before another thread has started
 
@@ -19,10 +17,6 @@ int64_t rounded(int64_t bytes) {
 }
 
 }  // namespace
-
-void PreparedPlan::Free::operator()(std::byte* p) const {
-  ::operator delete(p, kAlignment);
-}
 
 PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(std::move(plan)), isa_(isa) {
   if (!isa_supported(isa)) fail_usage("this CPU (", cpu_model_name(), ") does not have ", isa_name(isa));
@@ -43,30 +37,22 @@ void PreparedPlan::derive_weights() {
     }
   if (open.empty()) return;
   try {
-    derived_.reset(static_cast<std::byte*>(
-        ::operator new(static_cast<size_t>(derived_bytes_ + kReadSlackBytes), kAlignment)));
+    derived_ = AlignedMemory(derived_bytes_ + kReadSlackBytes);
   } catch (const std::bad_alloc&) {
     fail("cannot allocate the ", derived_bytes_, " bytes of weights that the kernels of ", isa_name(isa_),
          " need; compile with --tactics that need less, or run on another instruction set (OCTET_ISA)");
   }
-  std::fill_n(derived_.get() + derived_bytes_, kReadSlackBytes, std::byte{0});
-  std::byte* at = derived_.get();
+  std::fill_n(derived_.data() + derived_bytes_, kReadSlackBytes, std::byte{0});
+  std::byte* at = derived_.data();
   for (DerivedWeights* weights : open) {
     weights->data = at;
     at += rounded(weights->bytes);
   }
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i; (i = next.fetch_add(1)) < open.size();) open[i]->make(const_cast<std::byte*>(open[i]->data));
-  };
-  std::vector<std::jthread> helpers;
-  try {
-    const int count = derived_bytes_ < kParallelBytes ? 1 : std::min(available_cpus(), 16);
-    for (int i = 1; i < count; ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // Without helpers this thread does all of it.
-  }
-  work();
+  const int threads = derived_bytes_ < kParallelBytes ? 1 : std::min(available_cpus(), 16);
+  parallel_for(static_cast<int64_t>(open.size()), threads,
+               [&](int64_t i) { open[i]->make(const_cast<std::byte*>(open[i]->data)); });
+  // The kernels read these from now on, and hardly any of the file's.
+  if (plan_->constants) plan_->constants->release();
 }
 
 }  // namespace octet::engine

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/cpu_features.h"
 #include "engine/plan.h"
 #include "engine/step_kinds.h"
@@ -25,13 +26,10 @@ class PreparedPlan {
  private:
   void derive_weights();
 
-  struct Free {
-    void operator()(std::byte* p) const;
-  };
   std::shared_ptr<const Plan> plan_;
   Isa isa_;
   std::vector<PreparedStep> steps_;
-  std::unique_ptr<std::byte, Free> derived_;
+  AlignedMemory derived_;
   int64_t scratch_bytes_ = 0, derived_bytes_ = 0;
 };
 

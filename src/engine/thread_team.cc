@@ -14,7 +14,7 @@ namespace {
 
 // Longer than the differences between the shares of a step and than the caller's work between two inferences of a
 // stream; short enough that an idle engine leaves the CPU alone.
-constexpr int64_t kSpin = 200'000, kIdleSpin = 50'000;
+constexpr int64_t kSpin = 100'000, kIdleSpin = 50'000;
 // With more threads than CPUs, spinning keeps the awaited thread from running.
 constexpr int64_t kCrowdedSpin = 2'000;
 
@@ -60,7 +60,8 @@ ThreadTeam::ThreadTeam(const TeamOptions& options)
     : threads_(options.threads),
       pool_(options.pool),
       idle_spin_(spin_time(options, options.idle_spin_ns, kIdleSpin)),
-      barrier_(options.threads, spin_time(options, options.spin_ns, kSpin)) {
+      // Who asks for a long wait between inferences does not want sleep within one.
+      barrier_(options.threads, spin_time(options, options.idle_spin_ns > kSpin ? options.idle_spin_ns : -1, kSpin)) {
   OCTET_CHECK(threads_ >= 1, "a team of ", threads_);
   if (pool_.run != nullptr) return;
   start_ = std::make_unique<Signal[]>(threads_);

@@ -46,8 +46,8 @@ struct TeamOptions {
   std::vector<int> cpus;  // part i > 0 runs on cpus[i % size] alone; empty: where the system wants. The caller's thread
                           // is not touched.
   PoolFunction pool;      // these threads instead of own ones
-  // How long waiting threads spin before they sleep: within an inference, and between two. Negative: the usual.
-  int64_t spin_ns = -1, idle_spin_ns = -1;
+  // How long waiting threads spin between two runs before they sleep; negative: the usual.
+  int64_t idle_spin_ns = -1;
 };
 
 class ThreadTeam {

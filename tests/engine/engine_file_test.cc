@@ -71,11 +71,19 @@ TEST(EngineFile, RefusalsSayWhatIsWrong) {
   std::string bytes = engine::engine_file_bytes(small_plan());
   EXPECT_THAT(error_of([] { parse("not an engine at all"); }), HasSubstr("not an Octet engine file"));
   std::string newer = bytes;
-  newer[8] = 2;
-  EXPECT_THAT(error_of([&] { parse(newer); }), AllOf(HasSubstr("version 2"), HasSubstr("compile the model again")));
-  std::string damaged = bytes;
-  damaged[100] ^= 1;
-  EXPECT_THAT(error_of([&] { parse(damaged); }), HasSubstr("the checksum does not match"));
+  newer[8] = 3;
+  EXPECT_THAT(error_of([&] { parse(newer); }), AllOf(HasSubstr("newer Octet (engine format 3"), HasSubstr("compile")));
+  newer[8] = 1;
+  EXPECT_THAT(error_of([&] { parse(newer); }), HasSubstr("older Octet (engine format 1"));
+  const auto flipped = [&](size_t at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    return error_of([&] { parse(damaged); });
+  };
+  EXPECT_THAT(flipped(0), HasSubstr("not an Octet engine file"));
+  for (size_t at = 12; at < 64; ++at) EXPECT_THAT(flipped(at), HasSubstr("the checksum of the header")) << at;
+  EXPECT_THAT(flipped(100), HasSubstr("the checksum of the plan"));
+  EXPECT_THAT(flipped(bytes.size() - 1), HasSubstr("the checksum of the weights"));
   EXPECT_THAT(error_of([] { engine::load_engine("/nonexistent/a.octet"); }), HasSubstr("/nonexistent/a.octet"));
 }
 
@@ -88,6 +96,31 @@ std::string error_after(const std::string& from, const std::string& to) {
   bytes.replace(at, from.size(), to + std::string(from.size() - to.size(), ' '));
   engine::repair_checksum(std::as_writable_bytes(std::span<char>(bytes)));
   return error_of([&] { parse(bytes); });
+}
+
+TEST(EngineFile, EveryPieceOfLargeConstantsIsChecked) {
+  engine::Plan plan = small_plan();
+  const auto few = plan.constants->bytes();
+  std::vector<std::byte> many(few.begin(), few.end());
+  many.resize(5 << 20, std::byte{7});
+  plan.constants = engine::make_constant_blob(many);
+  const std::string bytes = engine::engine_file_bytes(plan);
+  EXPECT_EQ(run(parse(bytes)), run(std::make_shared<const engine::Plan>(small_plan())));
+  for (size_t back = 1; back < 5 << 20; back += (1 << 20) - 1) {
+    std::string damaged = bytes;
+    damaged[bytes.size() - back] ^= 4;
+    EXPECT_THAT(error_of([&] { parse(damaged); }), HasSubstr("the checksum of the weights")) << back;
+  }
+}
+
+TEST(EngineFile, GivesMemoryBackAndReadsItAgain) {
+  const auto path = temporary("release.octet");
+  engine::save_engine(small_plan(), path);
+  const auto plan = engine::load_engine(path);
+  const std::vector<float> expected = run(plan);
+  plan->constants->release();
+  EXPECT_EQ(run(plan), expected);
+  std::filesystem::remove(path);
 }
 
 TEST(EngineFile, HostilePlansAreRefused) {

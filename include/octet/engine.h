@@ -5,8 +5,15 @@
 //   std::vector<float> image(engine.inputs()[0].size()), logits(engine.outputs()[0].size());
 //   context.run(image, logits);                              // or run(inputs, outputs) with several tensors
 //
+// Without copies and checks at every run, on tensors that stay where they are:
+//
+//   context.bind_input(0, image.data());
+//   context.bind_output(0, logits.data());
+//   while (camera.read(image)) context.run();
+//
 // Every tensor is dense float32 in the order of its shape (NCHW for images). The batch is part of the shape: it is
-// chosen when the network is compiled. Errors a person can mend are thrown as octet::Error with one clear sentence.
+// chosen when the network is compiled. Results are the same bits for every instruction set and number of threads.
+// Errors a person can mend are thrown as octet::Error with one clear sentence. The same in C: octet/octet.h.
 // This header needs C++17.
 #pragma once
 #include <cstdint>
@@ -19,7 +26,6 @@ namespace octet {
 
 namespace engine {
 struct Plan;
-class Executor;
 }  // namespace engine
 
 class Error : public std::runtime_error {
@@ -33,9 +39,26 @@ struct TensorInfo {
   int64_t size() const;  // number of elements
 };
 
+// Threads of the caller instead of the context's own. run(user, parts, work, task) calls work(task, part) once for every
+// part in 0..parts-1, on any threads, and returns when all calls have returned; it must not throw.
+struct WorkerPool {
+  void (*run)(void* user, int parts, void (*work)(void* task, int part), void* task) = nullptr;  // nullptr: none
+  void* user = nullptr;
+  // All parts run at the same time, each on a thread of its own. Then an inference is one call of `run`, and the parts
+  // wait for each other between steps; otherwise every step is a call.
+  bool concurrent = false;
+};
+
 struct ContextOptions {
-  int threads = 0;  // 0: as many CPUs as this process may use
+  int threads = 0;  // the caller's thread included; 0: one per entry of `cpus`, or as many CPUs as this process may use
+                    // (affinity mask and control-group quota)
   std::string isa;  // "scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"; empty: the best one of this CPU
+  std::vector<int> cpus;  // thread i runs on CPU cpus[i % size] alone, but for thread 0, the caller's, which stays as it
+                          // is; empty: where the system wants
+  WorkerPool pool;
+  // Waiting threads look for work this long after an inference before they sleep, microseconds; negative: about 50.
+  // Longer: a faster start of the next inference, at the price of a busy CPU.
+  int64_t idle_spin_us = -1;
 };
 
 // One step of the compiled network, as it runs.
@@ -48,7 +71,18 @@ struct LayerReport {
   double microseconds = 0;  // mean time, from Context::profile
 };
 
-// Working memory and threads for one inference at a time. Allocates nothing after it was made.
+// How the bytes of an image become the numbers of a network's input: channel c of a pixel is
+// float(pixel[channel[c]]) * scale[c] + offset[c], rounded after each operation.
+struct ImageFormat {
+  int64_t pixel_stride = 0;  // bytes between pixels; 0: as many as the input has channels
+  int64_t row_stride = 0;    // bytes between rows; 0: no gaps
+  int64_t image_stride = 0;  // bytes between the images of a batch; 0: no gaps
+  int channel[4] = {0, 1, 2, 3};  // {2, 1, 0} reads BGR as RGB
+  float scale[4] = {1, 1, 1, 1}, offset[4] = {0, 0, 0, 0};
+};
+
+// Working memory and threads for one inference at a time. After it was made and its tensors were bound, run() allocates
+// nothing, takes no lock and makes no system call but to wake threads that sleep.
 class Context {
  public:
   ~Context();
@@ -56,35 +90,94 @@ class Context {
   Context& operator=(Context&&) noexcept;
 
   // One pointer per input and output, in the order of Engine::inputs() and outputs(). Outputs must not overlap inputs.
+  // These calls bind the tensors, too.
   void run(const std::vector<const float*>& inputs, const std::vector<float*>& outputs);
   // For networks with one input and one output; sizes are checked.
   void run(const std::vector<float>& input, std::vector<float>& output);
 
+  // The tensor that the following runs read or write: the caller's memory, read and written in place.
+  void bind_input(int index, const float* data);
+  void bind_output(int index, float* data);
+  // 8-bit pixels (N x H x W x C) for an input of rank 4 with up to four channels. Where the network starts by quantising
+  // that input, the bytes become codes by a table, without floats in between; the bits are those of the float image.
+  void bind_image(int index, const uint8_t* pixels, const ImageFormat& format = {});
+  // Runs on the bound tensors. Error when one is not bound.
+  void run();
+
   int threads() const;
+  const char* isa() const;  // "avx512_vnni"
   // Runs `runs` times and reports the mean time of every step.
   std::vector<LayerReport> profile(const std::vector<const float*>& inputs, const std::vector<float*>& outputs,
                                    int runs);
+  std::vector<LayerReport> profile(int runs);  // on the bound tensors
 
  private:
   friend class Engine;
-  explicit Context(std::unique_ptr<engine::Executor> executor);
-  std::unique_ptr<engine::Executor> executor_;
+  struct Impl;
+  explicit Context(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct ThroughputOptions {
+  int workers = 0;        // contexts of one thread each; 0: one per entry of `cpus`, or per CPU this process may use
+  std::vector<int> cpus;  // worker i runs on CPU cpus[i % size] alone; empty: each on a CPU of its own, where there are
+                          // enough, otherwise where the system wants
+  int queue = 0;          // inferences that may wait for a worker; 0: two per worker
+  std::string isa;
+};
+
+// As many inferences a second as the CPU can do: single-threaded contexts, one per core, behind a queue. Weights are
+// shared. Any thread may call.
+//
+//   octet::Throughput pool = engine.create_throughput();
+//   for (Frame& f : frames) f.ticket = pool.submit({f.image}, {f.logits});   // waits while the queue is full
+//   for (Frame& f : frames) pool.wait(f.ticket);
+class Throughput {
+ public:
+  using Ticket = uint64_t;
+  ~Throughput();  // finishes what was submitted
+  Throughput(Throughput&&) noexcept;
+  Throughput& operator=(Throughput&&) noexcept;
+
+  // The tensors, one pointer per input and output, must stay until the inference is done. Waits while the queue is full.
+  Ticket submit(const std::vector<const float*>& inputs, const std::vector<float*>& outputs);
+  // The same with arrays of inputs().size() and outputs().size() pointers; allocates nothing. False, and no ticket, when
+  // the queue is full and `wait` is false.
+  bool submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait = true);
+  // Returns when that inference is done.
+  void wait(Ticket ticket);
+  // Returns when every inference submitted so far is done.
+  void wait_all();
+
+  int workers() const;
+  const char* isa() const;
+
+ private:
+  friend class Engine;
+  struct Impl;
+  explicit Throughput(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 class Engine {
  public:
   // Maps the file; loading takes milliseconds. octet::Error: no engine file, truncated, damaged, newer format.
   static Engine load(const std::string& path);
+  // The same from memory (copied); `name` is for messages.
+  static Engine from_memory(const void* bytes, size_t size, const std::string& name = "engine");
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  // Contexts share the weights and everything derived from them; they may outlive the engine. Any thread may call.
   Context create_context(const ContextOptions& options = {}) const;
+  Throughput create_throughput(const ThroughputOptions& options = {}) const;
   // The steps for an instruction set (empty: the best one of this CPU).
   std::vector<LayerReport> layers(const std::string& isa = {}) const;
 
  private:
+  struct Shared;
   explicit Engine(std::shared_ptr<const engine::Plan> plan);
-  std::shared_ptr<const engine::Plan> plan_;
+  std::shared_ptr<Shared> shared_;
   std::vector<TensorInfo> inputs_, outputs_;
 };
 

@@ -2,10 +2,14 @@
 #include <octet/engine.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
 
 #include "base/error.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
+#include "engine/throughput.h"
 
 namespace octet {
 namespace {
@@ -42,6 +46,13 @@ void check_count(size_t given, size_t expected, const char* what) {
   if (given != expected) throw Error(str("run was given ", given, " ", what, "; the engine has ", expected));
 }
 
+template <typename Pointer>
+void check_pointers(const Pointer* pointers, const engine::Plan& plan, const std::vector<int>& ids, const char* what) {
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (pointers[i] == nullptr)
+      throw Error(str(what, " ", i, " ('", plan.buffers[ids[i]].name, "') has no memory: the pointer is null"));
+}
+
 }  // namespace
 
 int64_t TensorInfo::size() const {
@@ -50,63 +61,215 @@ int64_t TensorInfo::size() const {
   return count;
 }
 
-Context::Context(std::unique_ptr<engine::Executor> executor) : executor_(std::move(executor)) {}
+// Prepared plans by instruction set, made when the first context asks.
+struct Engine::Shared {
+  std::shared_ptr<const engine::Plan> plan;
+  std::mutex mutex;
+  std::map<Isa, std::shared_ptr<const engine::PreparedPlan>> prepared;
+
+  std::shared_ptr<const engine::PreparedPlan> prepared_for(const std::string& isa_name) {
+    const Isa isa = chosen_isa(isa_name);
+    const std::lock_guard lock(mutex);
+    auto& found = prepared[isa];
+    if (!found) found = std::make_shared<const engine::PreparedPlan>(plan, isa);
+    return found;
+  }
+};
+
+struct Context::Impl {
+  engine::Executor executor;
+  std::vector<const float*> inputs;
+  std::vector<float*> outputs;
+  std::vector<char> is_image;
+
+  Impl(std::shared_ptr<const engine::PreparedPlan> plan, const engine::ExecutorOptions& options)
+      : executor(std::move(plan), options),
+        inputs(executor.plan().inputs.size()),
+        outputs(executor.plan().outputs.size()),
+        is_image(inputs.size(), 0) {}
+  const engine::Plan& plan() const { return executor.plan(); }
+  void check_index(int index, size_t count, const char* what) const {
+    if (index < 0 || static_cast<size_t>(index) >= count)
+      throw Error(str("there is no ", what, " ", index, "; the engine has ", count));
+  }
+  void bind_floats(size_t index, const float* data) {
+    if (is_image[index]) executor.set_image(index, nullptr);
+    is_image[index] = 0;
+    inputs[index] = data;
+  }
+  void run() {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!is_image[i] && inputs[i] == nullptr)
+        throw Error(str("input ", i, " ('", plan().buffers[plan().inputs[i]].name, "') is not bound"));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i] == nullptr)
+        throw Error(str("output ", i, " ('", plan().buffers[plan().outputs[i]].name, "') is not bound"));
+    translated([&] { executor.run(inputs.data(), outputs.data()); });
+  }
+};
+
+Context::Context(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Context::~Context() = default;
 Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 
 void Context::run(const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
-  check_count(inputs.size(), executor_->plan().inputs.size(), "inputs");
-  check_count(outputs.size(), executor_->plan().outputs.size(), "outputs");
-  executor_->run(inputs.data(), outputs.data());
+  check_count(inputs.size(), impl_->inputs.size(), "inputs");
+  check_count(outputs.size(), impl_->outputs.size(), "outputs");
+  for (size_t i = 0; i < inputs.size(); ++i) impl_->bind_floats(i, inputs[i]);
+  std::copy(outputs.begin(), outputs.end(), impl_->outputs.begin());
+  impl_->run();
 }
 
 void Context::run(const std::vector<float>& input, std::vector<float>& output) {
-  const engine::Plan& plan = executor_->plan();
+  const engine::Plan& plan = impl_->plan();
   check_count(1, plan.inputs.size(), "input");
   check_count(1, plan.outputs.size(), "output");
   const auto in = static_cast<size_t>(plan.buffers[plan.inputs[0]].elements());
   const auto out = static_cast<size_t>(plan.buffers[plan.outputs[0]].elements());
   if (input.size() != in) throw Error(str("the input has ", input.size(), " elements; the engine expects ", in));
   output.resize(out);
-  const float* inputs[] = {input.data()};
-  float* outputs[] = {output.data()};
-  executor_->run(inputs, outputs);
+  impl_->bind_floats(0, input.data());
+  impl_->outputs[0] = output.data();
+  impl_->run();
+}
+
+void Context::bind_input(int index, const float* data) {
+  impl_->check_index(index, impl_->inputs.size(), "input");
+  impl_->bind_floats(index, data);
+}
+
+void Context::bind_output(int index, float* data) {
+  impl_->check_index(index, impl_->outputs.size(), "output");
+  impl_->outputs[index] = data;
+}
+
+void Context::bind_image(int index, const uint8_t* pixels, const ImageFormat& format) {
+  impl_->check_index(index, impl_->inputs.size(), "input");
+  if (pixels == nullptr) throw Error(str("input ", index, " has no pixels: the pointer is null"));
+  engine::ImageFormat f{
+      .pixel_stride = format.pixel_stride, .row_stride = format.row_stride, .image_stride = format.image_stride};
+  std::copy(std::begin(format.channel), std::end(format.channel), f.channel);
+  std::copy(std::begin(format.scale), std::end(format.scale), f.scale);
+  std::copy(std::begin(format.offset), std::end(format.offset), f.offset);
+  translated([&] {
+    impl_->executor.set_image(
+        index, std::make_unique<engine::ImageInput>(impl_->plan(), impl_->plan().inputs[index], pixels, f));
+  });
+  impl_->is_image[index] = 1;
+}
+
+void Context::run() {
+  impl_->run();
 }
 
 int Context::threads() const {
-  return executor_->threads();
+  return impl_->executor.threads();
+}
+
+const char* Context::isa() const {
+  return isa_name(impl_->executor.isa());
 }
 
 std::vector<LayerReport> Context::profile(const std::vector<const float*>& inputs, const std::vector<float*>& outputs,
                                           int runs) {
+  run(inputs, outputs);
+  return profile(runs);
+}
+
+std::vector<LayerReport> Context::profile(int runs) {
   if (runs < 1) throw Error(str("profile needs at least one run, not ", runs));
-  executor_->clear_profile();
-  executor_->set_profiling(true);
-  for (int i = 0; i < runs; ++i) run(inputs, outputs);
-  executor_->set_profiling(false);
-  std::vector<LayerReport> out = reports(executor_->plan(), executor_->isa());
-  const std::vector<int64_t>& times = executor_->step_nanoseconds();
+  engine::Executor& executor = impl_->executor;
+  executor.clear_profile();
+  executor.set_profiling(true);
+  for (int i = 0; i < runs; ++i) run();
+  executor.set_profiling(false);
+  std::vector<LayerReport> out = reports(executor.plan(), executor.isa());
+  const std::vector<int64_t>& times = executor.step_nanoseconds();
   for (size_t i = 0; i < out.size(); ++i) out[i].microseconds = static_cast<double>(times[i]) / runs / 1000;
   return out;
 }
 
+struct Throughput::Impl {
+  engine::ThroughputPool pool;
+};
+
+Throughput::Throughput(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Throughput::~Throughput() = default;
+Throughput::Throughput(Throughput&&) noexcept = default;
+Throughput& Throughput::operator=(Throughput&&) noexcept = default;
+
+Throughput::Ticket Throughput::submit(const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
+  const engine::Plan& plan = impl_->pool.plan().plan();
+  check_count(inputs.size(), plan.inputs.size(), "inputs");
+  check_count(outputs.size(), plan.outputs.size(), "outputs");
+  Ticket ticket = 0;
+  submit(inputs.data(), outputs.data(), &ticket);
+  return ticket;
+}
+
+bool Throughput::submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait) {
+  const engine::Plan& plan = impl_->pool.plan().plan();
+  check_pointers(inputs, plan, plan.inputs, "input");
+  check_pointers(outputs, plan, plan.outputs, "output");
+  const Ticket given = impl_->pool.submit(inputs, outputs, wait);
+  if (given != 0 && ticket != nullptr) *ticket = given;
+  return given != 0;
+}
+
+void Throughput::wait(Ticket ticket) {
+  translated([&] { impl_->pool.wait(ticket); });
+}
+
+void Throughput::wait_all() {
+  impl_->pool.wait_all();
+}
+
+int Throughput::workers() const {
+  return impl_->pool.workers();
+}
+
+const char* Throughput::isa() const {
+  return isa_name(impl_->pool.plan().isa());
+}
+
 Engine::Engine(std::shared_ptr<const engine::Plan> plan)
-    : plan_(std::move(plan)), inputs_(infos(*plan_, plan_->inputs)), outputs_(infos(*plan_, plan_->outputs)) {}
+    : shared_(std::make_shared<Shared>()), inputs_(infos(*plan, plan->inputs)), outputs_(infos(*plan, plan->outputs)) {
+  shared_->plan = std::move(plan);
+}
 
 Engine Engine::load(const std::string& path) {
   return translated([&] { return Engine(engine::load_engine(path)); });
 }
 
+Engine Engine::from_memory(const void* bytes, size_t size, const std::string& name) {
+  return translated(
+      [&] { return Engine(engine::parse_engine({static_cast<const std::byte*>(bytes), size}, name)); });
+}
+
 Context Engine::create_context(const ContextOptions& options) const {
   return translated([&] {
-    return Context(std::make_unique<engine::Executor>(
-        plan_, engine::ExecutorOptions{.threads = options.threads, .isa = chosen_isa(options.isa)}));
+    engine::TeamOptions team{.cpus = options.cpus,
+                             .pool = {.run = options.pool.run,
+                                      .context = options.pool.user,
+                                      .concurrent = options.pool.concurrent},
+                             .idle_spin_ns = options.idle_spin_us < 0 ? -1 : options.idle_spin_us * 1000};
+    return Context(std::make_unique<Context::Impl>(
+        shared_->prepared_for(options.isa),
+        engine::ExecutorOptions{.threads = options.threads, .team = std::move(team)}));
+  });
+}
+
+Throughput Engine::create_throughput(const ThroughputOptions& options) const {
+  return translated([&] {
+    return Throughput(std::unique_ptr<Throughput::Impl>(new Throughput::Impl{
+        {shared_->prepared_for(options.isa),
+         {.workers = options.workers, .cpus = options.cpus, .queue = options.queue}}}));
   });
 }
 
 std::vector<LayerReport> Engine::layers(const std::string& isa) const {
-  return translated([&] { return reports(*plan_, chosen_isa(isa)); });
+  return translated([&] { return reports(*shared_->plan, chosen_isa(isa)); });
 }
 
 }  // namespace octet

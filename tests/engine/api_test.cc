@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <octet/engine.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "engine/engine_file.h"
 #include "engine/engine_test_util.h"
@@ -40,11 +43,163 @@ TEST_F(Api, ReportsLayersAndTimes) {
   ASSERT_EQ(layers.size(), 4u);
   EXPECT_EQ(layers[1].op, "Conv+Relu");
   EXPECT_EQ(layers[1].precision, "int8");
-  EXPECT_EQ(layers[1].kernel, "conv scalar");
+  EXPECT_EQ(layers[1].kernel, "conv direct scalar");
   Context context = engine.create_context();
   const std::vector<float> x = ramp(90);
   std::vector<float> y(120);
   for (const LayerReport& l : context.profile({x.data()}, {y.data()}, 3)) EXPECT_GT(l.microseconds, 0) << l.name;
+}
+
+TEST_F(Api, BoundTensorsAreUsedInPlace) {
+  const Engine engine = Engine::load(path_.string());
+  Context context = engine.create_context({.threads = 2});
+  std::vector<float> x = ramp(90), y(120, -1);
+  context.bind_input(0, x.data());
+  context.bind_output(0, y.data());
+  context.run();
+  EXPECT_EQ(y, run(std::make_shared<const engine::Plan>(small_plan())));
+  std::reverse(x.begin(), x.end());
+  std::vector<float> expected;
+  engine.create_context().run(x, expected);
+  context.run();
+  EXPECT_EQ(y, expected);
+}
+
+TEST_F(Api, PixelsGiveTheBitsOfTheirFloats) {
+  const Engine engine = Engine::load(path_.string());
+  Context context = engine.create_context({.threads = 2});
+  ImageFormat format;
+  format.pixel_stride = 4, format.row_stride = 23;
+  const int order[] = {2, 1, 0};
+  for (int c = 0; c < 3; ++c)
+    format.channel[c] = order[c], format.scale[c] = 0.01f * static_cast<float>(c + 1), format.offset[c] = -1.3f;
+  std::vector<uint8_t> pixels(6 * 23);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 89 + 7);
+  std::vector<float> x(90), expected, y(120);
+  for (int c = 0; c < 3; ++c)
+    for (int h = 0; h < 6; ++h)
+      for (int w = 0; w < 5; ++w)
+        x[(c * 6 + h) * 5 + w] =
+            static_cast<float>(pixels[h * 23 + w * 4 + order[c]]) * format.scale[c] + format.offset[c];
+  context.run(x, expected);
+  context.bind_image(0, pixels.data(), format);
+  context.bind_output(0, y.data());
+  context.run();
+  EXPECT_EQ(y, expected);
+  // Floats again.
+  std::vector<float> zeros(90), y_zero;
+  context.run(zeros, y_zero);
+  EXPECT_NE(y_zero, expected);
+}
+
+TEST_F(Api, PixelsForStepsThatNeedFloats) {
+  engine::Plan plan{.name = "floats", .isa = "scalar"};
+  plan.buffers = {{.name = "x", .shape = {2, 3, 2, 2}}, {.name = "y", .shape = {2, 3, 2, 2}}};
+  plan.steps = {{.kind = "unary", .name = "y", .op = "Relu", .inputs = {0}, .outputs = {1}, .ints = {{"function", 0}}}};
+  plan.inputs = {0}, plan.outputs = {1};
+  engine::plan_memory(plan);
+  engine::save_engine(plan, path_);
+  Context context = Engine::load(path_.string()).create_context({.threads = 1});
+  std::vector<uint8_t> pixels(24);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i);
+  std::vector<float> y(24);
+  context.bind_image(0, pixels.data());
+  context.bind_output(0, y.data());
+  context.run();
+  std::vector<float> x, expected;
+  for (int n = 0; n < 2; ++n)
+    for (int c = 0; c < 3; ++c)
+      for (int p = 0; p < 4; ++p) x.push_back(static_cast<float>(n * 12 + p * 3 + c));
+  context.run(x, expected);
+  EXPECT_EQ(y, expected);
+}
+
+TEST_F(Api, RunsOnThreadsOfTheCaller) {
+  const Engine engine = Engine::load(path_.string());
+  const std::vector<float> expected = run(std::make_shared<const engine::Plan>(small_plan()));
+  ContextOptions options;
+  options.threads = 3;
+  int calls = 0;
+  options.pool.user = &calls;
+  options.pool.run = [](void* user, int parts, void (*work)(void*, int), void* task) {
+    ++*static_cast<int*>(user);
+    for (int part = 0; part < parts; ++part) work(task, part);
+  };
+  std::vector<float> y;
+  engine.create_context(options).run(ramp(90), y);
+  EXPECT_EQ(y, expected);
+  EXPECT_EQ(calls, 4) << "a call for every step";
+  options.pool.concurrent = true;
+  options.pool.run = [](void* user, int parts, void (*work)(void*, int), void* task) {
+    ++*static_cast<int*>(user);
+    std::vector<std::thread> threads;
+    for (int part = 0; part < parts; ++part) threads.emplace_back(work, task, part);
+    for (std::thread& t : threads) t.join();
+  };
+  calls = 0;
+  engine.create_context(options).run(ramp(90), y);
+  EXPECT_EQ(y, expected);
+  EXPECT_EQ(calls, 1) << "one call for all steps";
+}
+
+TEST_F(Api, ContextsOutliveTheEngineAndRunTogether) {
+  std::vector<Context> contexts;
+  {
+    const Engine engine = Engine::load(path_.string());
+    for (int i = 0; i < 4; ++i) contexts.push_back(engine.create_context({.threads = 1 + i % 2}));
+  }
+  const std::vector<float> expected = run(std::make_shared<const engine::Plan>(small_plan()));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (Context& c : contexts)
+    callers.emplace_back([&] {
+      std::vector<float> y;
+      for (int i = 0; i < 50; ++i) {
+        c.run(ramp(90), y);
+        wrong += y != expected;
+      }
+    });
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(Api, ThroughputGivesTheSameBitsInAnyOrder) {
+  const Engine engine = Engine::load(path_.string());
+  constexpr int kRequests = 100;
+  std::vector<std::vector<float>> x, y(kRequests, std::vector<float>(120, -1)), expected(kRequests);
+  Context context = engine.create_context();
+  for (int i = 0; i < kRequests; ++i) {
+    x.push_back(ramp(90));
+    x.back()[i % 90] += 0.5f;
+    context.run(x.back(), expected[i]);
+  }
+  Throughput pool = engine.create_throughput({.workers = 3, .queue = 4});
+  EXPECT_EQ(pool.workers(), 3);
+  std::vector<Throughput::Ticket> tickets;
+  for (int i = 0; i < kRequests; ++i) tickets.push_back(pool.submit({x[i].data()}, {y[i].data()}));
+  pool.wait(tickets[7]);
+  EXPECT_EQ(y[7], expected[7]);
+  pool.wait_all();
+  EXPECT_EQ(y, expected);
+  for (Throughput::Ticket t : tickets) pool.wait(t);
+}
+
+TEST_F(Api, AFullQueueIsReported) {
+  const Engine engine = Engine::load(path_.string());
+  Throughput pool = engine.create_throughput({.workers = 1, .queue = 2});
+  const std::vector<float> x = ramp(90);
+  std::vector<std::vector<float>> y(400, std::vector<float>(120));
+  int refused = 0;
+  for (auto& out : y) {
+    const float* in[] = {x.data()};
+    float* to[] = {out.data()};
+    Throughput::Ticket ticket = 0;
+    if (pool.submit(in, to, &ticket, false)) continue;
+    ++refused;
+    EXPECT_EQ(ticket, 0u);
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 400);
 }
 
 TEST_F(Api, ErrorsAreSentences) {
@@ -63,6 +218,22 @@ TEST_F(Api, ErrorsAreSentences) {
   std::vector<float> y;
   EXPECT_THAT(error([&] { context.run(std::vector<float>(7), y); }), HasSubstr("7 elements; the engine expects 90"));
   EXPECT_THAT(error([&] { context.run({}, {y.data()}); }), HasSubstr("0 inputs"));
+  Context unbound = engine.create_context();
+  EXPECT_THAT(error([&] { unbound.run(); }), HasSubstr("input 0 ('x') is not bound"));
+  unbound.bind_input(0, ramp(90).data());
+  EXPECT_THAT(error([&] { unbound.run(); }), HasSubstr("output 0 ('y') is not bound"));
+  EXPECT_THAT(error([&] { unbound.bind_output(1, nullptr); }), HasSubstr("no output 1"));
+  ImageFormat format;
+  format.channel[1] = 3;
+  const uint8_t pixel = 0;
+  EXPECT_THAT(error([&] { unbound.bind_image(0, &pixel, format); }), HasSubstr("cannot be byte 3 of a pixel of 3"));
+  EXPECT_THAT(error([&] { engine.create_context({.threads = 2, .cpus = {0, 7999}}); }), HasSubstr("CPU 7999"));
+  EXPECT_THAT(error([&] { engine.create_throughput({.workers = 1, .cpus = {7999}}); }), HasSubstr("CPU 7999"));
+  EXPECT_THAT(error([&] { engine.create_throughput({.workers = -1}); }), HasSubstr("workers = -1"));
+  Throughput pool = engine.create_throughput({.workers = 1});
+  EXPECT_THAT(error([&] { pool.wait(5); }), HasSubstr("ticket 5"));
+  EXPECT_THAT(error([&] { pool.submit({nullptr}, {y.data()}); }), HasSubstr("input 0 ('x') has no memory"));
+  EXPECT_THAT(error([] { Engine::from_memory("nothing", 7, "blob"); }), HasSubstr("blob: not an Octet engine file"));
 }
 
 }  // namespace

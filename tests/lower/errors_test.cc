@@ -124,7 +124,7 @@ TEST(Reasons, SayWhatIsNotQuantised) {
   // Reports name layers after the graph's nodes.
   const auto layers = engine::layer_list(*plan, Isa::kScalar);
   EXPECT_EQ(layers[1].name, a->producer->name);
-  EXPECT_EQ(layers[1].kernel, "conv scalar");
+  EXPECT_EQ(layers[1].kernel, "conv direct scalar");
 }
 
 TEST(Lower, DumpsTheGraphAfterEveryPass) {

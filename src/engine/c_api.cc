@@ -1,0 +1,325 @@
+// The C interface over the C++ one: handles, statuses and sentences instead of objects and exceptions.
+#include <octet/engine.h>
+#include <octet/octet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "base/error.h"
+
+struct octet_engine {
+  octet::Engine engine;
+};
+
+struct octet_context {
+  octet::Context context;
+  std::vector<octet::LayerReport> layers;  // of the last profile
+};
+
+struct octet_throughput {
+  octet::Throughput throughput;
+};
+
+namespace {
+
+using octet::Error;
+using octet::str;
+
+thread_local std::string last_error;
+
+// Allocation may be what fails, so even keeping the sentence must not throw.
+octet_status failed(octet_status status, const char* sentence) noexcept {
+  try {
+    last_error = sentence;
+  } catch (...) {
+    last_error.clear();
+  }
+  return status;
+}
+
+template <typename Work>
+octet_status guarded(Work work) noexcept {
+  try {
+    last_error.clear();
+    return work();
+  } catch (const Error& e) {
+    return failed(OCTET_ERROR, e.what());
+  } catch (const std::bad_alloc&) {
+    return failed(OCTET_ERROR, "memory is used up");
+  } catch (const std::exception& e) {
+    return failed(OCTET_INTERNAL, e.what());
+  } catch (...) {
+    return failed(OCTET_INTERNAL, "unknown failure");
+  }
+}
+
+void need(const void* pointer, const char* what) {
+  if (pointer == nullptr) throw Error(str(what, " is a null pointer"));
+}
+
+// A struct of the caller, whose header may be older (shorter: what it lacks keeps its default) or newer (longer: what
+// this library does not know must be zero).
+template <typename Struct>
+Struct read_struct(const Struct* given, const Struct& defaults, const char* name) {
+  if (given == nullptr) return defaults;
+  size_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  if (size < sizeof(size) || size > 4096)
+    throw Error(str(name, ": struct_size is ", size, "; start from its ..._INIT macro"));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  if (size > sizeof(Struct) && std::any_of(bytes + sizeof(Struct), bytes + size, [](unsigned char b) { return b != 0; }))
+    throw Error(str(name, ": uses members that this version of the library (", octet_version(), ") does not have"));
+  Struct out = defaults;
+  std::memcpy(&out, given, std::min(size, sizeof(Struct)));
+  return out;
+}
+
+// Fills the caller's struct as far as its header knows the members.
+template <typename Struct>
+void write_struct(Struct value, Struct* to, const char* name) {
+  need(to, name);
+  size_t size = 0;
+  std::memcpy(&size, to, sizeof(size));
+  if (size < sizeof(size) || size > 4096)
+    throw Error(str(name, ": struct_size is ", size, "; start from its ..._INIT macro"));
+  value.struct_size = size;
+  std::memcpy(to, &value, std::min(size, sizeof(Struct)));
+}
+
+std::vector<int> cpu_list(const int32_t* cpus, int32_t count) {
+  if (count < 0) throw Error(str("cpu_count is ", count));
+  if (count > 0) need(cpus, "cpus");
+  return cpus == nullptr ? std::vector<int>() : std::vector<int>(cpus, cpus + count);
+}
+
+const octet::TensorInfo& tensor_at(const std::vector<octet::TensorInfo>& tensors, int32_t index, const char* what) {
+  if (index < 0 || static_cast<size_t>(index) >= tensors.size())
+    throw Error(str("there is no ", what, " ", index, "; the engine has ", tensors.size()));
+  return tensors[index];
+}
+
+void write_info(const octet::TensorInfo& tensor, octet_tensor_info* info) {
+  octet_tensor_info out = OCTET_TENSOR_INFO_INIT;
+  out.name = tensor.name.c_str();
+  out.shape = tensor.shape.data();
+  out.rank = static_cast<int32_t>(tensor.shape.size());
+  out.size = tensor.size();
+  write_struct(out, info, "octet_tensor_info");
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* octet_last_error(void) {
+  return last_error.c_str();
+}
+
+const char* octet_version(void) {
+  return OCTET_VERSION;
+}
+
+octet_status octet_engine_load(const char* path, octet_engine** engine) {
+  return guarded([&] {
+    need(engine, "engine");
+    need(path, "path");
+    *engine = nullptr;
+    *engine = new octet_engine{octet::Engine::load(path)};
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_engine_from_memory(const void* bytes, size_t size, const char* name, octet_engine** engine) {
+  return guarded([&] {
+    need(engine, "engine");
+    need(bytes, "bytes");
+    *engine = nullptr;
+    *engine = new octet_engine{octet::Engine::from_memory(bytes, size, name ? name : "engine")};
+    return OCTET_OK;
+  });
+}
+
+void octet_engine_free(octet_engine* engine) {
+  delete engine;
+}
+
+int32_t octet_engine_input_count(const octet_engine* engine) {
+  return engine ? static_cast<int32_t>(engine->engine.inputs().size()) : 0;
+}
+
+int32_t octet_engine_output_count(const octet_engine* engine) {
+  return engine ? static_cast<int32_t>(engine->engine.outputs().size()) : 0;
+}
+
+octet_status octet_engine_input(const octet_engine* engine, int32_t index, octet_tensor_info* info) {
+  return guarded([&] {
+    need(engine, "engine");
+    write_info(tensor_at(engine->engine.inputs(), index, "input"), info);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_engine_output(const octet_engine* engine, int32_t index, octet_tensor_info* info) {
+  return guarded([&] {
+    need(engine, "engine");
+    write_info(tensor_at(engine->engine.outputs(), index, "output"), info);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_create(const octet_engine* engine, const octet_context_options* options,
+                                  octet_context** context) {
+  return guarded([&] {
+    need(engine, "engine");
+    need(context, "context");
+    *context = nullptr;
+    const octet_context_options given =
+        read_struct(options, octet_context_options(OCTET_CONTEXT_OPTIONS_INIT), "octet_context_options");
+    octet::ContextOptions chosen;
+    chosen.threads = given.threads;
+    chosen.isa = given.isa ? given.isa : "";
+    chosen.cpus = cpu_list(given.cpus, given.cpu_count);
+    chosen.pool.run = given.pool;
+    chosen.pool.user = given.pool_user;
+    chosen.pool.concurrent = given.pool_concurrent != 0;
+    chosen.idle_spin_us = given.idle_spin_us;
+    *context = new octet_context{engine->engine.create_context(chosen), {}};
+    return OCTET_OK;
+  });
+}
+
+void octet_context_free(octet_context* context) {
+  delete context;
+}
+
+octet_status octet_context_bind_input(octet_context* context, int32_t index, const float* data) {
+  return guarded([&] {
+    need(context, "context");
+    need(data, "data");
+    context->context.bind_input(index, data);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_bind_output(octet_context* context, int32_t index, float* data) {
+  return guarded([&] {
+    need(context, "context");
+    need(data, "data");
+    context->context.bind_output(index, data);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_bind_image(octet_context* context, int32_t index, const uint8_t* pixels,
+                                      const octet_image_format* format) {
+  return guarded([&] {
+    need(context, "context");
+    const octet_image_format given =
+        read_struct(format, octet_image_format(OCTET_IMAGE_FORMAT_INIT), "octet_image_format");
+    octet::ImageFormat f;
+    f.pixel_stride = given.pixel_stride, f.row_stride = given.row_stride, f.image_stride = given.image_stride;
+    std::copy_n(given.channel, 4, f.channel);
+    std::copy_n(given.scale, 4, f.scale);
+    std::copy_n(given.offset, 4, f.offset);
+    context->context.bind_image(index, pixels, f);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_run(octet_context* context) {
+  return guarded([&] {
+    need(context, "context");
+    context->context.run();
+    return OCTET_OK;
+  });
+}
+
+int32_t octet_context_threads(const octet_context* context) {
+  return context ? context->context.threads() : 0;
+}
+
+const char* octet_context_isa(const octet_context* context) {
+  return context ? context->context.isa() : "";
+}
+
+octet_status octet_context_profile(octet_context* context, int32_t runs, int32_t* layer_count) {
+  return guarded([&] {
+    need(context, "context");
+    need(layer_count, "layer_count");
+    context->layers = context->context.profile(runs);
+    *layer_count = static_cast<int32_t>(context->layers.size());
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_layer(const octet_context* context, int32_t index, octet_layer_report* report) {
+  return guarded([&] {
+    need(context, "context");
+    if (index < 0 || static_cast<size_t>(index) >= context->layers.size())
+      throw Error(str("there is no layer ", index, "; the last profile has ", context->layers.size()));
+    const octet::LayerReport& layer = context->layers[index];
+    octet_layer_report out = OCTET_LAYER_REPORT_INIT;
+    out.name = layer.name.c_str(), out.op = layer.op.c_str(), out.precision = layer.precision.c_str();
+    out.kernel = layer.kernel.c_str(), out.reason = layer.reason.c_str();
+    out.microseconds = layer.microseconds;
+    write_struct(out, report, "octet_layer_report");
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_throughput_create(const octet_engine* engine, const octet_throughput_options* options,
+                                     octet_throughput** throughput) {
+  return guarded([&] {
+    need(engine, "engine");
+    need(throughput, "throughput");
+    *throughput = nullptr;
+    const octet_throughput_options given =
+        read_struct(options, octet_throughput_options(OCTET_THROUGHPUT_OPTIONS_INIT), "octet_throughput_options");
+    octet::ThroughputOptions chosen;
+    chosen.workers = given.workers;
+    chosen.cpus = cpu_list(given.cpus, given.cpu_count);
+    chosen.queue = given.queue;
+    chosen.isa = given.isa ? given.isa : "";
+    *throughput = new octet_throughput{engine->engine.create_throughput(chosen)};
+    return OCTET_OK;
+  });
+}
+
+void octet_throughput_free(octet_throughput* throughput) {
+  delete throughput;
+}
+
+octet_status octet_throughput_submit(octet_throughput* throughput, const float* const* inputs, float* const* outputs,
+                                     int32_t wait, uint64_t* ticket) {
+  return guarded([&] {
+    need(throughput, "throughput");
+    need(inputs, "inputs");
+    need(outputs, "outputs");
+    if (throughput->throughput.submit(inputs, outputs, ticket, wait != 0)) return OCTET_OK;
+    return failed(OCTET_QUEUE_FULL, "the queue is full");
+  });
+}
+
+octet_status octet_throughput_wait(octet_throughput* throughput, uint64_t ticket) {
+  return guarded([&] {
+    need(throughput, "throughput");
+    throughput->throughput.wait(ticket);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_throughput_wait_all(octet_throughput* throughput) {
+  return guarded([&] {
+    need(throughput, "throughput");
+    throughput->throughput.wait_all();
+    return OCTET_OK;
+  });
+}
+
+int32_t octet_throughput_workers(const octet_throughput* throughput) {
+  return throughput ? throughput->throughput.workers() : 0;
+}
+
+}  // extern "C"

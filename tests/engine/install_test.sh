@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Installs the engine, builds the examples against it with find_package(octet) and runs them.
+#   install_test.sh BUILD_FOLDER ENGINE_FILE
+set -euo pipefail
+build="$(cd "$1" && pwd)" engine="$2"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" --component engine >"$work/log" || { cat "$work/log"; exit 1; }
+(cd "$work/prefix" && find . \( -type f -o -type l \) | sort)
+
+library="$(find "$work/prefix" -name 'liboctet.so')"
+# Nothing of the inside may leak into the programs of others.
+leaked="$(nm -D --defined-only -C "$library" | awk '{$1=$2=""; print substr($0,3)}' |
+          grep -v -E '^(octet_|octet::(Engine|Context|Throughput|TensorInfo)::|(typeinfo( name)?|vtable) for octet::Error)' || true)"
+[ -z "$leaked" ] || { printf 'liboctet.so shows symbols that are not of its interface:\n%s\n' "$leaked"; exit 1; }
+for symbol in octet_engine_load octet_context_run octet_throughput_submit; do
+  nm -D --defined-only "$library" | grep -q " T $symbol" || { echo "liboctet.so lacks $symbol"; exit 1; }
+done
+
+for example in cpp_inference c_inference; do
+  cmake -S "$root/examples/$example" -B "$work/$example" -DCMAKE_PREFIX_PATH="$work/prefix" \
+        -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; exit 1; }
+  cmake --build "$work/$example" >"$work/log" || { cat "$work/log"; exit 1; }
+  for program in "$work/$example"/inference*; do
+    [ -f "$program" ] && [ -x "$program" ] || continue
+    echo "== $example/$(basename "$program")"
+    "$program" "$engine" 2
+    if "$program" /nonexistent.octet 2>"$work/error"; then echo "no error for a missing file"; exit 1; fi
+    grep -q '/nonexistent.octet' "$work/error"
+  done
+done
+# The C and the C++ program agree.
+first() { "$@" | grep '^first output'; }
+[ "$(first "$work/cpp_inference/inference" "$engine")" = "$(first "$work/c_inference/inference" "$engine")" ]
+[ "$(first "$work/cpp_inference/inference_static" "$engine")" = "$(first "$work/c_inference/inference" "$engine")" ]
+# A version that is not this one is not found.
+sed 's/octet 0.1/octet 9.1/' "$root/examples/c_inference/CMakeLists.txt" >"$work/CMakeLists.txt"
+cp "$root/examples/c_inference/main.c" "$work/main.c"
+if cmake -S "$work" -B "$work/newer" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1; then
+  echo "find_package accepted version 9.1"; exit 1
+fi
+echo "the installed engine works"

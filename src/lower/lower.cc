@@ -11,6 +11,7 @@
 #include "lower/canonicalise.h"
 #include "lower/lowering.h"
 #include "lower/rewrite_forms.h"
+#include "lower/wide_weights.h"
 #include "passes/fold_batch_norm.h"
 
 namespace octet::lower {
@@ -103,6 +104,7 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   hoist_quantizers(graph);
   flatten_quantizers(graph);
   collapse_reshapes(graph);
+  split_wide_weights(graph);
   graph.remove_dead();
   ir::infer_shapes(graph);
   dump(graph, "hoist_quantizers");

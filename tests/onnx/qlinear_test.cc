@@ -95,7 +95,9 @@ TEST(QLinear, MatMulTakesScalesOfColumns) {
                       .import();
   EXPECT_THAT(op_names(g), ElementsAre("FakeQuantize", "FakeQuantize", "MatMul", "FakeQuantize"));
   for (const auto& node : g.nodes())
-    if (node->kind == OpKind::kMatMul) EXPECT_EQ(node->input(1)->producer->get_int("axis"), 1);
+    if (node->kind == OpKind::kMatMul) {
+      EXPECT_EQ(node->input(1)->producer->get_int("axis"), 1);
+    }
 }
 
 TEST(QLinear, OperatorsOnCodesAreLifted) {
@@ -118,7 +120,9 @@ TEST(QLinear, PadOfCodesFillsWithTheNumberOfTheCode) {
                       .node("DequantizeLinear", {"p", "s1", "z1"}, {"y"})
                       .import();
   for (const auto& node : g.nodes())
-    if (node->kind == OpKind::kPad) EXPECT_THAT(node->input(2)->constant->to_floats(), ElementsAre(10 * 0.1f));
+    if (node->kind == OpKind::kPad) {
+      EXPECT_THAT(node->input(2)->constant->to_floats(), ElementsAre(10 * 0.1f));
+    }
 }
 
 TEST(QLinear, DynamicQuantisationIsRefused) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -16,6 +16,14 @@ case "$what" in
     ;;
   nodes)
     "$python" "$here/onnx_node_tests.py" "$bin/peers_run_graphs" "$here/onnx_node_exceptions.txt"
+    ;;
+  codes)
+    python3 "$here/../../bench/make_qdq_graphs.py" "$work" --modes u8s8 \
+      --networks resnet18 resnet50 mobilenetv2 efficientnetb0 >/dev/null
+    "$python" "$here/onnxruntime_codes.py" "$bin/peers_run_graphs" "$work"/*_u8s8.onnx
+    ;;
+  foreign)
+    "$python" "$here/foreign_quantised.py" "$bin/peers_run_graphs"
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

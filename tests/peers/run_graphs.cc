@@ -1,7 +1,8 @@
 // Compiles ONNX files and runs them in the engine, for scripts that compare with other programs:
 //   peers_run_graphs [--dump] FOLDER...
 // FOLDER holds model.onnx and input_0.f32, input_1.f32 ... (raw float32 in the order of the shape). Afterwards it holds
-// output_0.f32 ... or error.txt with the sentence a user would read; with --dump also one file of int32 codes
+// output_0.f32 ... and steps.txt (a line "kind precision reason" for each step), or error.txt with the sentence a user
+// would read; with --dump also one file of int32 codes
 // (codes_<n>.i32) for every quantised tensor that exists in memory, named in codes.txt ("n scale zero_point name").
 #include <cstdio>
 #include <cstring>
@@ -37,6 +38,8 @@ void run(const fs::path& folder, bool dump) {
   const ir::Graph graph = onnx::import_model(folder / "model.onnx");
   const auto plan = std::make_shared<const engine::Plan>(lower::lower(graph, {.batch = 0}));
   engine::Executor executor(plan);
+  std::ofstream steps(folder / "steps.txt");
+  for (const engine::Step& s : plan->steps) steps << s.kind << (s.int8 ? " int8 " : " fp32 ") << s.reason << '\n';
   std::vector<std::vector<float>> inputs, outputs;
   std::vector<const float*> in;
   std::vector<float*> out;

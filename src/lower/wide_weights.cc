@@ -1,0 +1,153 @@
+#include "lower/wide_weights.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "lower/quant_params.h"
+#include "lower/weighted.h"
+
+namespace octet::lower {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Shape;
+using ir::Tensor;
+using ir::Value;
+
+const Shape& shape_of(const Value* v) {
+  return *v->type.shape;
+}
+
+// Its codes are those of a quantiser, moved about at most.
+bool has_codes(const Value* v) {
+  for (const Node* p = v->producer; p != nullptr; p = p->input(0)->producer) {
+    if (is_quantizer(p)) return true;
+    if (p->kind == OpKind::kConcat)
+      return std::all_of(p->inputs.begin(), p->inputs.end(), [](const Value* in) { return has_codes(in); });
+    if (p->kind != OpKind::kMaxPool && p->kind != OpKind::kGlobalMaxPool && p->kind != OpKind::kFlatten &&
+        p->kind != OpKind::kReshape && p->kind != OpKind::kRelu && p->kind != OpKind::kResize)
+      return false;
+  }
+  return false;
+}
+
+// q - z of every weight and its scale, in the order of the constant.
+struct Centred {
+  std::vector<int32_t> codes;
+  std::vector<float> scales;
+  bool wide() const {
+    return std::any_of(codes.begin(), codes.end(), [](int32_t c) { return c < -128 || c > 127; });
+  }
+};
+
+Centred centred_codes(const Node& quantizer) {
+  const Tensor& tensor = *quantizer.input(0)->constant;
+  const std::vector<float> values = tensor.to_floats(), scales = quantizer.input(1)->constant->to_floats();
+  const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
+  int64_t axis = quantizer.get_int("axis", 1), inner = 1;
+  if (axis < 0) axis += static_cast<int64_t>(tensor.shape().size());
+  for (size_t d = static_cast<size_t>(axis) + 1; d < tensor.shape().size(); ++d) inner *= tensor.shape()[d];
+  Centred out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t c = static_cast<size_t>(static_cast<int64_t>(i) / inner) % scales.size();
+    const numerics::QuantParams p{scales[c], static_cast<int32_t>(zeros[zeros.size() == 1 ? 0 : c]),
+                                  static_cast<int32_t>(quantizer.get_int("qmin")),
+                                  static_cast<int32_t>(quantizer.get_int("qmax"))};
+    out.codes.push_back(numerics::quantize(values[i], p) - p.zero_point);
+    out.scales.push_back(p.scale);
+  }
+  return out;
+}
+
+class Splitter {
+ public:
+  Splitter(Graph& graph, Node* node) : graph_(graph), node_(node), quantizer_(*node->input(1)->producer) {}
+
+  void run() {
+    const Centred weights = centred_codes(quantizer_);
+    const auto beyond = [](int32_t c) { return c < -256 || c > 254; };
+    if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return;
+    const int64_t groups = node_->kind == OpKind::kConv ? node_->get_int("group", 1) : 1;
+    if (groups > kMaxGroups || !has_codes(node_->input(0))) return;
+    // Weights [in, out] of a Gemm have their inputs in the first dimension.
+    const size_t axis = node_->kind == OpKind::kConv || node_->get_int("transB") != 0 ? 1 : 0;
+    graph_.set_input(node_, 1, two_matrices(weights, axis));
+    graph_.set_input(node_, 0, twice(node_->input(0), groups));
+  }
+
+ private:
+  Value* add(OpKind kind, const char* what, std::vector<Value*> inputs, ir::Attributes attributes = {}) {
+    const std::string name = graph_.unique_name(node_->name + "/" + what);
+    return graph_.add(kind, name, std::move(inputs), std::move(attributes), node_);
+  }
+  Value* ints(const char* what, const std::vector<int64_t>& values) {
+    const auto count = static_cast<int64_t>(values.size());
+    return graph_.add_constant(graph_.unique_name(node_->name + "/" + what), Tensor::of<int64_t>({count}, values));
+  }
+
+  Value* two_matrices(const Centred& weights, size_t axis) {
+    Shape shape = shape_of(quantizer_.input(0));
+    size_t inner = 1;
+    for (size_t d = axis; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
+    shape[axis] *= 2;
+    std::vector<float> values;
+    for (size_t start = 0; start < weights.codes.size(); start += inner)
+      for (const bool second : {false, true})
+        for (size_t i = start; i < start + inner; ++i) {
+          const int32_t first = std::clamp(weights.codes[i], -128, 127);
+          values.push_back(static_cast<float>(second ? weights.codes[i] - first : first) * weights.scales[i]);
+        }
+    Value* floats =
+        graph_.add_constant(graph_.unique_name(node_->name + "/two_matrices"), Tensor::of<float>(shape, values));
+    const Shape& zero_shape = shape_of(quantizer_.input(1));
+    const std::vector<int8_t> zeros(static_cast<size_t>(ir::element_count(zero_shape)), 0);
+    Value* zero =
+        graph_.add_constant(graph_.unique_name(node_->name + "/zero_point"), Tensor::of<int8_t>(zero_shape, zeros));
+    ir::Attributes attributes = quantizer_.attributes;
+    attributes["qmin"] = int64_t{-128}, attributes["qmax"] = int64_t{127};
+    return add(OpKind::kFakeQuantize, "weights", {floats, quantizer_.input(1), zero}, attributes);
+  }
+
+  // The channels of each group, two times.
+  Value* twice(Value* x, int64_t groups) {
+    const Node* p = x->producer;
+    if (node_->kind == OpKind::kGemm && (p->kind == OpKind::kFlatten || p->kind == OpKind::kReshape) &&
+        shape_of(p->input(0)).size() == 4) {
+      // A row of a flattened image: the image has the layout of codes.
+      const Shape& row = shape_of(x);
+      Value* image = twice(p->input(0), 1);
+      return add(OpKind::kReshape, "flat", {image, ints("shape", {row[0], 2 * row[1]})});
+    }
+    std::vector<Value*> parts;
+    const int64_t channels = shape_of(x)[1] / groups;
+    for (int64_t g = 0; g < groups; ++g) {
+      Value* part = x;
+      if (groups > 1)
+        part = add(OpKind::kSlice, "group",
+                   {x, ints("from", {g * channels}), ints("to", {(g + 1) * channels}), ints("axis", {1})});
+      parts.insert(parts.end(), 2, part);
+    }
+    return add(OpKind::kConcat, "twice", parts, {{"axis", int64_t{1}}});
+  }
+
+  Graph& graph_;
+  Node* node_;
+  const Node& quantizer_;
+};
+
+}  // namespace
+
+void split_wide_weights(Graph& graph) {
+  std::vector<Node*> weighted;
+  for (const auto& node : graph.nodes()) {
+    if (!is_weighted(node.get()) || node->input(1)->is_constant()) continue;
+    const Node* q = node->input(1)->producer;
+    if (is_quantizer(q) && q->input(1)->is_constant() && q->has_input(2) && q->input(2)->is_constant())
+      weighted.push_back(node.get());
+  }
+  for (Node* node : weighted) Splitter(graph, node).run();
+}
+
+}  // namespace octet::lower

@@ -1,4 +1,8 @@
-// Depthwise convolution with 256-bit vectors: 16 channels widened to 16 bits, two taps per vpmaddwd.
+// Depthwise convolution with 256-bit vectors, 16 channels at a time. vpmaddwd multiplies two taps: here two rows of the
+// image, which are widened to words and interleaved once into a *strip* of all columns and then serve every tap of a
+// column. With stride 1 a step makes two output rows from the same strips; the next step, as with stride 2, is one pair
+// of rows further down, so only one strip is new.
+//   strip: [column][channels 0-3 8-11 | 4-7 12-15][2 rows], in-lane unpacks leave the channels so
 #include "engine/kernels/avx2/finish.h"
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/avx2/vector.h"
@@ -6,54 +10,194 @@
 namespace octet::kernels {
 namespace {
 
-constexpr int64_t kMaxTaps = 64;  // larger kernels are left to the scalar code
-constexpr int64_t kPixels = 8;    // of accumulators between two epilogues
+constexpr int64_t kStripBytes = 32 * 1024;  // of all strips
+constexpr int64_t kMaxPairs = 64;           // kernel_w x pairs of rows; larger kernels are left to the scalar code
+constexpr int kTilePixels = 6;              // 12 sums, two weights, one input, one product: all 16 registers
+
+struct Strips {
+  const Y* const* strips;             // of each pair of rows, at the first column of the tile
+  int64_t pairs, kernel_w, tap_step;  // steps in vectors, two for a column
+  const Y* weights;                   // [pair][kernel_w][half][row], or [pair][kernel_w][half]
+  const Y* start;                     // [half]
+};
+
+// P pixels of two output rows, or of one. sums: [row][pixel][half].
+template <int P, bool kTwoRows, int kStep>
+void multiply_strips(const Strips& s, Y* sums) {
+#pragma GCC unroll 1
+  for (int half = 0; half < (kTwoRows ? 2 : 1); ++half) {
+    Y sum[P][2];
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) sum[p][0] = s.start[half], sum[p][1] = s.start[kTwoRows ? half : 1];
+    const Y* w = s.weights + 2 * half;
+    for (int64_t k = 0; k < s.pairs; ++k) {
+      const Y* column = s.strips[k] + half;
+      for (int64_t x = 0; x < s.kernel_w; ++x, column += s.tap_step, w += kTwoRows ? 4 : 2) {
+        const Y w0 = w[0], w1 = w[1];
+#pragma GCC unroll 8
+        for (int p = 0; p < P; ++p) {
+          const Y first = load32(column + p * kStep), second = kTwoRows ? first : load32(column + p * kStep + 1);
+          sum[p][0] = _mm256_add_epi32(sum[p][0], _mm256_madd_epi16(first, w0));
+          sum[p][1] = _mm256_add_epi32(sum[p][1], _mm256_madd_epi16(second, w1));
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      sums[p * 2 + half] = sum[p][0];
+      sums[kTwoRows ? (P + p) * 2 + half : p * 2 + 1] = sum[p][1];
+    }
+  }
+}
+
+using TileFunction = void(const Strips& s, Y* sums);
+template <bool kTwoRows, int kStep>
+constexpr TileFunction* kTiles[kTilePixels + 1] = {nullptr,
+                                                   multiply_strips<1, kTwoRows, kStep>,
+                                                   multiply_strips<2, kTwoRows, kStep>,
+                                                   multiply_strips<3, kTwoRows, kStep>,
+                                                   multiply_strips<4, kTwoRows, kStep>,
+                                                   multiply_strips<5, kTwoRows, kStep>,
+                                                   multiply_strips<6, kTwoRows, kStep>};
+
+// Any other stride: pixel by pixel.
+template <bool kTwoRows>
+void multiply_apart(const Strips& s, int64_t pixels, int64_t step, Y* sums) {
+  const Y* strips[kMaxPairs];
+  for (int64_t p = 0; p < pixels; ++p) {
+    for (int64_t k = 0; k < s.pairs; ++k) strips[k] = s.strips[k] + p * step;
+    Strips one = s;
+    one.strips = strips;
+    Y sum[4];
+    multiply_strips<1, kTwoRows, 2>(one, sum);
+    for (int half = 0; half < 2; ++half) {
+      sums[p * 2 + half] = sum[half];
+      if (kTwoRows) sums[(pixels + p) * 2 + half] = sum[2 + half];
+    }
+  }
+}
+
+void interleave_rows(const uint8_t* first, const uint8_t* second, int64_t c_pitch, int64_t columns, Y* strip) {
+  for (int64_t x = 0; x < columns; ++x) {
+    const Y a = _mm256_cvtepu8_epi16(load16(first + x * c_pitch)),
+            b = _mm256_cvtepu8_epi16(load16(second + x * c_pitch));
+    store32(strip + 2 * x, _mm256_unpacklo_epi16(a, b));
+    store32(strip + 2 * x + 1, _mm256_unpackhi_epi16(a, b));
+  }
+}
+
+// Two vectors of 8 dwords in channel order -> the order of a strip.
+OCTET_INLINE void to_lanes(Y a, Y b, Y* out) {
+  out[0] = _mm256_permute2x128_si256(a, b, 0x20);
+  out[1] = _mm256_permute2x128_si256(a, b, 0x31);
+}
+
+// 16 channels of a depthwise convolution.
+struct ChannelBlock {
+  Y weights[kMaxPairs * 4];
+  Y start[2];
+  Y multiplier[2];
+};
+
+void prepare_block(const ConvArgs& a, int64_t c, bool two_rows, int64_t pairs, ChannelBlock& block) {
+  const ConvGeometry& g = a.geometry;
+  const int64_t padded = (g.out_channels + 15) / 16 * 16;
+  const auto tap = [&](int64_t ky, int64_t kx) __attribute__((always_inline)) {
+    return ky < 0 || ky >= g.kernel_h ? _mm256_setzero_si256()
+                                      : _mm256_cvtepi8_epi16(load16(a.weights + (ky * g.kernel_w + kx) * padded + c));
+  };
+  Y* to = block.weights;
+  for (int64_t k = 0; k < pairs; ++k)
+    for (int64_t kx = 0; kx < g.kernel_w; ++kx) {
+      const Y first = tap(2 * k, kx), second = tap(2 * k + 1, kx), before = tap(2 * k - 1, kx);
+      *to++ = _mm256_unpacklo_epi16(first, second);
+      if (two_rows) *to++ = _mm256_unpacklo_epi16(before, first);  // the second output row is one row further down
+      *to++ = _mm256_unpackhi_epi16(first, second);
+      if (two_rows) *to++ = _mm256_unpackhi_epi16(before, first);
+    }
+  const float* m = a.epilogue.multiplier + c;
+  to_lanes(load32(a.acc_init + c), load32(a.acc_init + c + 8), block.start);
+  to_lanes(load32(m), load32(m + 8), block.multiplier);
+}
+
+void finish_pixels(const ConvArgs& a, const Finish& finish, const ChannelBlock& block, Y* sums, int64_t pixels,
+                   int64_t c, int64_t n, int64_t y, int64_t x) {
+  const Epilogue& e = a.epilogue;
+  if (!finish.straight() || finish.sum() != Sum::kNone) {
+    for (int64_t p = 0; p < pixels; ++p) to_lanes(sums[2 * p], sums[2 * p + 1], sums + 2 * p);  // its own inverse
+    return finish.row(reinterpret_cast<const int32_t*>(sums), pixels, c, n, y, x);
+  }
+  const __m256 m0 = _mm256_castsi256_ps(block.multiplier[0]), m1 = _mm256_castsi256_ps(block.multiplier[1]);
+  uint8_t* out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + c;
+  for (int64_t p = 0; p < pixels; p += 2) {
+    const int64_t q = smaller(p + 1, pixels - 1);
+    const Y codes = finish.two_pixels(sums + 2 * p, sums + 2 * q, m0, m1);
+    store16(out + p * e.out.c_pitch, _mm256_castsi256_si128(codes));
+    store16(out + q * e.out.c_pitch, _mm256_extracti128_si256(codes, 1));
+  }
+}
 
 }  // namespace
 
 void depthwise_avx2(const ConvArgs& a, Range rows) {
   const ConvGeometry& g = a.geometry;
   const Epilogue& e = a.epilogue;
-  const int64_t taps = g.kernel_h * g.kernel_w, pairs = (taps + 1) / 2, padded = (g.out_channels + 15) / 16 * 16;
-  if (taps > kMaxTaps) return kernels(Isa::kScalar).depthwise(a, rows);
-  int64_t offset[kMaxTaps + 1];
-  for (int64_t t = 0; t < taps; ++t)
-    offset[t] = t / g.kernel_w * g.dilation_h * a.in.row_stride + t % g.kernel_w * g.dilation_w * a.in.c_pitch;
-  offset[taps] = offset[taps - 1];  // the partner of an odd last tap has weight zero
-  Y weights[(kMaxTaps + 1) / 2][2];
+  const bool two_rows = g.stride_h == 1 && g.dilation_h == 1;
+  const bool sliding = two_rows || (g.stride_h == 2 && g.dilation_h == 1);
+  const int64_t pairs = (g.kernel_h + (two_rows ? 2 : 1)) / 2, step_rows = two_rows ? 2 : 1;
+  // Output columns whose strips fit.
+  const int64_t columns = kStripBytes / 64 / pairs, reach = (g.kernel_w - 1) * g.dilation_w + 1;
+  const int64_t width = columns < reach ? 0 : smaller((columns - reach) / g.stride_w + 1, e.out.w);
+  if (pairs * g.kernel_w > kMaxPairs || width == 0) return kernels(Isa::kScalar).depthwise(a, rows);
   const Finish finish(e);
-  alignas(32) int32_t acc[kPixels * 16];
-  for (int64_t c = 0; c < padded; c += 16) {
-    for (int64_t i = 0; i < pairs; ++i) {
-      const Y first = _mm256_cvtepi8_epi16(load16(a.weights + 2 * i * padded + c));
-      const Y second = 2 * i + 1 < taps ? _mm256_cvtepi8_epi16(load16(a.weights + (2 * i + 1) * padded + c))
-                                        : _mm256_setzero_si256();
-      weights[i][0] = _mm256_unpacklo_epi16(first, second);
-      weights[i][1] = _mm256_unpackhi_epi16(first, second);
-    }
-    // The unpacks interleave within 128-bit lanes: channels 0-3 and 8-11, 4-7 and 12-15.
-    const Y init0 = load32(a.acc_init + c), init1 = load32(a.acc_init + c + 8);
-    const Y start0 = _mm256_permute2x128_si256(init0, init1, 0x20),
-            start1 = _mm256_permute2x128_si256(init0, init1, 0x31);
-    for (int64_t r = rows.begin; r < rows.end; ++r) {
-      const int64_t n = r / e.out.h, y = r % e.out.h;
-      const uint8_t* row = a.in.data + n * a.in.image_stride + (y * g.stride_h - g.pad_top) * a.in.row_stride -
-                           g.pad_left * a.in.c_pitch + c;
-      for (int64_t x = 0; x < e.out.w; x += kPixels) {
-        const int64_t pixels = smaller(kPixels, e.out.w - x);
-        for (int64_t p = 0; p < pixels; ++p) {
-          const uint8_t* in = row + (x + p) * g.stride_w * a.in.c_pitch;
-          Y sum0 = start0, sum1 = start1;
-          for (int64_t i = 0; i < pairs; ++i) {
-            const Y first = _mm256_cvtepu8_epi16(load16(in + offset[2 * i]));
-            const Y second = _mm256_cvtepu8_epi16(load16(in + offset[2 * i + 1]));
-            sum0 = _mm256_add_epi32(sum0, _mm256_madd_epi16(_mm256_unpacklo_epi16(first, second), weights[i][0]));
-            sum1 = _mm256_add_epi32(sum1, _mm256_madd_epi16(_mm256_unpackhi_epi16(first, second), weights[i][1]));
+  TileFunction* const* const tiles = g.stride_w == 1 ? (two_rows ? kTiles<true, 2> : kTiles<false, 2>)
+                                                     : (two_rows ? kTiles<true, 4> : kTiles<false, 4>);
+  alignas(64) Y storage[kStripBytes / 32];
+  ChannelBlock block;
+  Y sums[kTilePixels * 4];
+  for (int64_t c = 0; c < g.out_channels; c += 16) {
+    prepare_block(a, c, two_rows, pairs, block);
+    for (int64_t row = rows.begin; row < rows.end;) {
+      const int64_t n = row / e.out.h, y0 = row % e.out.h, height = smaller(rows.end - row, e.out.h - y0);
+      row += height;
+      const uint8_t* image = a.in.data + n * a.in.image_stride + (y0 * g.stride_h - g.pad_top) * a.in.row_stride -
+                             g.pad_left * a.in.c_pitch + c;
+      const int64_t last_row = (height - 1) * g.stride_h + (g.kernel_h - 1) * g.dilation_h;
+      for (int64_t x0 = 0; x0 < e.out.w; x0 += width) {
+        const int64_t x1 = smaller(x0 + width, e.out.w), used = (x1 - x0 - 1) * g.stride_w + reach;
+        Y* strips[kMaxPairs];
+        for (int64_t k = 0; k < pairs; ++k) strips[k] = storage + k * columns * 2;
+        for (int64_t y = 0; y < height; y += step_rows) {
+          int64_t first = 0;
+          if (sliding && y > 0) {  // all but the last strip are there
+            Y* oldest = strips[0];
+            for (int64_t k = 0; k + 1 < pairs; ++k) strips[k] = strips[k + 1];
+            strips[pairs - 1] = oldest;
+            first = pairs - 1;
           }
-          store32(acc + p * 16, _mm256_permute2x128_si256(sum0, sum1, 0x20));
-          store32(acc + p * 16 + 8, _mm256_permute2x128_si256(sum0, sum1, 0x31));
+          for (int64_t k = first; k < pairs; ++k) {
+            const auto line = [&](int64_t ky) {  // rows after the last one have weight zero
+              return image + smaller(y * g.stride_h + ky * g.dilation_h, last_row) * a.in.row_stride +
+                     x0 * g.stride_w * a.in.c_pitch;
+            };
+            interleave_rows(line(2 * k), line(2 * k + 1), a.in.c_pitch, used, strips[k]);
+          }
+          for (int64_t x = x0; x < x1;) {
+            const int64_t left = x1 - x, pixels = left == kTilePixels + 1 ? 4 : smaller(left, kTilePixels);
+            const Y* at[kMaxPairs];
+            for (int64_t k = 0; k < pairs; ++k) at[k] = strips[k] + (x - x0) * g.stride_w * 2;
+            const Strips s{at, pairs, g.kernel_w, g.dilation_w * 2, block.weights, block.start};
+            if (g.stride_w <= 2)
+              tiles[pixels](s, sums);
+            else if (two_rows)
+              multiply_apart<true>(s, pixels, g.stride_w * 2, sums);
+            else
+              multiply_apart<false>(s, pixels, g.stride_w * 2, sums);
+            for (int64_t i = 0; i < smaller(step_rows, height - y); ++i)
+              finish_pixels(a, finish, block, sums + i * pixels * 2, pixels, c, n, y0 + y + i, x);
+            x += pixels;
+          }
         }
-        finish.row(acc, pixels, c, n, y, x);
       }
     }
   }

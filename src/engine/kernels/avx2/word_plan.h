@@ -11,7 +11,7 @@ namespace {
 
 // Pixels that are worked on at once: as many as stay in the L1 cache with their input and output, but enough to pay for
 // widening the weights again (2 % of the products at this number), and no more input than stays in the L2 cache.
-constexpr int64_t kChunkBytes = 24 * 1024, kChunkPixels = 112, kLargestChunk = 256 * 1024;
+constexpr int64_t kChunkBytes = 24 * 1024, kChunkPixels = 300, kLargestChunk = 256 * 1024;
 constexpr int64_t kMaxImageRun = 256;  // words of a run of 4-byte pixels
 
 // Where an output pixel's data are, counted from the first pixel of the rows that are worked on at once.
@@ -66,7 +66,7 @@ inline WordPlan word_plan(const ConvArgs& a) {
   }
   const int64_t row_bytes = p.row_words * 2;
   const int64_t near = kChunkBytes / (p.row_step * row_bytes + out.w * padded_channels(out.c));
-  const int64_t enough = ((p.compact ? 4 : 1) * kChunkPixels + out.w - 1) / out.w;
+  const int64_t enough = ((p.compact ? 2 : 1) * kChunkPixels + out.w - 1) / out.w;
   const int64_t fit = (kLargestChunk / row_bytes - p.kernel_rows) / p.row_step + 1;
   const int64_t wanted = smaller(near > enough ? near : enough, fit);
   const int64_t chunks = wanted < 1 ? out.h : (out.h + wanted - 1) / wanted;

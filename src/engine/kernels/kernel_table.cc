@@ -27,8 +27,8 @@ KernelTable make_table(Isa isa) {
 }  // namespace
 
 void set_direct_conv(KernelTable& table, ConvFunction* function, Isa isa, double (*cost)(const ConvArgs&, int)) {
-  // The dot products of AVX-512 stay a choice beside the AMX tiles; any other is superseded by a stronger one.
-  std::erase_if(table.conv_tactics, [](const ConvTactic& t) { return !t.applies && t.isa != Isa::kAvx512Vnni; });
+  // The dot products of AVX-512 stay a choice beside the AMX tiles; all others are superseded by stronger ones.
+  std::erase_if(table.conv_tactics, [&](const ConvTactic& t) { return t.isa < isa && t.isa != Isa::kAvx512Vnni; });
   table.conv = {function, isa};
   table.conv_tactics.push_back({.isa = isa, .run = function, .cost = cost});
 }

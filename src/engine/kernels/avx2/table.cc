@@ -5,8 +5,8 @@ namespace octet::kernels {
 
 void add_avx2_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx2;
-  set_direct_conv(table, conv_avx2, kIsa,
-                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 12); });
+  set_direct_conv(table, conv_avx2, kIsa, [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 12); });
+  table.conv_tactics.insert(table.conv_tactics.begin(), words_avx2());
   table.depthwise = {depthwise_avx2, kIsa};
   table.max_pool = {max_pool_avx2, kIsa};
   table.global_average = {global_average_avx2, kIsa};

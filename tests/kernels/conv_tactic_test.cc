@@ -1,0 +1,108 @@
+// Every tactic of every instruction set against the direct formula, with exactly the memory it asked for.
+#include "engine/kernels/conv_tactic.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "kernels/conv_cases.h"
+
+namespace octet::kernels {
+namespace {
+
+using testing::ConvCase;
+
+constexpr std::byte kGuard{0x5a};
+constexpr int64_t kGuardBytes = 64;
+
+// 64-byte aligned memory that ends in bytes nobody may touch.
+class Guarded {
+ public:
+  explicit Guarded(int64_t size)
+      : size_(size),
+        bytes_(
+            static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>((size + kGuardBytes + 63) / 64 * 64)))) {
+    std::fill(bytes_.get(), bytes_.get() + size_ + kGuardBytes, kGuard);
+  }
+  std::byte* data() const { return bytes_.get(); }
+  bool intact() const {
+    for (int64_t i = 0; i < kGuardBytes; ++i)
+      if (bytes_.get()[size_ + i] != kGuard) return false;
+    return true;
+  }
+
+ private:
+  int64_t size_;
+  std::unique_ptr<std::byte, ConvCase::Free> bytes_;
+};
+
+// Runs all tactics of the tables in randomly many shares; returns the names of those that took part.
+std::set<std::string> check_tactics(ConvCase& c, std::mt19937& rng) {
+  std::set<std::string> names;
+  const std::vector<uint8_t> want = testing::expected_output(c);
+  testing::take_output(c);
+  for (Isa isa : supported_isas())
+    for (const ConvTactic& tactic : kernels(isa).conv_tactics) {
+      if (tactic.applies && !tactic.applies(c.args)) continue;
+      const std::string name = std::string(isa_name(isa)) + " " + tactic.name;
+      const Guarded prepared(tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0);
+      const Guarded scratch(tactic.scratch_bytes ? tactic.scratch_bytes(c.args) : 0);
+      if (tactic.prepare) tactic.prepare(c.args, prepared.data());
+      ConvArgs args = c.args;
+      args.prepared = prepared.data();
+      args.scratch = scratch.data();
+      const int64_t rows = c.out.view.n * c.out.view.h, blocks = padded_channels(args.geometry.out_channels) / 16;
+      const int64_t row = static_cast<int64_t>(rng() % static_cast<uint64_t>(rows + 1));
+      const int64_t block = static_cast<int64_t>(rng() % static_cast<uint64_t>(blocks + 1));
+      for (const Range r : {Range{0, row}, Range{row, rows}})
+        for (const Range b : {Range{0, block}, Range{block, blocks}}) tactic.run(args, r, b);
+      EXPECT_EQ(testing::take_output(c), want) << c.name << " by " << name;
+      EXPECT_TRUE(prepared.intact() && scratch.intact()) << c.name << " by " << name;
+      EXPECT_GT(tactic.cost(c.args, 2), 0) << name;
+      names.insert(name);
+      if (::testing::Test::HasFailure()) return names;
+    }
+  return names;
+}
+
+TEST(ConvTactics, RandomShapesEqualTheDirectFormula) {
+  std::mt19937 rng(11);
+  std::set<std::string> names;
+  for (int i = 0; i < 200 && !HasFailure(); ++i)
+    names.merge(check_tactics(*testing::random_conv_case(rng, false), rng));
+  if (isa_supported(Isa::kAvx2)) EXPECT_TRUE(names.contains("avx2 words"));
+}
+
+// Images that are worked on in several chunks of rows, images of one to four channels, many input channels.
+TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
+  std::mt19937 rng(12);
+  struct Layer {
+    int64_t size, in, out, kernel, stride;
+  };
+  for (const Layer& l :
+       {Layer{64, 3, 40, 7, 2}, Layer{40, 1, 24, 5, 1}, Layer{33, 4, 16, 3, 2}, Layer{40, 16, 40, 1, 1},
+        Layer{28, 24, 8, 1, 2}, Layer{30, 32, 24, 3, 1}, Layer{7, 520, 33, 1, 1}}) {
+    const testing::ConvShape shape{1,
+                                   l.size,
+                                   l.size,
+                                   {.in_channels = l.in,
+                                    .out_channels = l.out,
+                                    .kernel_h = l.kernel,
+                                    .kernel_w = l.kernel,
+                                    .stride_h = l.stride,
+                                    .stride_w = l.stride,
+                                    .pad_top = l.kernel / 2,
+                                    .pad_left = l.kernel / 2}};
+    for (const testing::ConvTail& tail :
+         {testing::ConvTail{}, testing::ConvTail{.residual = true},
+          testing::ConvTail{.residual = true, .rounds_twice = true}, testing::ConvTail{.table = true, .narrow = true},
+          testing::ConvTail{.to_float = true}}) {
+      check_tactics(*testing::make_conv_case(rng, shape, tail), rng);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::kernels

@@ -1,212 +1,333 @@
-// octet bench: latency of engines, each other and rivals measured in turns, and a table per layer.
+// octet bench: latency or throughput of engines and rivals measured in turns, and a table per layer.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <thread>
 
 #include "base/cpu_features.h"
+#include "base/cpu_limits.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "cli/bench_contender.h"
+#include "cli/bench_layers.h"
+#include "cli/bench_load.h"
+#include "cli/bench_windows.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/network_file.h"
-#include "cli/rival_process.h"
-#include "engine/engine_file.h"
-#include "engine/executor.h"
-#include "lower/lower.h"
 #include "report/text_table.h"
 
 namespace octet::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string model, baseline, onnx, json, isa;
-  std::vector<std::string> rivals;
-  int64_t threads = 0, runs = 60, batch_size = 1;
-};
+  std::string model, baseline, json, trace, isa, mode = "latency";
+  std::vector<std::string> rivals, onnx;
+  std::vector<int64_t> threads;
+  int64_t runs = 60, windows = 5, window_ms = 0, batch_size = 0;
 
-double milliseconds(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
-
-// Anything that can be timed. Runs `count` times after a warm-up and returns the times in ms.
-class Contender {
- public:
-  virtual ~Contender() = default;
-  virtual std::vector<double> run(int count) = 0;
-};
-
-class EngineContender : public Contender {
- public:
-  EngineContender(std::shared_ptr<const engine::Plan> plan, int threads, Isa isa)
-      : executor(plan, {.threads = threads, .isa = isa}) {
-    std::mt19937 random(1);
-    std::uniform_real_distribution<float> uniform(0, 1);
-    for (int input : plan->inputs) {
-      inputs_.emplace_back(static_cast<size_t>(plan->buffers[static_cast<size_t>(input)].elements()));
-      for (float& v : inputs_.back()) v = uniform(random);
-      in.push_back(inputs_.back().data());
-    }
-    for (int output : plan->outputs) {
-      outputs_.emplace_back(static_cast<size_t>(plan->buffers[static_cast<size_t>(output)].elements()) * 2);
-      out.push_back(outputs_.back().data());
-    }
-  }
-  std::vector<double> run(int count) override {
-    for (const auto until = Clock::now() + std::chrono::milliseconds(50); Clock::now() < until;)
-      executor.run(in.data(), out.data());
-    std::vector<double> times;
-    for (int i = 0; i < count; i++) {
-      const auto start = Clock::now();
-      executor.run(in.data(), out.data());
-      times.push_back(milliseconds(Clock::now() - start));
-    }
-    return times;
-  }
-  engine::Executor executor;
-  std::vector<const float*> in;
-  std::vector<float*> out;
-
- private:
-  std::vector<std::vector<float>> inputs_, outputs_;
-};
-
-class RivalContender : public Contender {
- public:
-  explicit RivalContender(const RivalProcess::Options& options) : process(options) {}
-  std::vector<double> run(int count) override { return process.run(count); }
-  RivalProcess process;
+  BenchMode bench_mode() const { return mode == "latency" ? BenchMode::kLatency : BenchMode::kThroughput; }
 };
 
 struct Row {
-  std::string name, kind;  // kind: octet_int8, octet_fp32, onnxruntime, openvino
+  std::string name, kind, file, detail;  // kind: octet_int8, octet_fp32, onnxruntime, openvino
   std::unique_ptr<Contender> contender;
-  std::vector<double> times;
-  double min() const { return times.front(); }
-  double median() const { return times[times.size() / 2]; }
+  WindowTimes times;
+  TimesAsLong ratio;  // to the first row
+  bool rival() const { return kind == "onnxruntime" || kind == "openvino"; }
 };
 
-std::shared_ptr<const engine::Plan> load_plan(const std::string& path, int64_t batch, Isa isa) {
-  require_file(path, "the model");
-  if (path.size() > 6 && path.substr(path.size() - 6) == ".octet") return engine::load_engine(path);
-  return std::make_shared<const engine::Plan>(lower::lower(load_network(path), {.batch = batch, .isa = isa, .dump_passes = {}}));
-}
+// All contenders with one number of threads.
+struct Measurement {
+  int threads = 0;
+  std::vector<Row> rows;
+  const Row* fastest_rival = nullptr;  // the smallest median of its ratios
+};
 
-std::string engine_kind(const engine::Plan& plan) {
-  const bool int8 = std::any_of(plan.steps.begin(), plan.steps.end(), [](const engine::Step& s) { return s.int8; });
-  return int8 ? "octet_int8" : "octet_fp32";
-}
-
-std::string number(double value, int digits) {
+std::string digits(double value, int places) {
   char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  std::snprintf(text, sizeof text, "%.*f", places, value);
   return text;
 }
 
-// Mean microseconds of every step.
-std::vector<double> profile(EngineContender& contender, int64_t runs) {
-  contender.executor.set_profiling(true);
-  contender.executor.clear_profile();
-  for (int64_t i = 0; i < runs; i++) contender.executor.run(contender.in.data(), contender.out.data());
-  contender.executor.set_profiling(false);
-  std::vector<double> out;
-  for (int64_t ns : contender.executor.step_nanoseconds())
-    out.push_back(static_cast<double>(ns) / static_cast<double>(runs) / 1e3);
+std::string threads_text(int threads) {
+  return str(threads, threads == 1 ? " thread" : " threads");
+}
+
+std::string engine_kind(const engine::Plan& plan) {
+  for (const engine::Step& step : plan.steps)
+    if (step.int8) return "octet_int8";
+  return "octet_fp32";
+}
+
+Row engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, const std::string& file, int threads,
+               BenchMode mode) {
+  Row row{.kind = engine_kind(plan->plan()), .file = file};
+  row.name = str("Octet ", row.kind == "octet_int8" ? "INT8" : "FP32", " (", isa_name(plan->isa()), ")");
+  if (mode == BenchMode::kLatency)
+    row.contender = std::make_unique<EngineLatency>(plan, threads);
+  else
+    row.contender = std::make_unique<EngineThroughput>(plan, threads);
+  return row;
+}
+
+// The files that rivals run: --onnx, or the model itself.
+std::vector<std::string> rival_files(const Options& options) {
+  if (!options.onnx.empty()) return options.onnx;
+  if (options.model.ends_with(".onnx")) return {options.model};
+  fail_usage("--compare ", options.rivals.front(), ": name the ONNX file that it runs with --onnx");
+}
+
+void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std::vector<Row>& rows) {
+  for (const std::string& rival : options.rivals) {
+    const RivalCap cap = rival_cap(rival, isa);
+    if (cap.needed && !cap.possible) {
+      log_info(rival, " is left out: nothing holds it to ", isa_name(isa));
+      continue;
+    }
+    for (const std::string& file : rival_files(options)) {
+      auto contender = std::make_unique<RivalContender>(
+          RivalProcess::Options{.peer = rival,
+                                .model = file,
+                                .threads = threads,
+                                .batch = static_cast<int>(batch),
+                                .throughput = options.bench_mode() == BenchMode::kThroughput,
+                                .environment = cap.environment});
+      Row row{.name = rival + " " + contender->process.version(), .kind = rival, .file = file};
+      row.detail = contender->process.detail();
+      if (!cap.environment.empty()) row.detail += ", " + cap.environment.front();
+      row.contender = std::move(contender);
+      rows.push_back(std::move(row));
+    }
+  }
+}
+
+// A rate needs some time to count in, a latency does not.
+double least_window_ms(const Options& options) {
+  constexpr double kThroughputWindow = 100;
+  const auto asked = static_cast<double>(options.window_ms);
+  return options.bench_mode() == BenchMode::kThroughput ? std::max(asked, kThroughputWindow) : asked;
+}
+
+void take_turns(const Options& options, std::vector<Row>& rows) {
+  const auto windows = static_cast<size_t>(std::min(options.windows, options.runs));
+  for (size_t w = 0; w < windows; ++w) {
+    const int64_t share = options.runs * static_cast<int64_t>(w + 1) / static_cast<int64_t>(windows) -
+                          options.runs * static_cast<int64_t>(w) / static_cast<int64_t>(windows);
+    const BenchWindow window{.runs = static_cast<int>(share), .milliseconds = least_window_ms(options)};
+    // Another one starts each window, so that nobody always follows the same neighbour.
+    for (size_t i = 0; i < rows.size(); ++i) {
+      Row& row = rows[(w + i) % rows.size()];
+      // The workers of the one before spin for a while after its last run.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      row.times.windows.push_back(row.contender->turn(window));
+    }
+  }
+}
+
+Measurement measure(const Options& options, const BenchModel& model, const BenchModel* baseline, int threads, Isa isa) {
+  Measurement m{.threads = threads};
+  const BenchMode mode = options.bench_mode();
+  m.rows.push_back(engine_row(model.prepared, options.model, threads, mode));
+  if (baseline) m.rows.push_back(engine_row(baseline->prepared, options.baseline, threads, mode));
+  add_rivals(options, threads, model.batch(), isa, m.rows);
+  take_turns(options, m.rows);
+  for (Row& row : m.rows) {
+    row.ratio = times_as_long(row.times, m.rows.front().times);
+    if (row.rival() && (!m.fastest_rival || row.ratio.median < m.fastest_rival->ratio.median)) m.fastest_rival = &row;
+  }
+  return m;
+}
+
+std::string ratio_text(const TimesAsLong& ratio) {
+  return str(digits(ratio.median, 2), " (", digits(ratio.min, 2), "-", digits(ratio.max, 2), ")");
+}
+
+void print(const Measurement& m, BenchMode mode) {
+  std::cout << threads_text(m.threads) << (mode == BenchMode::kLatency ? ":\n" : ", one inference on each:\n");
+  report::TextTable table(
+      {"engine", "file", "min ms", "median ms", "inferences/s", "times as long as Octet", "how it runs"});
+  for (const Row& row : m.rows)
+    table.add_row({row.name, std::filesystem::path(row.file).filename().string(), digits(row.times.min(), 3),
+                   digits(row.times.median(), 3), digits(1e3 / row.times.median(), 1), ratio_text(row.ratio),
+                   row.detail});
+  std::cout << table.text();
+  if (m.fastest_rival)
+    std::cout << "Octet is " << digits(m.fastest_rival->ratio.median, 2) << " times as fast as "
+              << m.fastest_rival->name << " (median of " << m.fastest_rival->ratio.per_window.size()
+              << " interleaved windows, " << digits(m.fastest_rival->ratio.min, 2) << " to "
+              << digits(m.fastest_rival->ratio.max, 2) << ")\n";
+  std::cout << "\n";
+}
+
+Json ratio_json(const TimesAsLong& ratio) {
+  return {{"median", ratio.median}, {"min", ratio.min}, {"max", ratio.max}, {"per_window", ratio.per_window}};
+}
+
+Json results_json(const Measurement& m) {
+  Json out = Json::array();
+  for (const Row& row : m.rows)
+    out.push_back({{"name", row.name},
+                   {"kind", row.kind},
+                   {"file", row.file},
+                   {"detail", row.detail},
+                   {"min_ms", row.times.min()},
+                   {"median_ms", row.times.median()},
+                   {"inferences_per_s", 1e3 / row.times.median()},
+                   {"window_median_ms", row.times.window_medians()},
+                   {"times_as_long", ratio_json(row.ratio)}});
   return out;
+}
+
+// The keys of one number of threads. The last measurement's stand at the top of the report as well.
+Json measurement_json(const Measurement& m) {
+  Json out = {{"threads", m.threads},
+              {"min_ms", m.rows.front().times.min()},
+              {"median_ms", m.rows.front().times.median()},
+              {"fastest_rival", m.fastest_rival ? Json(m.fastest_rival->name) : Json(nullptr)},
+              {"ratio", m.fastest_rival ? ratio_json(m.fastest_rival->ratio) : Json(nullptr)},
+              {"results", results_json(m)}};
+  return out;
+}
+
+Json model_json(const BenchModel& model) {
+  const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
+  return {{"compile_ms", or_null(model.compile_ms)},
+          {"load_to_first_ms", or_null(model.load_to_first_ms)},
+          {"rss_mb", model.rss_mb},
+          {"rss_engine_mb", model.rss_engine_mb},
+          {"weights_mb", model.weights_mb()},
+          {"derived_mb", model.derived_mb()},
+          {"arena_mb", model.arena_mb()}};
+}
+
+void print(const BenchModel& model) {
+  if (model.load_to_first_ms)
+    std::cout << "load to first result " << digits(*model.load_to_first_ms, 1) << " ms";
+  else
+    std::cout << "compiled in " << digits(model.compile_ms.value_or(0), 0) << " ms";
+  std::cout << ", " << digits(model.rss_engine_mb, 1) << " MiB more resident (weights " << digits(model.weights_mb(), 1)
+            << ", in kernels' order " << digits(model.derived_mb(), 1) << ", arena " << digits(model.arena_mb(), 1)
+            << ")\n\n";
 }
 
 ExitCode run(const Options& options) {
   const Isa isa = chosen_isa(options.isa);
-  const int threads = options.threads > 0 ? static_cast<int>(options.threads) : available_cpus();
-  const std::shared_ptr<const engine::Plan> plan = load_plan(options.model, options.batch_size, isa);
-  const auto batch = plan->buffers[static_cast<size_t>(plan->inputs.at(0))].shape.at(0);
-  std::vector<Row> rows;
-  const auto add_engine = [&](const std::shared_ptr<const engine::Plan>& p) {
-    const std::string kind = engine_kind(*p);
-    rows.push_back({str("Octet ", kind == "octet_int8" ? "INT8" : "FP32", " (", isa_name(isa), ")"), kind,
-                    std::make_unique<EngineContender>(p, threads, isa), {}});
-  };
-  add_engine(plan);
-  if (!options.baseline.empty()) add_engine(load_plan(options.baseline, batch, isa));
-  for (const std::string& rival : options.rivals) {
-    std::string file = options.onnx;
-    if (file.empty() && options.model.size() > 5 && options.model.substr(options.model.size() - 5) == ".onnx")
-      file = options.model;
-    if (file.empty()) fail_usage("--compare ", rival, ": name the ONNX file that it runs with --onnx");
-    auto contender = std::make_unique<RivalContender>(
-        RivalProcess::Options{rival, file, threads, static_cast<int>(batch)});
-    rows.push_back({rival + " " + contender->process.version(), rival, std::move(contender), {}});
-  }
-  // In turns of 15 runs, so that a change of clock or a noisy neighbour hits everyone.
-  for (int64_t done = 0; done < options.runs; done += 15)
-    for (Row& row : rows) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      const std::vector<double> times = row.contender->run(static_cast<int>(std::min<int64_t>(15, options.runs - done)));
-      row.times.insert(row.times.end(), times.begin(), times.end());
-    }
-  for (Row& row : rows) std::sort(row.times.begin(), row.times.end());
+  const BenchMode mode = options.bench_mode();
+  std::vector<int> thread_counts;
+  for (int64_t t : options.threads) thread_counts.push_back(t > 0 ? static_cast<int>(t) : available_cpus());
+  if (thread_counts.empty()) thread_counts = {available_cpus()};
+  if (!options.rivals.empty()) rival_files(options);
+  const BenchModel model = load_bench_model(options.model, options.batch_size, thread_counts.back(), isa);
+  std::unique_ptr<BenchModel> baseline;
+  if (!options.baseline.empty())
+    baseline =
+        std::make_unique<BenchModel>(load_bench_model(options.baseline, model.batch(), thread_counts.back(), isa));
 
-  std::cout << cpu_model_name() << ", " << threads << (threads == 1 ? " thread" : " threads") << ", batch " << batch << ", "
-            << options.runs << " runs in turns of 15\n\n";
-  report::TextTable table({"engine", "min ms", "median ms", "times Octet's min"});
-  nlohmann::ordered_json json = {{"model", options.model}, {"cpu", cpu_model_name()}, {"threads", threads},
-                                 {"isa", isa_name(isa)}, {"batch", batch}, {"runs", options.runs},
-                                 {"min_ms", rows[0].min()}, {"median_ms", rows[0].median()},
-                                 {"results", nlohmann::ordered_json::array()}, {"layers", nlohmann::ordered_json::array()}};
-  for (const Row& row : rows) {
-    table.add_row({row.name, number(row.min(), 3), number(row.median(), 3), number(row.min() / rows[0].min(), 2)});
-    json["results"].push_back({{"name", row.name}, {"kind", row.kind}, {"min_ms", row.min()}, {"median_ms", row.median()}});
+  std::cout << cpu_model_name() << ", " << isa_name(isa) << ", batch " << model.batch() << ", " << options.mode << ", "
+            << options.runs << " runs in " << std::min(options.windows, options.runs) << " windows\n";
+  print(model);
+  std::vector<Measurement> measurements;
+  for (int threads : thread_counts) {
+    Measurement& m = measurements.emplace_back(measure(options, model, baseline.get(), threads, isa));
+    print(m, mode);
+    for (Row& row : m.rows) row.contender.reset();  // rivals end, memory goes
   }
-  std::cout << table.text() << "\n";
 
-  auto& first = dynamic_cast<EngineContender&>(*rows[0].contender);
-  const std::vector<double> step_us = profile(first, std::max<int64_t>(options.runs, 1));
-  const std::vector<engine::LayerInfo> layers = engine::layer_list(*plan, isa);
-  OCTET_CHECK(step_us.size() == layers.size(), step_us.size(), " against ", layers.size());
-  double sum = 0;
-  for (double us : step_us) sum += us;
-  report::TextTable per_layer({"layer", "operation", "precision", "kernel", "us", "share %", "why not INT8"});
-  for (size_t i = 0; i < layers.size(); i++) {
-    const engine::LayerInfo& l = layers[i];
-    per_layer.add_row({l.name, l.op, l.precision, l.kernel, number(step_us[i], 1), number(100 * step_us[i] / sum, 1), l.reason});
-    json["layers"].push_back({{"name", l.name}, {"op", l.op}, {"precision", l.precision}, {"kernel", l.kernel},
-                              {"us", step_us[i]}, {"reason", l.reason}});
-  }
-  std::cout << per_layer.text();
-  if (!options.json.empty()) write_text_output(options.json, json.dump(1) + "\n");
+  // The layers run alone, with the last number of threads.
+  const int threads = thread_counts.back();
+  EngineLatency engine(model.prepared, mode == BenchMode::kLatency ? threads : 1);
+  const engine::MachinePeak peak = engine::measure_peak(isa, engine.executor.threads());
+  const std::vector<LayerTime> layers = time_layers(engine, std::max<int64_t>(options.runs, 10));
+  double milliseconds = 0;
+  for (const LayerTime& l : layers) milliseconds += l.us * 1e-3;
+  if (mode == BenchMode::kLatency) milliseconds = measurements.back().rows.front().times.median();
+  const Json totals = totals_json(layers, peak, milliseconds);
+  std::cout << "layers with " << threads_text(engine.executor.threads()) << "; peak " << digits(peak.int8_gmac_per_s, 0)
+            << " GMAC/s (" << peak.int8_instruction << "), FP32 " << digits(peak.float_gmac_per_s, 0) << " ("
+            << peak.float_instruction << "); whole network " << digits(totals["gmacs"], 3) << " GMAC, "
+            << digits(totals["gmac_per_s"], 0) << " GMAC/s, " << digits(totals["percent_of_peak"], 1) << " % of peak\n"
+            << layer_table(layers, peak);
+  if (!options.trace.empty()) write_text_output(options.trace, chrome_trace(engine));
+  if (options.json.empty()) return ExitCode::kDone;
+  Json json = {{"model", options.model},
+               {"cpu", cpu_model_name()},
+               {"isa", isa_name(isa)},
+               {"mode", options.mode},
+               {"batch", model.batch()},
+               {"runs", options.runs},
+               {"windows", std::min(options.windows, options.runs)}};
+  json.update(model_json(model));
+  json.update(measurement_json(measurements.back()));
+  json["measurements"] = Json::array();
+  for (const Measurement& m : measurements) json["measurements"].push_back(measurement_json(m));
+  json["peak"] = {{"threads", engine.executor.threads()},
+                  {"int8_gmac_per_s", peak.int8_gmac_per_s},
+                  {"int8_instruction", peak.int8_instruction},
+                  {"fp32_gmac_per_s", peak.float_gmac_per_s},
+                  {"fp32_instruction", peak.float_instruction}};
+  json["totals"] = totals;
+  json["layers"] = layers_json(layers, peak);
+  write_text_output(options.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   return ExitCode::kDone;
 }
 
 }  // namespace
 
 Command bench_command() {
-  return {.name = "bench",
-          .summary = "Time an engine, layer by layer, beside others",
-          .details = "Prints minimum and median latency on random images. --baseline adds a second engine (the FP32 one), "
-                     "--compare adds ONNX Runtime or OpenVINO on an ONNX file; all take turns within the run. The table "
-                     "per layer names precision, kernel, time and the reason where a layer is not INT8.",
-          .examples = {"octet bench -m model.octet --baseline float.octet --compare onnxruntime --onnx float.onnx",
-                       "octet bench -m model.qdq.onnx --compare onnxruntime,openvino --threads 1 --json bench.json"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            add_model_flag(app, options->model, "Engine file, or ONNX file compiled for the occasion", Need::kOptional);
-            app.add_option("MODEL", options->model, "The same, without -m");
-            app.add_option("--baseline", options->baseline, "Second engine or ONNX file to time");
-            app.add_option("--compare", options->rivals, "onnxruntime, openvino, or both with a comma")
-                ->delimiter(',')->check(CLI::IsMember({"onnxruntime", "openvino"}));
-            app.add_option("--onnx", options->onnx, "ONNX file that the rivals run; default: MODEL if that is one");
-            app.add_option("--runs", options->runs, "Timed runs")->check(CLI::Range(int64_t{1}, int64_t{1000000}))
-                ->capture_default_str();
-            add_batch_size_flag(app, options->batch_size)->description("Of ONNX files; engine files have their own");
-            add_threads_flag(app, options->threads);
-            add_isa_flag(app, options->isa);
-            add_json_flag(app, options->json);
-            return [options] { return run(*options); };
-          }};
+  return {
+      .name = "bench",
+      .summary = "Time an engine, layer by layer, beside others",
+      .details =
+          "Prints minimum and median latency (or, with --mode throughput, the inferences per second of one context "
+          "on each thread) on random images. --baseline adds a second engine (the FP32 one), --compare adds ONNX "
+          "Runtime or OpenVINO on one or more ONNX files; all take turns in windows within the run, and how many "
+          "times as long each takes is stated per window. With --isa below the best of this machine OpenVINO is held "
+          "to the same instruction set, and ONNX Runtime, which cannot be, is left out. The table per layer names "
+          "precision, kernel, time, multiply-accumulates per second, percent of what this machine can do, bytes, and "
+          "the reason where a layer is not INT8.",
+      .examples = {"octet bench -m model.octet --baseline float.octet --compare onnxruntime --onnx float.onnx",
+                   "octet bench model.qdq.onnx --compare onnxruntime,openvino --threads 1,2 --json bench.json",
+                   "octet bench model.octet --threads 2 --trace trace.json"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_model_flag(app, options->model, "Engine file, or ONNX file compiled for the occasion", Need::kOptional);
+        app.add_option("MODEL", options->model, "The same, without -m");
+        app.add_option("--baseline", options->baseline, "Second engine or ONNX file to time");
+        app.add_option("--compare", options->rivals, "onnxruntime, openvino, or both with a comma")
+            ->delimiter(',')
+            ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+        app.add_option("--onnx", options->onnx,
+                       "ONNX files that the rivals run, each of them a contender; default: MODEL if that is one")
+            ->delimiter(',');
+        app.add_option("--mode", options->mode,
+                       "latency: one inference at a time on all threads; throughput: one on each thread")
+            ->check(CLI::IsMember({"latency", "throughput"}))
+            ->capture_default_str();
+        add_number_flag(app, "--runs", options->runs, 1, 1000000, "Timed runs, over all windows")
+            ->capture_default_str();
+        add_number_flag(app, "--windows", options->windows, 1, 1000, "Turns that each contender takes")
+            ->capture_default_str();
+        add_number_flag(app, "--window_ms", options->window_ms, 0, 60000,
+                        "A turn lasts at least this long, whatever --runs says (throughput: 100 or more)")
+            ->capture_default_str();
+        add_batch_size_flag(app, options->batch_size)
+            ->description("Of ONNX files (default: what the file says, or 1); engine files have their own");
+        app.add_option("--threads", options->threads,
+                       "Numbers of threads to measure with, with commas (0: as many as CPUs)")
+            ->delimiter(',')
+            ->check(CLI::Range(int64_t{0}, int64_t{1024}));
+        add_isa_flag(app, options->isa);
+        add_json_flag(app, options->json);
+        app.add_option("--trace", options->trace, "Write one inference for chrome://tracing, a row for each thread");
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace octet::cli

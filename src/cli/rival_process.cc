@@ -4,11 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -21,9 +22,12 @@ namespace fs = std::filesystem;
 std::string peers_python() {
   if (const char* named = std::getenv("OCTET_PEERS_PYTHON"); named && *named) return named;
   fs::path cache;
-  if (const char* c = std::getenv("OCTET_CACHE"); c && *c) cache = c;
-  else if (const char* x = std::getenv("XDG_CACHE_HOME"); x && *x) cache = fs::path(x) / "octet";
-  else if (const char* h = std::getenv("HOME"); h && *h) cache = fs::path(h) / ".cache" / "octet";
+  if (const char* c = std::getenv("OCTET_CACHE"); c && *c)
+    cache = c;
+  else if (const char* x = std::getenv("XDG_CACHE_HOME"); x && *x)
+    cache = fs::path(x) / "octet";
+  else if (const char* h = std::getenv("HOME"); h && *h)
+    cache = fs::path(h) / ".cache" / "octet";
   return (cache / "venv-peers-1" / "bin" / "python").string();
 }
 
@@ -44,34 +48,68 @@ RivalProcess::RivalProcess(const Options& options) : peer_(options.peer) {
   if (::access(python.c_str(), X_OK) != 0 || ::access(script.c_str(), R_OK) != 0)
     fail("--compare ", peer_, ": ", ::access(script.c_str(), R_OK) != 0 ? script : python,
          " is not there; run scripts/peers_venv.sh of the source tree, or leave --compare out");
+  start(options, python, script);
+  const std::string line = read_line();
+  const nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
+  if (answer.is_object() && answer.contains("version")) {
+    version_ = answer.value("version", "");
+    detail_ = answer.value("detail", "");
+    return;
+  }
+  stop();
+  fail(options.model, ": ", peer_, " refuses it: ",
+       answer.is_object() ? answer.value("error", "no reason given")
+       : line.empty()     ? "no answer"
+                          : line);
+}
+
+RivalProcess::~RivalProcess() {
+  stop();
+}
+
+void RivalProcess::start(const Options& options, const std::string& python, const std::string& script) {
+  const std::vector<std::string> words = {python,
+                                          script,
+                                          peer_,
+                                          options.model,
+                                          std::to_string(options.threads),
+                                          std::to_string(options.batch),
+                                          options.throughput ? "throughput" : "latency"};
+  // Built before the fork: a child of a program with threads must not allocate. The first of two settings counts.
+  std::vector<char*> arguments, environment;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& setting : options.environment) environment.push_back(const_cast<char*>(setting.c_str()));
+  for (char** setting = environ; *setting; ++setting) {
+    const std::string_view name = std::string_view(*setting).substr(0, std::string_view(*setting).find('=') + 1);
+    const auto same = [&](const std::string& s) { return s.rfind(name, 0) == 0; };
+    if (std::none_of(options.environment.begin(), options.environment.end(), same)) environment.push_back(*setting);
+  }
+  arguments.push_back(nullptr);
+  environment.push_back(nullptr);
   int to[2], from[2];
   OCTET_CHECK(::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0);
-  const std::string threads = std::to_string(options.threads), batch = std::to_string(options.batch);
   std::signal(SIGPIPE, SIG_IGN);
   pid_ = ::fork();
   OCTET_CHECK(pid_ >= 0);
   if (pid_ == 0) {
     ::dup2(to[0], 0);
     ::dup2(from[1], 1);
-    ::execl(python.c_str(), python.c_str(), script.c_str(), peer_.c_str(), options.model.c_str(), threads.c_str(),
-            batch.c_str(), static_cast<char*>(nullptr));
+    ::execve(arguments[0], arguments.data(), environment.data());
     ::_exit(127);
   }
   ::close(to[0]);
   ::close(from[1]);
   to_ = ::fdopen(to[1], "w");
   from_ = ::fdopen(from[0], "r");
-  const std::string line = read_line();
-  std::istringstream words(line);
-  std::string state, name;
-  words >> state >> name >> version_;
-  if (state != "ready") fail(options.model, ": ", peer_, " refuses it: ", line.empty() ? "no answer" : line);
 }
 
-RivalProcess::~RivalProcess() {
+// The child ends when its input does.
+void RivalProcess::stop() {
   if (to_) std::fclose(to_);
   if (from_) std::fclose(from_);
   if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  to_ = from_ = nullptr;
+  pid_ = -1;
 }
 
 std::string RivalProcess::read_line() {
@@ -80,11 +118,11 @@ std::string RivalProcess::read_line() {
   return line;
 }
 
-std::vector<double> RivalProcess::run(int count) {
-  std::fprintf(to_, "run %d\n", count);
+std::vector<double> RivalProcess::turn(int runs, double milliseconds) {
+  std::fprintf(to_, "%d %.3f\n", runs, milliseconds);
   std::fflush(to_);
   const nlohmann::json times = nlohmann::json::parse(read_line(), nullptr, false);
-  if (!times.is_array() || times.size() != static_cast<size_t>(count)) fail(peer_, " stopped while it was measured");
+  if (!times.is_array() || times.empty()) fail(peer_, " stopped while it was measured");
   return times.get<std::vector<double>>();
 }
 

@@ -88,11 +88,13 @@ void Executor::bind(const float* const* inputs, float* const* outputs) {
 }
 
 void Executor::run_step(size_t index, int part, int parts) {
+  const int64_t start = step_spans_.empty() ? 0 : now();
   // The halo of an output and its interior are disjoint bytes, so they may be written in any order.
   for (const HaloFill& fill : halo_fills_[index])
     kernels::fill_halo(memory_.codes[fill.buffer], plan_->buffers[fill.buffer].halo, share_of(fill.rows, part, parts));
   if (!image_steps_.empty() && image_steps_[index]) return image_steps_[index](memory_, part, parts);
   steps_[index].run(memory_, part, parts);
+  if (!step_spans_.empty()) step_spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, now()};
 }
 
 void Executor::work(int part) {

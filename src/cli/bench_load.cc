@@ -1,0 +1,74 @@
+#include "cli/bench_load.h"
+
+#include <chrono>
+#include <fstream>
+
+#include "cli/bench_contender.h"
+#include "cli/bench_windows.h"
+#include "cli/flags.h"
+#include "cli/network_file.h"
+#include "engine/engine_file.h"
+#include "engine/tactics.h"
+#include "lower/lower.h"
+
+namespace octet::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kMebibyte = 1024 * 1024;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double resident_mb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (double kib; word == "VmRSS:" && status >> kib) return kib / 1024;
+  return 0;
+}
+
+}  // namespace
+
+double BenchModel::weights_mb() const {
+  return plan().constants ? static_cast<double>(plan().constants->bytes().size()) / kMebibyte : 0;
+}
+
+double BenchModel::derived_mb() const {
+  return static_cast<double>(prepared->derived_bytes()) / kMebibyte;
+}
+
+double BenchModel::arena_mb() const {
+  return static_cast<double>(plan().arena_bytes) / kMebibyte;
+}
+
+BenchModel load_bench_model(const std::string& path, int64_t batch, int threads, Isa isa) {
+  require_file(path, "the model");
+  BenchModel model;
+  const double before = resident_mb();
+  const auto remember_memory = [&] { model.rss_mb = resident_mb(), model.rss_engine_mb = model.rss_mb - before; };
+  if (!path.ends_with(".octet")) {
+    const auto start = Clock::now();
+    engine::Plan plan = lower::lower(load_network(path), {.batch = batch, .isa = isa, .dump_passes = {}});
+    engine::choose_tactics_by_model(plan, {.isa = isa, .threads = threads});
+    model.compile_ms = since(start);
+    model.prepared =
+        std::make_shared<const engine::PreparedPlan>(std::make_shared<const engine::Plan>(std::move(plan)), isa);
+    EngineLatency(model.prepared, threads).run();
+    remember_memory();
+    return model;
+  }
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = Clock::now();
+    model.prepared = std::make_shared<const engine::PreparedPlan>(engine::load_engine(path), isa);
+    EngineLatency context(model.prepared, threads);
+    context.run();
+    times.push_back(since(start));
+    if (i == 0) remember_memory();
+  }
+  model.load_to_first_ms = median_of(times);
+  return model;
+}
+
+}  // namespace octet::cli

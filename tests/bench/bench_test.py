@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""What `octet bench` writes: the keys of its JSON, its trace, and the rivals that take turns with it.
+
+    bench_test.py BIN_FOLDER report|rivals
+
+`rivals` needs the environment of scripts/peers_venv.sh; without it: exit status 77 (skipped).
+"""
+import hashlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OCTET = pathlib.Path(sys.argv[1]).resolve() / "octet"
+os.environ["OCTET_RIVAL_SCRIPT"] = str(ROOT / "bench/rival.py")  # the build folder may lie anywhere
+
+
+class Bench(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        subprocess.run([sys.executable, ROOT / "bench/make_qdq_graphs.py", cls.folder, "--networks", "mobilenetv2", "--modes",
+                        "u8s8", "s8s8"], check=True, stdout=subprocess.DEVNULL)
+        cls.octet("compile", "mobilenetv2_u8s8.onnx", "-o", "net.octet", "--quiet")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def octet(cls, *arguments, **environment):
+        return subprocess.run([OCTET, *arguments], cwd=cls.folder, check=True, capture_output=True, text=True,
+                              env={**os.environ, **environment})
+
+    def bench(self, *arguments, **environment):
+        done = self.octet("bench", *arguments, "--json", "bench.json", **environment)
+        report = json.loads((self.folder / "bench.json").read_text())
+        return done, report
+
+    def check_ratios(self, measurement):
+        """The stated ratios follow from the stated medians of the windows."""
+        octet = measurement["results"][0]["window_median_ms"]
+        for result in measurement["results"]:
+            ratio = result["times_as_long"]
+            expected = [r / o for r, o in zip(result["window_median_ms"], octet)]
+            self.assertEqual(len(ratio["per_window"]), len(octet))
+            for a, b in zip(ratio["per_window"], expected):
+                self.assertAlmostEqual(a, b, places=9)
+            self.assertAlmostEqual(ratio["median"], statistics.median(expected), places=9)
+            self.assertAlmostEqual(ratio["min"], min(expected), places=9)
+            self.assertAlmostEqual(ratio["max"], max(expected), places=9)
+
+
+class Report(Bench):
+    def test_the_graphs_are_the_published_ones(self):
+        published = dict(reversed(line.split()) for line in (ROOT / "bench/qdq_graphs.sha256").read_text().splitlines())
+        for name in ("mobilenetv2_u8s8.onnx", "mobilenetv2_s8s8.onnx"):
+            self.assertEqual(hashlib.sha256((self.folder / name).read_bytes()).hexdigest(), published[name])
+
+    def test_json_of_a_latency_run(self):
+        done, report = self.bench("net.octet", "--threads", "2", "--runs", "5", "--trace", "trace.json")
+        self.assertEqual(report["threads"], 2)
+        self.assertEqual(report["mode"], "latency")
+        self.assertIn(report["isa"], ("scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"))
+        self.assertGreater(report["min_ms"], 0)
+        self.assertGreaterEqual(report["median_ms"], report["min_ms"])
+        self.assertIsNone(report["ratio"])
+        self.assertIsNone(report["compile_ms"])
+        self.assertGreater(report["load_to_first_ms"], 0)
+        self.assertGreater(report["rss_mb"], report["weights_mb"] + report["arena_mb"])
+        self.assertEqual([len(r["window_median_ms"]) for r in report["results"]], [5])
+        self.check_ratios(report)
+        self.check_layers(report)
+        self.check_trace(json.loads((self.folder / "trace.json").read_text()), report["layers"], 2)
+        self.assertIn("% of peak", done.stdout)
+
+    def check_layers(self, report):
+        keys = {"name", "op", "precision", "kernel", "us", "gmacs", "gmac_per_s", "percent_of_peak", "bytes", "gb_per_s", "reason"}
+        for layer in report["layers"]:
+            self.assertEqual(set(layer), keys)
+            self.assertGreater(layer["us"], 0)
+            self.assertGreater(layer["bytes"], 0)
+            if layer["gmacs"]:
+                self.assertAlmostEqual(layer["gmac_per_s"], layer["gmacs"] / layer["us"] * 1e6, delta=1e-6 * layer["gmac_per_s"])
+                peak = report["peak"]["int8_gmac_per_s" if layer["precision"] == "int8" else "fp32_gmac_per_s"]
+                self.assertAlmostEqual(layer["percent_of_peak"], 100 * layer["gmac_per_s"] / peak, delta=1e-6)
+        totals = report["totals"]
+        self.assertEqual(totals["layers"], len(report["layers"]))
+        if totals["layers_without_known_macs"] == 0:  # MobileNetV2 has 0.30 G multiply-accumulates
+            self.assertAlmostEqual(totals["gmacs"], 0.3008, delta=1e-3)
+        self.assertAlmostEqual(totals["gmac_per_s"], totals["gmacs"] / report["median_ms"] * 1e3, delta=1e-3)
+
+    def check_trace(self, trace, layers, threads):
+        """Complete events in microseconds, one row per thread, every layer once in each row, in order, without overlap."""
+        events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+        names = [e for e in trace["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"]
+        self.assertEqual([e["tid"] for e in names], list(range(threads)))
+        for thread in range(threads):
+            row = [e for e in events if e["tid"] == thread]
+            self.assertEqual([e["name"] for e in row], [layer["name"] for layer in layers])
+            end = 0
+            for event in row:
+                self.assertGreaterEqual(event["ts"], end - 1e-3)
+                self.assertGreaterEqual(event["dur"], 0)
+                end = event["ts"] + event["dur"]
+
+    def test_several_thread_counts(self):
+        _, report = self.bench("net.octet", "--threads", "1,3", "--runs", "4", "--windows", "2")
+        self.assertEqual([m["threads"] for m in report["measurements"]], [1, 3])
+        self.assertEqual(report["threads"], 3)
+        self.assertEqual(report["min_ms"], report["measurements"][1]["min_ms"])
+
+    def test_throughput(self):
+        done, report = self.bench("net.octet", "--threads", "2", "--runs", "2", "--windows", "2", "--mode", "throughput")
+        self.assertEqual(report["mode"], "throughput")
+        first = report["results"][0]
+        self.assertAlmostEqual(first["inferences_per_s"], 1e3 / first["median_ms"], delta=1e-6)
+        self.assertEqual(report["peak"]["threads"], 1)
+        self.assertIn("one inference on each", done.stdout)
+
+    def test_onnx_files_are_compiled(self):
+        _, report = self.bench("mobilenetv2_s8s8.onnx", "--threads", "1", "--runs", "1")
+        self.assertGreater(report["compile_ms"], 0)
+        self.assertIsNone(report["load_to_first_ms"])
+
+    def test_mistakes(self):
+        for arguments, message in ((["bench", "net.octet", "--compare", "openvino"], "--onnx"),
+                                   (["bench", "net.octet", "--mode", "fast"], "mode"),
+                                   (["bench", "net.octet", "--threads", "-1"], "threads"),
+                                   (["bench", "net.octet", "--runs", "0"], "runs")):
+            done = subprocess.run([OCTET, *arguments], cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+
+class Rivals(Bench):
+    ONNX = ["--onnx", "mobilenetv2_u8s8.onnx", "--onnx", "mobilenetv2_s8s8.onnx"]
+
+    def compare(self, *arguments):
+        return self.bench("net.octet", "--compare", "onnxruntime,openvino", *self.ONNX, "--threads", "2", "--runs", "5", *arguments)
+
+    def test_each_rival_runs_each_file(self):
+        _, report = self.compare()
+        rivals = [(r["kind"], r["file"]) for r in report["results"][1:]]
+        self.assertEqual(rivals, [(k, f) for k in ("onnxruntime", "openvino") for f in self.ONNX[1::2]])
+        self.check_ratios(report)
+        fastest = min(report["results"][1:], key=lambda r: r["times_as_long"]["median"])
+        self.assertEqual(report["fastest_rival"], fastest["name"])
+        self.assertEqual(report["ratio"], fastest["times_as_long"])
+        # A rival that falls back to float would make the comparison worthless.
+        for result in report["results"][1:]:
+            if result["kind"] == "openvino" or result["file"] == "mobilenetv2_u8s8.onnx":
+                self.assertIn("53 of 53", result["detail"])
+
+    def test_throughput(self):
+        _, report = self.compare("--mode", "throughput", "--windows", "1")
+        self.assertEqual(len(report["results"]), 5)
+        for result in report["results"]:
+            self.assertGreater(result["inferences_per_s"], 0)
+
+    def test_a_capped_run_compares_with_capped_openvino_alone(self):
+        done, report = self.compare("--isa", "avx2")
+        kinds = {r["kind"] for r in report["results"]}
+        native = self.octet("bench", "net.octet", "--runs", "1", "--json", "-").stdout
+        if '"isa": "avx2"' in native:
+            self.skipTest("AVX2 is the best of this machine")
+        self.assertEqual(kinds, {"octet_int8", "openvino"})
+        self.assertIn("ONEDNN_MAX_CPU_ISA=AVX2", report["results"][1]["detail"])
+        self.assertIn("onnxruntime is left out", done.stderr)
+
+    def test_a_refused_file_is_one_sentence(self):
+        (self.folder / "broken.onnx").write_text("nonsense")
+        done = subprocess.run([OCTET, "bench", "net.octet", "--compare", "openvino", "--onnx", "broken.onnx"], cwd=self.folder,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("broken.onnx: openvino refuses it", done.stderr)
+
+
+def main():
+    part = sys.argv[2]
+    if part == "rivals":
+        have = subprocess.run([ROOT / "scripts/peers_venv.sh", "--print"], capture_output=True)
+        if have.returncode != 0:
+            sys.exit(77)
+    case = {"report": Report, "rivals": Rivals}[part]
+    result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    sys.exit(not result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()

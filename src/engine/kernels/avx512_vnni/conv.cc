@@ -141,16 +141,24 @@ int choose_vectors(int64_t width, int64_t blocks) {
   return best;
 }
 
-void finish_tile(int vectors, const FinishTile& t, const Epilogue& e, const Constants& c) {
-  switch (vectors) {
+void finish_tile(int vectors, bool relu, const FinishTile& t, const Epilogue& e, const Constants& c) {
+  switch (relu ? vectors + kMaxVectors : vectors) {
     case 1:
       return finish<1>(t, e, c);
     case 2:
       return finish<2>(t, e, c);
     case 3:
       return finish<3>(t, e, c);
-    default:
+    case 4:
       return finish<4>(t, e, c);
+    case 1 + kMaxVectors:
+      return finish_codes<1, Sum::kRelu, true>(t, e, c);
+    case 2 + kMaxVectors:
+      return finish_codes<2, Sum::kRelu, true>(t, e, c);
+    case 3 + kMaxVectors:
+      return finish_codes<3, Sum::kRelu, true>(t, e, c);
+    default:
+      return finish_codes<4, Sum::kRelu, true>(t, e, c);
   }
 }
 
@@ -183,10 +191,14 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const bool single = g.groups > 1 || (e.out.data && e.out.c_pitch < 16);
   const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin);
   const Constants constants = make_constants(e);
-  alignas(64) int32_t acc[28 * 16];
+  const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
+  const Z base = _mm512_set1_epi32(relu ? kReluStart : 0);
+  alignas(64) int32_t acc[28 * 16], start[kMaxVectors * 16];
 
   for (int64_t b = blocks.begin; b < blocks.end;) {
     const int vectors = static_cast<int>(smaller(chosen, blocks.end - b));
+    for (int v = 0; v < vectors; ++v)
+      _mm512_store_si512(start + v * 16, _mm512_add_epi32(_mm512_loadu_si512(a.acc_init + (b + v) * 16), base));
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
     const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
@@ -196,8 +208,8 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
           channel + n * a.in.image_stride + (y * g.stride_h - g.pad_top) * a.in.row_stride - g.pad_left * a.in.c_pitch;
       for (int64_t t = 0, x = 0; t < tiles; ++t) {
         const int64_t pixels = size + (t < longer);
-        kMultiply[vectors][pixels](r, in + x * r.pixel_step, a.weights + b * r.block_bytes, a.acc_init + b * 16, acc);
-        finish_tile(vectors, {acc, pixels, b * 16, n, y, x}, e, constants);
+        kMultiply[vectors][pixels](r, in + x * r.pixel_step, a.weights + b * r.block_bytes, start, acc);
+        finish_tile(vectors, relu, {acc, pixels, b * 16, n, y, x}, e, constants);
         x += pixels;
       }
     }

@@ -52,22 +52,10 @@ void general(const ConvArgs& a, Range rows) {
 }
 
 // The shortest way that is right for these numbers.
-Finish choose_finish(const ConvArgs& a, int64_t padded) {
-  const Epilogue& e = a.epilogue;
-  __m512 low = _mm512_setzero_ps(), high = low;
-  Z start = _mm512_setzero_si512();
-  for (int64_t c = 0; c < padded; c += 16) {
-    const __m512 m = _mm512_loadu_ps(e.multiplier + c);
-    low = _mm512_min_ps(low, m), high = _mm512_max_ps(high, m);
-    start = _mm512_max_epu32(start, _mm512_abs_epi32(_mm512_loadu_si512(a.acc_init + c)));
-  }
-  const float least = _mm512_reduce_min_ps(low), most = _mm512_reduce_max_ps(high);
-  if (least <= -1 || most >= 1) return Finish::kClamped;
-  if (e.table) return has_vbmi() ? Finish::kTable : Finish::kScale;
-  const int64_t products = a.geometry.kernel_h * a.geometry.kernel_w * 255 * 128;
-  const int64_t largest = static_cast<int64_t>(_mm512_reduce_max_epu32(start)) + products;
-  const bool relu = e.lo == 0 && e.hi == 255 && e.out.zero_point == 0 && least >= 0 && largest < 1 << 23;
-  return relu ? Finish::kRelu : Finish::kScale;
+Finish choose_finish(const ConvArgs& a, const Constants& constants) {
+  if (relu_shortcut(a, a.geometry.kernel_h * a.geometry.kernel_w)) return Finish::kRelu;
+  if (!constants.bounded) return Finish::kClamped;
+  return constants.table ? Finish::kTable : Finish::kScale;
 }
 
 Walks walks_for(Finish finish, const ConvGeometry& g, int64_t parts) {
@@ -178,7 +166,8 @@ void depthwise_avx512_vnni(const ConvArgs& a, Range rows) {
   if (e.out.data == nullptr || e.residual.data || e.out.c_pitch < 16 || a.in.c_pitch < 16 ||
       quads * g.kernel_h > kMaxQuads)
     return general(a, rows);
-  const Job job{a, make_constants(e), padded, choose_finish(a, padded)};
+  const Constants constants = make_constants(e);
+  const Job job{a, constants, padded, choose_finish(a, constants)};
   if (has_walks(g) && job.finish != Finish::kClamped) {
     walk(job, rows);
     if (job.finish == Finish::kTable) return;

@@ -34,15 +34,10 @@ OCTET_INLINE void to_lane_order(const Z (&n)[4], Z (&out)[4]) {
 
 // From an accumulator to a code; what is known of the numbers allows shorter ways to the same byte.
 //   kClamped  always right
-//   kScale    every |multiplier| < 1: the scaled sum fits an int32, so it needs no upper limit before the conversion
+//   kScale    scaled sums fit an int32 (Constants::bounded), so they need no upper limit before the conversion
 //   kTable    kScale, then the table
-//   kRelu     codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23. Sums start with the bits of 2^23f
-//   added
-//             to them: read as a float, a sum s >= 0 is then exactly 2^23 + s, and
-//             fma(2^23 + s, m, -2^23 m) = fl(s * m), the product the reference rounds. A negative sum gives a float
-//             below 2^23, so a product that is not positive and ends as 0, as it should.
+//   kRelu     relu_shortcut()
 enum class Finish { kClamped, kScale, kTable, kRelu };
-constexpr int32_t kReluStart = 0x4b000000;  // the bits of 2^23f
 
 constexpr int64_t kMaxQuads = 32;
 

@@ -16,12 +16,51 @@ struct FinishTile {
   int64_t n = 0, y = 0, x = 0;  // first pixel; the others follow in the row, or in the rows after it if they are dense
 };
 
-enum class Sum { kNone, kOnce, kTwice };
+// kRelu: see relu_shortcut().
+enum class Sum { kNone, kRelu, kOnce, kTwice };
 
 struct Constants {
   __m512 mid_low, mid_high, mid_multiplier, residual_multiplier, high;
   Z residual_zero_point, zero_point16, low8, high8;
+  bool bounded = false;            // no scaled sum leaves int32, so none needs a limit before the conversion
+  const uint8_t* table = nullptr;  // applied in registers
 };
+
+constexpr int32_t kReluStart = 0x4b000000;  // the bits of 2^23f
+
+// With |multiplier| < 1/2 a scaled sum stays within 2^30, and the residual adds less than 2^29.
+OCTET_INLINE bool sums_are_bounded(const Epilogue& e) {
+  const auto small = [](float x, float limit) { return x < limit && x > -limit; };
+  if (e.multiplier == nullptr || !small(e.residual_multiplier, 2097152.0f) || !small(e.mid_multiplier, 2097152.0f))
+    return false;
+  __m512 largest = _mm512_setzero_ps();
+  for (int64_t c = 0; c < e.out.c; c += 16) {
+    const auto mask = static_cast<__mmask16>((1u << smaller(16, e.out.c - c)) - 1);
+    largest = _mm512_max_ps(largest, _mm512_abs_ps(_mm512_maskz_loadu_ps(mask, e.multiplier + c)));
+  }
+  return _mm512_reduce_max_ps(largest) < 0.5f;
+}
+
+// Codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23: then a sum may start with the bits of 2^23f added
+// to it. Read as a float, a sum s >= 0 is exactly 2^23 + s, and fma(2^23 + s, m, -2^23 m) = fl(s * m) is the product
+// that the reference rounds, without a conversion. A negative sum gives a float below 2^23, so a product that is not
+// positive and ends as 0, as it should. The products of a sum are at most `products` times 255 * 128.
+OCTET_INLINE bool relu_shortcut(const ConvArgs& a, int64_t products) {
+  const Epilogue& e = a.epilogue;
+  if (e.out.data == nullptr || e.residual.data || e.table || e.lo != 0 || e.hi != 255 || e.out.zero_point != 0 ||
+      products > 256)
+    return false;
+  __m512 least = _mm512_setzero_ps(), most = least;
+  Z start = _mm512_setzero_si512();
+  for (int64_t c = 0; c < e.out.c; c += 16) {
+    const auto mask = static_cast<__mmask16>((1u << smaller(16, e.out.c - c)) - 1);
+    const __m512 m = _mm512_maskz_loadu_ps(mask, e.multiplier + c);
+    least = _mm512_min_ps(least, m), most = _mm512_max_ps(most, m);
+    start = _mm512_max_epu32(start, _mm512_abs_epi32(_mm512_loadu_si512(a.acc_init + c)));
+  }
+  return _mm512_reduce_min_ps(least) >= 0 && _mm512_reduce_max_ps(most) < 1 &&
+         static_cast<int64_t>(_mm512_reduce_max_epu32(start)) + products * 255 * 128 < 1 << 23;
+}
 
 OCTET_INLINE Constants make_constants(const Epilogue& e) {
   Constants c;
@@ -34,23 +73,25 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.zero_point16 = _mm512_set1_epi16(static_cast<int16_t>(e.out.zero_point));
   c.low8 = _mm512_set1_epi8(static_cast<char>(e.lo));
   c.high8 = _mm512_set1_epi8(static_cast<char>(e.hi));
+  c.bounded = sums_are_bounded(e);
+  c.table = has_vbmi() ? e.table : nullptr;
   return c;
 }
 
-// 16 outputs, rounded, before the zero point is added. The upper limit is applied here, because too large a float has
-// no int32; too small a one becomes INT32_MIN and saturates correctly in pack().
-template <Sum S>
+// 16 outputs, rounded, before the zero point is added. Without Bounded the upper limit is applied here, because too
+// large a float has no int32; too small a one becomes INT32_MIN and saturates correctly in pack().
+template <Sum S, bool Bounded = false>
 OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Constants& c) {
   __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), multiplier);
   if constexpr (S == Sum::kTwice) {
     v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     v = _mm512_mul_ps(_mm512_min_ps(_mm512_max_ps(v, c.mid_low), c.mid_high), c.mid_multiplier);
   }
-  if constexpr (S != Sum::kNone) {
+  if constexpr (S == Sum::kOnce || S == Sum::kTwice) {
     const Z r = _mm512_sub_epi32(_mm512_cvtepu8_epi32(load16(residual)), c.residual_zero_point);
     v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), c.residual_multiplier));
   }
-  return _mm512_cvtps_epi32(_mm512_min_ps(v, c.high));
+  return _mm512_cvtps_epi32(Bounded ? v : _mm512_min_ps(v, c.high));
 }
 
 // 64 codes in the order of the arguments.
@@ -72,12 +113,13 @@ OCTET_INLINE void store_lane(uint8_t* p, Z v, bool four) {
   }
 }
 
-template <int V, Sum S>
+template <int V, Sum S, bool Bounded>
 OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Constants& c) {
   const int64_t at = t.n * e.out.image_stride + t.y * e.out.row_stride + t.x * e.out.c_pitch + t.channel;
   uint8_t* out = e.out.data + at;
   const uint8_t* residual = nullptr;
-  if constexpr (S != Sum::kNone)
+  constexpr bool kResidual = S == Sum::kOnce || S == Sum::kTwice;
+  if constexpr (kResidual)
     residual = e.residual.data + t.n * e.residual.image_stride + t.y * e.residual.row_stride +
                t.x * e.residual.c_pitch + t.channel;
   const int64_t step = e.out.c_pitch, residual_step = e.residual.c_pitch;
@@ -85,15 +127,28 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) m[v] = _mm512_loadu_ps(e.multiplier + t.channel + v * 16);
   const int32_t* acc = t.acc;
+  Table64 table{};
+  if (c.table) table = load_table(c.table);
+  const auto packed = [&](Z v0, Z v1, Z v2, Z v3) __attribute__((always_inline)) {
+    if constexpr (S == Sum::kRelu)
+      return _mm512_permutexvar_epi32(pack_order(),
+                                      _mm512_packus_epi16(_mm512_packs_epi32(v0, v1), _mm512_packs_epi32(v2, v3)));
+    const Z q = pack(v0, v1, v2, v3, c);
+    return c.table ? look_up64(q, table) : q;
+  };
   const auto value = [&](int64_t pixel, int v) __attribute__((always_inline)) {
+    if constexpr (S == Sum::kRelu) {
+      const __m512 sum = _mm512_load_ps(reinterpret_cast<const float*>(acc) + (pixel * V + v) * 16);
+      return _mm512_cvtps_epi32(_mm512_fmadd_ps(sum, m[v], _mm512_mul_ps(m[v], _mm512_set1_ps(-8388608.0f))));
+    }
     const uint8_t* r = nullptr;
-    if constexpr (S != Sum::kNone) r = residual + pixel * residual_step + v * 16;
-    return scale<S>(_mm512_loadu_si512(acc + (pixel * V + v) * 16), m[v], r, c);
+    if constexpr (kResidual) r = residual + pixel * residual_step + v * 16;
+    return scale<S, Bounded>(_mm512_loadu_si512(acc + (pixel * V + v) * 16), m[v], r, c);
   };
   if constexpr (V >= 3) {
     for (int64_t p = 0; p < t.pixels; ++p) {
       const Z third = value(p, 2);
-      const Z q = pack(value(p, 0), value(p, 1), third, V == 4 ? value(p, V - 1) : third, c);
+      const Z q = packed(value(p, 0), value(p, 1), third, V == 4 ? value(p, V - 1) : third);
       if constexpr (V == 4) {
         _mm512_storeu_si512(out + p * step, q);
       } else {
@@ -104,7 +159,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
   } else if constexpr (V == 2) {
     for (int64_t p = 0; p < t.pixels; p += 2) {
       const int64_t q = smaller(p + 1, t.pixels - 1);
-      const Z codes = pack(value(p, 0), value(p, 1), value(q, 0), value(q, 1), c);
+      const Z codes = packed(value(p, 0), value(p, 1), value(q, 0), value(q, 1));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + p * step), _mm512_castsi512_si256(codes));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + q * step), _mm512_extracti64x4_epi64(codes, 1));
     }
@@ -113,7 +168,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
     for (int64_t p = 0; p < t.pixels; p += 4) {
       const int64_t last = t.pixels - 1, p1 = smaller(p + 1, last), p2 = smaller(p + 2, last),
                     p3 = smaller(p + 3, last);
-      const Z codes = pack(value(p, 0), value(p1, 0), value(p2, 0), value(p3, 0), c);
+      const Z codes = packed(value(p, 0), value(p1, 0), value(p2, 0), value(p3, 0));
       store_lane<0>(out + p * step, codes, four);
       store_lane<1>(out + p1 * step, codes, four);
       store_lane<2>(out + p2 * step, codes, four);
@@ -140,19 +195,28 @@ OCTET_INLINE void finish_floats(const FinishTile& t, const Epilogue& e) {
   }
 }
 
+template <int V, bool Bounded>
+void finish_codes(const FinishTile& t, const Epilogue& e, const Constants& c) {
+  if (e.residual.data == nullptr) {
+    finish_codes<V, Sum::kNone, Bounded>(t, e, c);
+  } else if (e.rounds_twice) {
+    finish_codes<V, Sum::kTwice, Bounded>(t, e, c);
+  } else {
+    finish_codes<V, Sum::kOnce, Bounded>(t, e, c);
+  }
+}
+
 // A residual that is read in the same pass as the output is written may be the output itself: every pixel is read
 // before it is written, except the repeated last pixel of an odd tile, whose codes are computed before any store.
 template <int V>
 OCTET_INLINE void finish(const FinishTile& t, const Epilogue& e, const Constants& c) {
   if (e.out.data == nullptr) return finish_floats<V>(t, e);
-  if (e.residual.data == nullptr) {
-    finish_codes<V, Sum::kNone>(t, e, c);
-  } else if (e.rounds_twice) {
-    finish_codes<V, Sum::kTwice>(t, e, c);
+  if (c.bounded) {
+    finish_codes<V, true>(t, e, c);
   } else {
-    finish_codes<V, Sum::kOnce>(t, e, c);
+    finish_codes<V, false>(t, e, c);
   }
-  if (e.table) {
+  if (e.table && !c.table) {
     uint8_t* out = e.out.data + t.n * e.out.image_stride + t.y * e.out.row_stride + t.x * e.out.c_pitch + t.channel;
     const int64_t bytes = smaller(V * 16, e.out.c_pitch);
     for (int64_t p = 0; p < t.pixels; ++p) look_up(e.table, out + p * e.out.c_pitch, out + p * e.out.c_pitch, bytes);

@@ -57,23 +57,24 @@ void multiply_words(const WordTile& t) {
       }
     }
   if constexpr (kStraight) {
-    const auto out = [&](int p) __attribute__((always_inline)) {
-      return t.out + t.places[p].out;
-    };
     const auto value = [&](int p, int v) __attribute__((always_inline)) {
       if (v >= V) return _mm256_setzero_si256();
       return t.finish->value<S, true>(sum[p][v < V ? v : 0], t.channel + v * 8,
                                       S == Sum::kNone ? nullptr : t.residual + t.places[p].residual + v * 8);
     };
+    constexpr int kPairs = (P + 1) / 2;
+    Y codes[kPairs];
 #pragma GCC unroll 4
-    for (int p = 0; p < P; p += 2) {
-      const int q = p + 1 < P ? p + 1 : p;
-      const Y both = t.finish->pack(value(p, 0), value(p, 1), value(q, 0), value(q, 1));
-      store16(out(p), _mm256_castsi256_si128(both));
-      if (q != p) store16(out(q), _mm256_extracti128_si256(both, 1));
+    for (int i = 0; i < kPairs; ++i) {
+      const int p = 2 * i, q = p + 1 < P ? p + 1 : p;
+      codes[i] = t.finish->pack(value(p, 0), value(p, 1), value(q, 0), value(q, 1));
     }
-    if (t.finish->has_table())
-      for (int p = 0; p < P; ++p) t.finish->look_up(out(p));
+    if (t.finish->has_table()) t.finish->look_up(codes, kPairs);
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      uint8_t* out = t.out + t.places[p].out;
+      store16(out, p % 2 ? _mm256_extracti128_si256(codes[p / 2], 1) : _mm256_castsi256_si128(codes[p / 2]));
+    }
   } else {
     alignas(32) int32_t acc[P * 16] = {};
 #pragma GCC unroll 8

@@ -19,11 +19,28 @@ struct Strips {
   int64_t pairs, kernel_w, tap_step;  // steps in vectors, two for a column
   const Y* weights;                   // [pair][kernel_w][half][row], or [pair][kernel_w][half]
   const Y* start;                     // [half]
+  // Where the sums are finished at once:
+  const Finish* finish;
+  const Y* multiplier;  // [half]
+  uint8_t* out[2];      // of each output row; the second may be missing
+  int64_t out_step;     // bytes from pixel to pixel
 };
 
-// P pixels of two output rows, or of one. sums: [row][pixel][half].
-template <int P, bool kTwoRows, int kStep>
+// Codes of two pixels in each vector -> memory.
+template <int P>
+OCTET_INLINE void store_codes_of_row(const Strips& s, Y* codes, uint8_t* out) {
+  if (s.finish->has_table()) s.finish->look_up(codes, (P + 1) / 2);
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p)
+    store16(out + p * s.out_step,
+            p % 2 ? _mm256_extracti128_si256(codes[p / 2], 1) : _mm256_castsi256_si128(codes[p / 2]));
+}
+
+// P pixels of two output rows, or of one. kStraight: finishes them in registers; else sums are [row][pixel][half].
+template <int P, bool kTwoRows, int kStep, bool kStraight>
 void multiply_strips(const Strips& s, Y* sums) {
+  constexpr int kPairs = (P + 1) / 2;
+  Y words[2][2][kPairs];  // [row][half]: two pixels each
 #pragma GCC unroll 1
   for (int half = 0; half < (kTwoRows ? 2 : 1); ++half) {
     Y sum[P][2];
@@ -42,23 +59,52 @@ void multiply_strips(const Strips& s, Y* sums) {
         }
       }
     }
+    if constexpr (!kStraight) {
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      sums[p * 2 + half] = sum[p][0];
-      sums[kTwoRows ? (P + p) * 2 + half : p * 2 + 1] = sum[p][1];
+      for (int p = 0; p < P; ++p) {
+        sums[p * 2 + half] = sum[p][0];
+        sums[kTwoRows ? (P + p) * 2 + half : p * 2 + 1] = sum[p][1];
+      }
+    } else {
+      const auto scaled = [&](Y acc, int h) __attribute__((always_inline)) {
+        return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_castsi256_ps(s.multiplier[h])));
+      };
+#pragma GCC unroll 4
+      for (int i = 0; i < kPairs; ++i) {
+        const int p = 2 * i, q = p + 1 < P ? p + 1 : p;
+        const Limits& limits = s.finish->limits();
+        const int second = kTwoRows ? half : 1;
+        words[0][half][i] = limits.words(scaled(sum[p][0], half), scaled(sum[q][0], half));
+        words[kTwoRows ? 1 : 0][second][i] = limits.words(scaled(sum[p][1], second), scaled(sum[q][1], second));
+      }
+    }
+  }
+  if constexpr (kStraight) {
+    for (int row = 0; row < (kTwoRows && s.out[1] ? 2 : 1); ++row) {
+      Y codes[kPairs];
+#pragma GCC unroll 4
+      for (int i = 0; i < kPairs; ++i) codes[i] = s.finish->limits().pack_words(words[row][0][i], words[row][1][i]);
+      store_codes_of_row<P>(s, codes, s.out[row]);
     }
   }
 }
 
 using TileFunction = void(const Strips& s, Y* sums);
-template <bool kTwoRows, int kStep>
+template <bool kTwoRows, int kStep, bool kStraight>
 constexpr TileFunction* kTiles[kTilePixels + 1] = {nullptr,
-                                                   multiply_strips<1, kTwoRows, kStep>,
-                                                   multiply_strips<2, kTwoRows, kStep>,
-                                                   multiply_strips<3, kTwoRows, kStep>,
-                                                   multiply_strips<4, kTwoRows, kStep>,
-                                                   multiply_strips<5, kTwoRows, kStep>,
-                                                   multiply_strips<6, kTwoRows, kStep>};
+                                                   multiply_strips<1, kTwoRows, kStep, kStraight>,
+                                                   multiply_strips<2, kTwoRows, kStep, kStraight>,
+                                                   multiply_strips<3, kTwoRows, kStep, kStraight>,
+                                                   multiply_strips<4, kTwoRows, kStep, kStraight>,
+                                                   multiply_strips<5, kTwoRows, kStep, kStraight>,
+                                                   multiply_strips<6, kTwoRows, kStep, kStraight>};
+
+// By number of pixels, for strides along the width of 1 and 2.
+template <bool kStraight>
+TileFunction* const* tile_functions(bool two_rows, int64_t stride_w) {
+  if (stride_w == 1) return two_rows ? kTiles<true, 2, kStraight> : kTiles<false, 2, kStraight>;
+  return two_rows ? kTiles<true, 4, kStraight> : kTiles<false, 4, kStraight>;
+}
 
 // Any other stride: pixel by pixel.
 template <bool kTwoRows>
@@ -69,7 +115,7 @@ void multiply_apart(const Strips& s, int64_t pixels, int64_t step, Y* sums) {
     Strips one = s;
     one.strips = strips;
     Y sum[4];
-    multiply_strips<1, kTwoRows, 2>(one, sum);
+    multiply_strips<1, kTwoRows, 2, false>(one, sum);
     for (int half = 0; half < 2; ++half) {
       sums[p * 2 + half] = sum[half];
       if (kTwoRows) sums[(pixels + p) * 2 + half] = sum[2 + half];
@@ -120,21 +166,10 @@ void prepare_block(const ConvArgs& a, int64_t c, bool two_rows, int64_t pairs, C
   to_lanes(load32(m), load32(m + 8), block.multiplier);
 }
 
-void finish_pixels(const ConvArgs& a, const Finish& finish, const ChannelBlock& block, Y* sums, int64_t pixels,
-                   int64_t c, int64_t n, int64_t y, int64_t x) {
-  const Epilogue& e = a.epilogue;
-  if (!finish.straight() || finish.sum() != Sum::kNone) {
-    for (int64_t p = 0; p < pixels; ++p) to_lanes(sums[2 * p], sums[2 * p + 1], sums + 2 * p);  // its own inverse
-    return finish.row(reinterpret_cast<const int32_t*>(sums), pixels, c, n, y, x);
-  }
-  const __m256 m0 = _mm256_castsi256_ps(block.multiplier[0]), m1 = _mm256_castsi256_ps(block.multiplier[1]);
-  uint8_t* out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + c;
-  for (int64_t p = 0; p < pixels; p += 2) {
-    const int64_t q = smaller(p + 1, pixels - 1);
-    const Y codes = finish.two_pixels(sums + 2 * p, sums + 2 * q, m0, m1);
-    store16(out + p * e.out.c_pitch, _mm256_castsi256_si128(codes));
-    store16(out + q * e.out.c_pitch, _mm256_extracti128_si256(codes, 1));
-  }
+// Sums that multiply_strips() left: any epilogue.
+void finish_pixels(const Finish& finish, Y* sums, int64_t pixels, int64_t c, int64_t n, int64_t y, int64_t x) {
+  for (int64_t p = 0; p < pixels; ++p) to_lanes(sums[2 * p], sums[2 * p + 1], sums + 2 * p);  // its own inverse
+  finish.row(reinterpret_cast<const int32_t*>(sums), pixels, c, n, y, x);
 }
 
 }  // namespace
@@ -150,8 +185,9 @@ void depthwise_avx2(const ConvArgs& a, Range rows) {
   const int64_t width = columns < reach ? 0 : smaller((columns - reach) / g.stride_w + 1, e.out.w);
   if (pairs * g.kernel_w > kMaxPairs || width == 0) return kernels(Isa::kScalar).depthwise(a, rows);
   const Finish finish(e);
-  TileFunction* const* const tiles = g.stride_w == 1 ? (two_rows ? kTiles<true, 2> : kTiles<false, 2>)
-                                                     : (two_rows ? kTiles<true, 4> : kTiles<false, 4>);
+  const bool straight = finish.straight() && finish.sum() == Sum::kNone && g.stride_w <= 2;
+  TileFunction* const* const tiles =
+      straight ? tile_functions<true>(two_rows, g.stride_w) : tile_functions<false>(two_rows, g.stride_w);
   alignas(64) Y storage[kStripBytes / 32];
   ChannelBlock block;
   Y sums[kTilePixels * 4];
@@ -186,15 +222,21 @@ void depthwise_avx2(const ConvArgs& a, Range rows) {
             const int64_t left = x1 - x, pixels = left == kTilePixels + 1 ? 4 : smaller(left, kTilePixels);
             const Y* at[kMaxPairs];
             for (int64_t k = 0; k < pairs; ++k) at[k] = strips[k] + (x - x0) * g.stride_w * 2;
-            const Strips s{at, pairs, g.kernel_w, g.dilation_w * 2, block.weights, block.start};
+            Strips s{at, pairs, g.kernel_w, g.dilation_w * 2, block.weights, block.start, &finish, block.multiplier};
+            const int64_t made = smaller(step_rows, height - y);
+            if (straight) {
+              s.out[0] = e.out.data + n * e.out.image_stride + (y0 + y) * e.out.row_stride + x * e.out.c_pitch + c;
+              s.out[1] = made == 2 ? s.out[0] + e.out.row_stride : nullptr;
+              s.out_step = e.out.c_pitch;
+            }
             if (g.stride_w <= 2)
               tiles[pixels](s, sums);
             else if (two_rows)
               multiply_apart<true>(s, pixels, g.stride_w * 2, sums);
             else
               multiply_apart<false>(s, pixels, g.stride_w * 2, sums);
-            for (int64_t i = 0; i < smaller(step_rows, height - y); ++i)
-              finish_pixels(a, finish, block, sums + i * pixels * 2, pixels, c, n, y0 + y + i, x);
+            for (int64_t i = 0; i < made && !straight; ++i)
+              finish_pixels(finish, sums + i * pixels * 2, pixels, c, n, y0 + y + i, x);
             x += pixels;
           }
         }

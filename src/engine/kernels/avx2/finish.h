@@ -59,18 +59,9 @@ class Finish {
     return kBounded ? _mm256_cvtps_epi32(v) : limits_.round(v);
   }
   OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const { return limits_.pack(a, b, c, d); }
-  // The same for pixels whose channels lie as in Limits::pack_lanes, with multipliers in that order: 16 channels of two
-  // pixels. Only where straight() and without a residual.
-  OCTET_INLINE Y two_pixels(const Y* p, const Y* q, __m256 m0, __m256 m1) const {
-    const auto scaled = [](Y acc, __m256 m) __attribute__((always_inline)) {
-      return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(acc), m));
-    };
-    const Y codes = limits_.pack_lanes(scaled(p[0], m0), scaled(p[1], m1), scaled(q[0], m0), scaled(q[1], m1));
-    return lookup_ ? (*lookup_)(codes) : codes;
-  }
-  // 16 codes in place.
-  __attribute__((noinline)) void look_up(uint8_t* codes) const {
-    store16(codes, _mm256_castsi256_si128((*lookup_)(_mm256_castsi128_si256(load16(codes)))));
+  const Limits& limits() const { return limits_; }
+  __attribute__((noinline)) void look_up(Y* codes, int64_t vectors) const {
+    for (int64_t i = 0; i < vectors; ++i) codes[i] = (*lookup_)(codes[i]);
   }
 
   // All of it for 16 channels of one pixel. `index`: of the pixel in dense float tensors.

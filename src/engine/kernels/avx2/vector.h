@@ -67,17 +67,18 @@ struct Limits {
   }
   // 32 values in four vectors -> 32 codes.
   OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const {
-    const Y ab = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point16);
-    const Y cd = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zero_point16);
     // The packs work within 128-bit lanes, so dwords of codes come out as 0 2 4 6 | 1 3 5 7.
-    const Y codes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(ab, cd), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    return clamp(codes);
+    const Y codes = _mm256_packus_epi16(words(a, b), words(c, d));
+    return clamp(_mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
   }
   // The same where a and b (c and d) hold channels 0-3 8-11 and 4-7 12-15 of a pixel, as in-lane unpacks leave them.
   OCTET_INLINE Y pack_lanes(Y a, Y b, Y c, Y d) const {
-    const Y ab = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point16);
-    const Y cd = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zero_point16);
-    return clamp(_mm256_permute4x64_epi64(_mm256_packus_epi16(ab, cd), 0xd8));
+    return clamp(_mm256_permute4x64_epi64(_mm256_packus_epi16(words(a, b), words(c, d)), 0xd8));
+  }
+  // And in two steps: words(a, c) and words(b, d) -> 32 codes.
+  OCTET_INLINE Y words(Y a, Y b) const { return _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point16); }
+  OCTET_INLINE Y pack_words(Y ac, Y bd) const {
+    return clamp(_mm256_permutevar8x32_epi32(_mm256_packus_epi16(ac, bd), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
   }
   OCTET_INLINE Y clamp(Y codes) const {
     return _mm256_min_epu8(_mm256_max_epu8(codes, _mm256_broadcastsi128_si256(low8)),

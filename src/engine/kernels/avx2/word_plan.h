@@ -3,7 +3,7 @@
 //   [place of each output pixel]                                of the rows that are worked on at once
 //   [rows of the image in words]
 #pragma once
-#include "engine/kernels/avx2/vector.h"
+#include "engine/kernels/avx2/conv_tiles.h"
 #include "engine/kernels/int8_conv.h"
 
 namespace octet::kernels {
@@ -14,13 +14,7 @@ namespace {
 constexpr int64_t kChunkBytes = 24 * 1024, kChunkPixels = 300, kLargestChunk = 256 * 1024;
 constexpr int64_t kMaxImageRun = 256;  // words of a run of 4-byte pixels
 
-// Where an output pixel's data are, counted from the first pixel of the rows that are worked on at once.
-struct alignas(16) PixelPlace {
-  int32_t in = 0;        // words, of the widened rows
-  int32_t out = 0;       // bytes
-  int32_t residual = 0;  // bytes
-};
-
+// How a convolution is cut into words.
 struct WordPlan {
   ConvLayout layout;
   bool compact = false;        // 4-byte pixels: their 1 to 3 real channels only

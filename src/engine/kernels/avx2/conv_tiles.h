@@ -1,0 +1,132 @@
+// Register blocking of INT8 convolutions with 256-bit vectors: some output pixels x 16 output channels, with the
+// epilogue applied to the sums in registers. The pixels need not be neighbours, so tiles run over the ends of rows. Dot
+// supplies the product of 4 bytes of input with the weights of 8 output channels:
+//   static Y add(Y sum, Y input, Y weights);
+#pragma once
+#include "engine/kernels/avx2/finish.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr int kTilePixels = 6;  // 12 sums, two vectors of weights, one of input, one product: all 16 registers
+
+// Where an output pixel's data are, in bytes from a pixel that the tiles of a call have in common.
+struct alignas(16) PixelPlace {
+  int32_t in = 0, out = 0, residual = 0;
+};
+
+// Pixels of any rows x one block of output channels. A step is 4 bytes of input and 64 of weights.
+struct PixelTile {
+  int64_t kernel_h, segments_per_row, steps, tap_row_step, tap_step;
+  int64_t panel_skip;  // bytes of weights after each segment that have no step
+  const uint8_t* in;   // of the first tap, at the block's first channel
+  const PixelPlace* places;
+  const int8_t* panel;
+  const int32_t* acc_init;
+  const Finish* finish;
+  int64_t channel;
+  uint8_t* out;             // of the first pixel and channel
+  const uint8_t* residual;  // alike
+  int64_t first_pixel;      // of the tile, counted over n * h * w: float tensors are dense
+};
+
+// P pixels x V vectors of 8 output channels. kStraight: the sums are finished in registers.
+template <typename Dot, int P, int V, Sum S, bool kStraight>
+void multiply_tile(const PixelTile& t) {
+  Y sum[P][V];
+  const uint8_t* x[P];
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p) {
+    x[p] = t.in + t.places[p].in;
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) sum[p][v] = load32(t.acc_init + 8 * v);
+  }
+  const int8_t* w = t.panel;
+  for (int64_t y = 0; y < t.kernel_h; ++y)
+    for (int64_t s = 0; s < t.segments_per_row; ++s, w += t.panel_skip) {
+      int64_t at = y * t.tap_row_step + s * t.tap_step;
+      for (const int8_t* end = w + t.steps * 64; w != end; w += 64, at += 4) {
+        Y weights[V];
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) weights[v] = load32(w + 32 * v);
+#pragma GCC unroll 8
+        for (int p = 0; p < P; ++p) {
+          int32_t four;
+          std::memcpy(&four, x[p] + at, 4);
+          const Y input = _mm256_set1_epi32(four);
+#pragma GCC unroll 2
+          for (int v = 0; v < V; ++v) sum[p][v] = Dot::add(sum[p][v], input, weights[v]);
+        }
+      }
+    }
+  if constexpr (kStraight) {
+    const auto value = [&](int p, int v) __attribute__((always_inline)) {
+      if (v >= V) return _mm256_setzero_si256();
+      return t.finish->value<S, true>(sum[p][v < V ? v : 0], t.channel + v * 8,
+                                      S == Sum::kNone ? nullptr : t.residual + t.places[p].residual + v * 8);
+    };
+    constexpr int kPairs = (P + 1) / 2;
+    Y codes[kPairs];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPairs; ++i) {
+      const int p = 2 * i, q = p + 1 < P ? p + 1 : p;
+      codes[i] = t.finish->pack(value(p, 0), value(p, 1), value(q, 0), value(q, 1));
+    }
+    if (t.finish->has_table()) t.finish->look_up(codes, kPairs);
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      uint8_t* out = t.out + t.places[p].out;
+      store16(out, p % 2 ? _mm256_extracti128_si256(codes[p / 2], 1) : _mm256_castsi256_si128(codes[p / 2]));
+    }
+  } else {
+    alignas(32) int32_t acc[P * 16] = {};
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p)
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) store32(acc + p * 16 + v * 8, sum[p][v]);
+    for (int p = 0; p < P; ++p)
+      t.finish->pixel(acc + p * 16, t.channel, t.out + t.places[p].out, t.residual + t.places[p].residual,
+                      t.first_pixel + p);
+  }
+}
+
+using TileFunction = void(const PixelTile& t);
+
+template <typename Dot, int V, Sum S, bool kStraight>
+constexpr TileFunction* kPixelTiles[kTilePixels + 1] = {nullptr,
+                                                        multiply_tile<Dot, 1, V, S, kStraight>,
+                                                        multiply_tile<Dot, 2, V, S, kStraight>,
+                                                        multiply_tile<Dot, 3, V, S, kStraight>,
+                                                        multiply_tile<Dot, 4, V, S, kStraight>,
+                                                        multiply_tile<Dot, 5, V, S, kStraight>,
+                                                        multiply_tile<Dot, 6, V, S, kStraight>};
+
+// By number of pixels.
+template <typename Dot, int V>
+TileFunction* const* pixel_tiles(const Finish& finish) {
+  if (!finish.straight()) return kPixelTiles<Dot, V, Sum::kNone, false>;
+  switch (finish.sum()) {
+    case Sum::kOnce:
+      return kPixelTiles<Dot, V, Sum::kOnce, true>;
+    case Sum::kTwice:
+      return kPixelTiles<Dot, V, Sum::kTwice, true>;
+    default:
+      return kPixelTiles<Dot, V, Sum::kNone, true>;
+  }
+}
+
+// All pixels of `places` for one block of output channels: tiles of six and a rest, or where that would be one pixel,
+// one tile less.
+inline void for_each_tile(PixelTile& tile, TileFunction* const* functions, const PixelPlace* places, int64_t pixels,
+                          int64_t first_pixel) {
+  for (int64_t at = 0; at < pixels;) {
+    const int64_t left = pixels - at, size = left == kTilePixels + 1 ? 4 : smaller(left, kTilePixels);
+    tile.places = places + at;
+    tile.first_pixel = first_pixel + at;
+    functions[size](tile);
+    at += size;
+  }
+}
+
+}  // namespace
+}  // namespace octet::kernels

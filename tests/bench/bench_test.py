@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `octet bench` writes: the keys of its JSON, its trace, and the rivals that take turns with it.
 
-    bench_test.py BIN_FOLDER report|rivals
+    bench_test.py BIN_FOLDER report|table|rivals
 
 `rivals` needs the environment of scripts/peers_venv.sh; without it: exit status 77 (skipped).
 """
@@ -140,6 +140,63 @@ class Report(Bench):
             self.assertEqual(done.stderr.count("\n"), 1)
 
 
+class Table(unittest.TestCase):
+    """bench/performance_table.py on a made-up report."""
+
+    @staticmethod
+    def measurement(threads, octet_ms, ratios):
+        contenders = [{"name": "Octet INT8", "graph": "resnet18-amx_int8", "how": "", "min_ms": octet_ms, "median_ms": octet_ms,
+                       "times_as_long": [1, 1, 1]}]
+        for name, graph, times in ratios:
+            contenders.append({"name": name, "graph": graph, "how": "", "min_ms": octet_ms * min(times), "median_ms": octet_ms * 2,
+                               "times_as_long": times})
+        best = min(ratios, key=lambda r: statistics.median(r[2]))
+        return {"threads": threads, "min_ms": octet_ms, "median_ms": octet_ms, "fastest_rival": best[0], "contenders": contenders,
+                "ratio": {"median": statistics.median(best[2]), "min": min(best[2]), "max": max(best[2])}}
+
+    def report(self, ratio):
+        rivals = [("openvino 2026.4.1", "resnet18_u8s8", [9, 8, 7]), ("onnxruntime 1.31.1", "resnet18_s8s8", [ratio, ratio - 0.1, ratio + 0.1])]
+        row = {"compile_ms": {"model": 400, "timing": 6000}, "load_to_first_ms": 9, "rss_mb": 80, "rss_engine_mb": 15, "weights_mb": 11,
+               "derived_mb": 0, "arena_mb": 2, "latency": [self.measurement(2, 0.7, rivals), self.measurement(1, 1.2, rivals)],
+               "throughput": [self.measurement(2, 0.6, rivals)],
+               "peak": {"threads": 1, "int8_gmac_per_s": 3600, "int8_instruction": "tdpbusd"}, "totals": {},
+               "kernels": [{"kernel": "conv amx_int8", "precision": "int8", "layers": 20, "us": 600, "gmacs": 1.8, "percent_of_peak": 41.0}]}
+        return {"cpu": "A CPU", "cpus": 2, "best_isa": "amx_int8", "date": "2026-01-01", "load_average_before": 0.1, "windows": 3,
+                "window_ms": 100, "tactics": "timing", "networks": {"resnet18": {"amx_int8": row}}}
+
+    def table(self, report, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            (path / "report.json").write_text(json.dumps(report))
+            (path / "doc.md").write_text((ROOT / "docs/performance.md").read_text())
+            done = subprocess.run([sys.executable, ROOT / "bench/performance_table.py", "report.json", *arguments], cwd=path,
+                                  capture_output=True, text=True)
+            return done, (path / "doc.md").read_text()
+
+    def test_the_faster_rival_decides(self):
+        done, _ = self.table(self.report(1.7), "--check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| ResNet-18 | AMX | 0.700 (0.700) | 1.120 (1.400) | onnxruntime 1.31.1, s8s8 | **1.70** (1.60-1.80) | 1.6 | 2.0 | "
+                      "holds |", done.stdout)
+        self.assertIn("| ResNet-18 | AMX | 1.200 | 1.70 (1.60-1.80) | 1667 | 1.70 (1.60-1.80) |", done.stdout)
+
+    def test_a_missed_requirement_fails_the_check(self):
+        done, _ = self.table(self.report(1.5), "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("resnet18 amx_int8 1.50 < 1.6", done.stderr)
+        self.assertIn("**missed**", done.stdout)
+        self.assertIn("| aim |", self.table(self.report(2.0))[0].stdout)
+
+    def test_update_replaces_what_stands_between_the_markers(self):
+        before = (ROOT / "docs/performance.md").read_text()
+        done, after = self.table(self.report(1.7), "--update", "doc.md")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("**1.70**", after)
+        for text in (before, after):
+            self.assertEqual(text.count("<!-- tables: begin"), 1)
+        self.assertEqual(before.split("<!-- tables: end -->")[1], after.split("<!-- tables: end -->")[1])
+
+
 class Rivals(Bench):
     ONNX = ["--onnx", "mobilenetv2_u8s8.onnx", "--onnx", "mobilenetv2_s8s8.onnx"]
 
@@ -189,7 +246,7 @@ def main():
         have = subprocess.run([ROOT / "scripts/peers_venv.sh", "--print"], capture_output=True)
         if have.returncode != 0:
             sys.exit(77)
-    case = {"report": Report, "rivals": Rivals}[part]
+    case = {"report": Report, "rivals": Rivals, "table": Table}[part]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     sys.exit(not result.wasSuccessful())
 

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Runs the inference benchmark and writes bench/results/inference-<cpu>.json; see bench/inference.sh.
+
+Everything is measured by `octet bench`; this script only says what to run and keeps what is worth keeping.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import performance_table
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+NETWORKS = ("resnet50", "resnet18", "mobilenetv2", "efficientnetb0", "detectnet")
+WEAKER = ("avx512_vnni", "avx2")  # besides the best instruction set of the machine
+STRENGTH = ("scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="The inference benchmark: Octet against OpenVINO and ONNX Runtime.")
+    parser.add_argument("--quick", action="store_true", help="best instruction set, two threads, latency, three windows")
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--isas", nargs="+", choices=STRENGTH[1:], help="default: the best, avx512_vnni, avx2")
+    parser.add_argument("--tactics", choices=("model", "timing"), default="timing", help="how compile chooses kernels")
+    parser.add_argument("--windows", type=int, default=5, help="interleaved turns of each contender (default 5)")
+    parser.add_argument("--window-ms", type=int, default=120, help="least length of a turn (default 120)")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="build folder with bin/octet")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench", help="graphs, engines, raw reports")
+    parser.add_argument("--output", type=pathlib.Path, help="default: bench/results/inference-<cpu>.json; --quick: none")
+    options = parser.parse_args()
+    if options.quick:
+        options.windows = 3
+    return options
+
+
+OPTIONS = arguments()
+OCTET = OPTIONS.build / "bin/octet"
+MODES = (("latency", "2"),) if OPTIONS.quick else (("latency", "1,2"), ("throughput", "2"))
+
+
+def octet(*words):
+    done = subprocess.run([OCTET, *map(str, words)], capture_output=True, text=True,
+                          env={**os.environ, "OCTET_RIVAL_SCRIPT": str(ROOT / "bench/rival.py")})
+    if done.returncode != 0:
+        sys.exit(f"octet {' '.join(map(str, words))}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def make_graphs(folder):
+    """The graphs, made unless they are there with the published hashes."""
+    names = [f"{n}_{m}.onnx" for n in OPTIONS.networks for m in ("u8s8", "s8s8")]
+    published = [line for line in (ROOT / "bench/qdq_graphs.sha256").read_text().splitlines() if line.split()[1] in names]
+
+    def good():
+        check = subprocess.run(["sha256sum", "--check", "--status"], input="\n".join(published) + "\n", text=True, cwd=folder,
+                               stderr=subprocess.DEVNULL)
+        return check.returncode == 0
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if good():
+        return
+    subprocess.run([sys.executable, ROOT / "bench/make_qdq_graphs.py", folder, "--networks", *OPTIONS.networks, "--modes", "u8s8",
+                    "s8s8"], check=True, stdout=subprocess.DEVNULL)
+    if not good():
+        sys.exit(f"{folder}: the graphs differ from bench/qdq_graphs.sha256")
+
+
+def bench(engine, graphs, isa, mode, threads, report):
+    """`octet bench` against every rival that can be held to `isa`."""
+    octet("bench", engine, "--isa", isa, "--mode", mode, "--threads", threads, "--compare", "onnxruntime,openvino",
+          *(word for g in graphs for word in ("--onnx", g)), "--runs", 3 * OPTIONS.windows, "--windows", OPTIONS.windows,
+          "--window_ms", OPTIONS.window_ms, "--json", report)
+    return json.loads(report.read_text())
+
+
+def kept_measurement(measurement):
+    """What is worth keeping of one number of threads."""
+
+    def rounded(value):
+        return round(value, 4)
+
+    contenders = []
+    for result in measurement["results"]:
+        ratio = result["times_as_long"]
+        contenders.append({"name": result["name"], "graph": pathlib.Path(result["file"]).stem, "how": result["detail"],
+                           "min_ms": rounded(result["min_ms"]), "median_ms": rounded(result["median_ms"]),
+                           "times_as_long": [rounded(r) for r in ratio["per_window"]]})
+    ratio = measurement["ratio"]
+    return {"threads": measurement["threads"], "min_ms": rounded(measurement["min_ms"]),
+            "median_ms": rounded(measurement["median_ms"]), "fastest_rival": measurement["fastest_rival"],
+            "ratio": ratio and {k: rounded(ratio[k]) for k in ("median", "min", "max")}, "contenders": contenders}
+
+
+def kept_kernels(report):
+    """Time and share of the peak of each kernel, over its layers."""
+    kernels = {}
+    for layer in report["layers"]:
+        row = kernels.setdefault(layer["kernel"], {"kernel": layer["kernel"], "precision": layer["precision"], "layers": 0, "us": 0,
+                                                   "gmacs": 0})
+        row["layers"] += 1
+        row["us"] += layer["us"]
+        row["gmacs"] += layer["gmacs"] or 0
+    for row in kernels.values():
+        peak = report["peak"]["int8_gmac_per_s" if row["precision"] == "int8" else "fp32_gmac_per_s"]
+        row["percent_of_peak"] = round(100 * row["gmacs"] / (row["us"] * 1e-6) / peak, 1) if row["us"] else 0
+        row["us"] = round(row["us"], 1)
+        row["gmacs"] = round(row["gmacs"], 5)
+    return sorted(kernels.values(), key=lambda row: -row["us"])
+
+
+def compile_engine(graph, engine, isa, tactics):
+    """Milliseconds of the whole command."""
+    start = time.perf_counter()
+    octet("compile", graph, "-o", engine, "--isa", isa, "--tactics", tactics, "--threads", 2, "--force", "--quiet")
+    return round((time.perf_counter() - start) * 1e3, 1)
+
+
+def run_network(network, isas):
+    graphs = [OPTIONS.work / "graphs" / f"{network}_{mode}.onnx" for mode in ("u8s8", "s8s8")]
+    found = {}
+    for isa in isas:
+        engine = OPTIONS.work / f"{network}-{isa}.octet"
+        compile_ms = {"model": compile_engine(graphs[0], engine, isa, "model")}
+        if OPTIONS.tactics == "timing":
+            compile_ms["timing"] = compile_engine(graphs[0], engine, isa, "timing")
+        row = {"compile_ms": compile_ms}
+        for mode, threads in MODES:
+            report = bench(engine, graphs, isa, mode, threads, OPTIONS.work / f"{network}-{isa}-{mode}.json")
+            row[mode] = [kept_measurement(m) for m in report["measurements"]]
+            if mode == "latency":
+                # The layers are those of the last number of threads, the totals too.
+                row.update({key: report[key] for key in ("load_to_first_ms", "rss_mb", "rss_engine_mb", "weights_mb",
+                                                         "derived_mb", "arena_mb", "peak", "totals")})
+                row["kernels"] = kept_kernels(report)
+            for m in row[mode]:
+                ratio = m["ratio"]
+                print(f"{network:15} {isa:12} {mode:10} {m['threads']} threads: {m['median_ms']:8.3f} ms" +
+                      (f", {ratio['median']:.2f} times as fast as {m['fastest_rival']} ({ratio['min']:.2f}-{ratio['max']:.2f})"
+                       if ratio else ""), flush=True)
+        found[isa] = row
+    return found
+
+
+def cpu_slug(cpu, isa):
+    words = re.sub(r"\((r|tm)\)|\bcpu\b|\bprocessor\b|@.*", " ", cpu.lower())
+    return "-".join(re.findall(r"[a-z0-9]+", words) + [isa.replace("_", "")])
+
+
+def main():
+    if not OCTET.exists():
+        sys.exit("build first: cmake --preset release && cmake --build --preset release --target octet_cli")
+    started = time.time()
+    make_graphs(OPTIONS.work / "graphs")
+    probe = OPTIONS.work / "probe.json"
+    octet("bench", OPTIONS.work / "graphs" / f"{OPTIONS.networks[0]}_u8s8.onnx", "--runs", 1, "--json", probe)
+    native = json.loads(probe.read_text())
+    best = STRENGTH.index(native["isa"])
+    isas = OPTIONS.isas or [native["isa"]] + ([] if OPTIONS.quick else [i for i in WEAKER if STRENGTH.index(i) < best])
+    report = {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
+              "load_average_before": round(os.getloadavg()[0], 2), "windows": OPTIONS.windows, "window_ms": OPTIONS.window_ms,
+              "tactics": OPTIONS.tactics, "networks": {}}
+    if report["load_average_before"] > 0.5:
+        print(f"warning: the machine is busy (load {report['load_average_before']}); these numbers mean little", file=sys.stderr)
+    for network in OPTIONS.networks:
+        report["networks"][network] = run_network(network, isas)
+    report["minutes"] = round((time.time() - started) / 60, 1)
+    output = OPTIONS.output or (None if OPTIONS.quick else ROOT / "bench/results" / f"inference-{cpu_slug(native['cpu'], native['isa'])}.json")
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(report, indent=1) + "\n")
+        print(f"wrote {output}")
+    print("\n" + performance_table.markdown(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -175,12 +175,12 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     out.derived->bytes = tactic.prepared_bytes(shapes);
     out.derived->make = [shapes, make = tactic.prepare](std::byte* to) { make(shapes, to); };
   }
-  out.run = [conv, run = tactic.run, derived = out.derived](const Memory& m, int part, int parts) {
+  out.run = [conv, &tactic, derived = out.derived](const Memory& m, int part, int parts) {
     kernels::ConvArgs args = conv.bind(m);
     if (derived) args.prepared = derived->data;
     args.scratch = m.scratch_of(part);
-    const kernels::ConvShare share = kernels::conv_share(args, part, parts);
-    run(args, share.rows, share.blocks);
+    const kernels::ConvShare share = kernels::tactic_share(tactic, args, part, parts);
+    tactic.run(args, share.rows, share.blocks);
   };
   return out;
 }

@@ -66,10 +66,10 @@ std::vector<std::string> tactic_names(const KernelTable& table, const ConvArgs& 
   const size_t count = out.size();
   for (size_t i = 0; i < count; ++i) {
     ConvArgs other = args;
-    const kernels::ConvShare share = kernels::conv_share(args, 0, threads);
+    const kernels::ConvShare share = kernels::tactic_share(*all[i].tactic, args, 0, threads);
     const bool by_rows = share.blocks.end == kernels::conv_layout(args.geometry, args.in.c_pitch).blocks;
     other.split = by_rows ? ConvSplit::kChannels : ConvSplit::kRows;
-    const kernels::ConvShare changed = kernels::conv_share(other, 0, threads);
+    const kernels::ConvShare changed = kernels::tactic_share(*all[i].tactic, other, 0, threads);
     if (changed.rows.end > changed.rows.begin && changed.blocks.end > changed.blocks.begin)
       out.push_back(out[i] + (by_rows ? kChannels : kRows));
   }

@@ -2,6 +2,10 @@
 
 namespace octet::kernels {
 
+ConvShare tactic_share(const ConvTactic& tactic, const ConvArgs& args, int part, int parts) {
+  return tactic.share ? tactic.share(args, part, parts) : conv_share(args, part, parts);
+}
+
 double conv_macs(const ConvArgs& args) {
   const ConvGeometry& g = args.geometry;
   const QTensor& out = args.epilogue.out;

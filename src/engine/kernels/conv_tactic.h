@@ -25,9 +25,14 @@ struct ConvTactic {
   // Working memory of one thread, 64-byte aligned, with unspecified content. nullptr: none.
   int64_t (*scratch_bytes)(const ConvArgs& args) = nullptr;
   ConvFunction* run = nullptr;  // with args.prepared and args.scratch set
+  // How threads share the work, as conv_share() says. nullptr: conv_share().
+  ConvShare (*share)(const ConvArgs& args, int part, int parts) = nullptr;
   // Estimated microseconds with this many threads on a typical machine at 3.5 GHz, for the choice without a stopwatch.
   double (*cost)(const ConvArgs& args, int threads) = nullptr;
 };
+
+// The share of thread `part` of `parts` in a convolution by this tactic.
+ConvShare tactic_share(const ConvTactic& tactic, const ConvArgs& args, int part, int parts);
 
 // Multiplications with real channels: n * out_h * out_w * out_channels * kernel_h * kernel_w * in_channels / groups.
 double conv_macs(const ConvArgs& args);

@@ -1,5 +1,6 @@
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/isa_kernels.h"
+#include "engine/kernels/winograd_tactic.h"
 
 namespace octet::kernels {
 
@@ -7,6 +8,7 @@ void add_avx2_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx2;
   set_direct_conv(table, conv_avx2, kIsa, [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 12); });
   table.conv_tactics.insert(table.conv_tactics.begin(), words_avx2());
+  add_winograd(table, kIsa);
   table.depthwise = {depthwise_avx2, kIsa};
   table.max_pool = {max_pool_avx2, kIsa};
   table.global_average = {global_average_avx2, kIsa};

@@ -1,10 +1,12 @@
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/isa_kernels.h"
+#include "engine/kernels/winograd_tactic.h"
 
 namespace octet::kernels {
 
 void add_avx512_vnni_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx512Vnni;
+  add_winograd(table, kIsa);
   set_direct_conv(table, conv_avx512_vnni, kIsa,
                   [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 85); });
   table.depthwise = {depthwise_avx512_vnni, kIsa};

@@ -2,6 +2,7 @@
 // conv_tiles.h over the image itself and the packed weights.
 #include "engine/kernels/avx2/conv_tiles.h"
 #include "engine/kernels/isa_kernels.h"
+#include "engine/kernels/winograd_tactic.h"
 
 namespace octet::kernels {
 namespace {
@@ -66,6 +67,7 @@ void conv_avx_vnni(const ConvArgs& a, Range rows, Range blocks) {
 }  // namespace
 
 void add_avx_vnni_kernels(KernelTable& table) {
+  add_winograd(table, Isa::kAvxVnni);
   set_direct_conv(table, conv_avx_vnni, Isa::kAvxVnni,
                   [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 45); });
 }

@@ -1,0 +1,113 @@
+#include "engine/kernels/winograd_tactic.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/kernels/winograd.h"
+
+namespace octet::kernels {
+namespace {
+
+#if defined(__x86_64__)
+
+constexpr const char* kName = "winograd4x4";
+
+// Measured with bench/kernels/winograd_layers.cc on one core, weights in the L3 cache.
+struct Rates {
+  double products;   // multiplications of 16-bit integers a cycle
+  double transform;  // cycles for an input channel of a tile
+  double finish;     // cycles for an output channel of a tile
+};
+constexpr double kStreamed = 6.5;  // bytes of weights a cycle from beyond the L2 cache
+constexpr double kKept = 1 << 20;  // bytes of weights that stay in the L2 cache
+constexpr double kCyclesPerMicrosecond = 3500;
+
+int64_t bands(const ConvArgs& a) {
+  return (a.epilogue.out.h + kWinogradTile - 1) / kWinogradTile;
+}
+
+// Cycles of the busiest of `threads` threads.
+double cycles(const ConvArgs& a, const WinogradBlocking& blocking, const Rates& rates, int threads, ConvSplit split) {
+  const WinogradPlan plan = winograd_plan(a, blocking);
+  const QTensor& out = a.epilogue.out;
+  const int64_t all_bands = out.n * bands(a),
+                pairs = (padded_channels(a.geometry.out_channels) / kChannelBlock + 1) / 2;
+  const bool by_rows = split == ConvSplit::kRows;
+  const int64_t units = by_rows ? all_bands : pairs;
+  const double share = static_cast<double>((units + threads - 1) / threads) / static_cast<double>(units);
+  const double tiles =
+      static_cast<double>(all_bands * ((out.w + kWinogradTile - 1) / kWinogradTile)) * (by_rows ? share : 1);
+  const double channels = static_cast<double>(plan.channels),
+               outputs = static_cast<double>(padded_channels(a.geometry.out_channels)) * (by_rows ? 1 : share);
+  const double products = static_cast<double>(kWinogradPositions) * tiles * channels * outputs / rates.products;
+  const double turns = std::max(1.0, tiles / static_cast<double>(plan.block_tiles));
+  const double bytes = static_cast<double>(kWinogradPositions) * channels * outputs * 2;
+  const double streamed = bytes > kKept ? bytes * turns / kStreamed : 0;
+  return std::max(products, streamed) + tiles * (channels * rates.transform + outputs * rates.finish);
+}
+
+template <const WinogradKernel& kKernel, Isa kIsa>
+struct Tactic {
+  static constexpr Rates kRates = kIsa == Isa::kAvx2      ? Rates{20, 9.5, 21}
+                                  : kIsa == Isa::kAvxVnni ? Rates{25, 9.5, 21}
+                                                          : Rates{48, 7, 15};
+
+  static WinogradPlan plan(const ConvArgs& a) { return winograd_plan(a, kKernel.blocking); }
+  static int64_t prepared_bytes(const ConvArgs& a) { return plan(a).prepared_bytes; }
+  static int64_t scratch_bytes(const ConvArgs& a) { return plan(a).scratch_bytes; }
+  static void prepare(const ConvArgs& a, std::byte* prepared) { kKernel.prepare(a, plan(a), prepared); }
+  static void run(const ConvArgs& a, Range rows, Range blocks) {
+    kKernel.run(a, plan(a), a.prepared, a.scratch, rows, blocks);
+  }
+  static double time(const ConvArgs& a, int threads, ConvSplit split) {
+    return cycles(a, kKernel.blocking, kRates, threads, split) / kCyclesPerMicrosecond;
+  }
+  static double cost(const ConvArgs& a, int threads) {
+    return std::min(time(a, threads, ConvSplit::kRows), time(a, threads, ConvSplit::kChannels));
+  }
+  // By whole rows of tiles, or by pairs of blocks of output channels, which repeats the transform of the input.
+  static ConvShare share(const ConvArgs& a, int part, int parts) {
+    const QTensor& out = a.epilogue.out;
+    const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock, pairs = (blocks + 1) / 2;
+    ConvShare share{{0, out.n * out.h}, {0, blocks}};
+    const bool by_rows = a.split == ConvSplit::kAuto
+                             ? time(a, parts, ConvSplit::kRows) <= time(a, parts, ConvSplit::kChannels)
+                             : a.split == ConvSplit::kRows;
+    if (by_rows) {
+      const int64_t all = out.n * bands(a);
+      const auto row = [&](int64_t band) {
+        return band / bands(a) * out.h + std::min(band % bands(a) * kWinogradTile, out.h);
+      };
+      share.rows = {row(all * part / parts), row(all * (part + 1) / parts)};
+    } else {
+      share.blocks = {std::min(blocks, pairs * part / parts * 2), std::min(blocks, pairs * (part + 1) / parts * 2)};
+    }
+    return share;
+  }
+  static ConvTactic tactic() {
+    return {.name = kName,
+            .isa = kIsa,
+            .applies = winograd_applies,
+            .prepared_bytes = prepared_bytes,
+            .prepare = prepare,
+            .scratch_bytes = scratch_bytes,
+            .run = run,
+            .share = share,
+            .cost = cost};
+  }
+};
+
+#endif
+
+}  // namespace
+
+void add_winograd(KernelTable& table, Isa isa) {
+#if defined(__x86_64__)
+  table.conv_tactics.insert(table.conv_tactics.begin(), isa == Isa::kAvx2 ? Tactic<winograd_avx2, Isa::kAvx2>::tactic()
+                                                        : isa == Isa::kAvxVnni
+                                                            ? Tactic<winograd_avx_vnni, Isa::kAvxVnni>::tactic()
+                                                            : Tactic<winograd_avx512_vnni, Isa::kAvx512Vnni>::tactic());
+#endif
+}
+
+}  // namespace octet::kernels

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "kernels/conv_cases.h"
 
@@ -138,6 +139,38 @@ TEST(Winograd, ExtremeWeightsAndCodesStayExact) {
     check(*c, rng);
     if (HasFatalFailure()) return;
   }
+}
+
+// As the engine runs it: the tactic's own preparation and shares, for several numbers of threads.
+TEST(Winograd, TacticSharesCoverAllWorkOnce) {
+  std::mt19937 rng(5);
+  for (const ConvShape& shape : {shape_of(1, 34, 20, 32, 48), shape_of(3, 7, 7, 48, 80), shape_of(2, 30, 13, 20, 17)})
+    for (Isa isa : supported_isas())
+      for (const ConvTactic& tactic : kernels(isa).conv_tactics) {
+        if (tactic.isa != isa || std::string(tactic.name) != "winograd4x4") continue;
+        for (const ConvSplit split : {ConvSplit::kAuto, ConvSplit::kRows, ConvSplit::kChannels})
+          for (const int threads : {1, 2, 5}) {
+            auto c = testing::make_conv_case(rng, shape, {.residual = true});
+            c->args.split = split;
+            Guarded prepared(tactic.prepared_bytes(c->args)), scratch(tactic.scratch_bytes(c->args));
+            tactic.prepare(c->args, prepared.get());
+            c->args.prepared = prepared.get();
+            c->args.scratch = scratch.get();
+            const std::vector<uint8_t> want = testing::expected_output(*c);
+            testing::take_output(*c);
+            const int64_t rows = c->out.view.n * c->out.view.h,
+                          blocks = conv_layout(c->args.geometry, c->args.in.c_pitch).blocks;
+            int64_t work = 0;
+            for (int part = 0; part < threads; ++part) {
+              const ConvShare s = tactic_share(tactic, c->args, part, threads);
+              work += (s.rows.end - s.rows.begin) * (s.blocks.end - s.blocks.begin);
+              tactic.run(c->args, s.rows, s.blocks);
+            }
+            EXPECT_EQ(work, rows * blocks) << c->name;
+            EXPECT_EQ(testing::take_output(*c), want) << c->name;
+            EXPECT_GT(tactic.cost(c->args, threads), 0);
+          }
+      }
 }
 
 TEST(Winograd, PartsAreTheFewestThatProveTheSum) {

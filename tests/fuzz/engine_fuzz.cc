@@ -1,21 +1,28 @@
-// Engine files: whatever bytes come, the loader refuses them with a UserError, or the plan runs within its memory.
-// An input that is no engine file itself is a list of changes to a good one: (16-bit position, new byte) each. So the
-// fuzzer gets behind the JSON without a corpus.
+// Engine files: whatever bytes come, the loader refuses them with a UserError, or the plan runs within its memory, on
+// the instruction set that the input asks for and on the scalar one.
+// An input that is no engine file itself is a list of changes to a good one, so that the fuzzer needs no corpus. Its
+// first byte chooses file and instruction set, the second how the file is changed: single bytes (16-bit position, new
+// byte), or values of the plan's JSON (plan_mutation.h). The checksums are always repaired.
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "../engine/conv_chain_plan.h"
 #include "../engine/wide_plan.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
+#include "engine/plan_json.h"
+#include "plan_mutation.h"
 
 namespace {
+
+using octet::engine::Plan;
 
 // What keeps one input fast; plans beyond it are only parsed and checked.
 constexpr int64_t kMaxArena = 1 << 20, kMaxElements = 1 << 16, kMaxSteps = 64;
 
-bool is_tiny(const octet::engine::Plan& plan) {
+bool is_tiny(const Plan& plan) {
   if (plan.steps.size() > kMaxSteps || plan.arena_bytes > kMaxArena) return false;
   for (const octet::engine::Buffer& b : plan.buffers)
     if (b.elements() > kMaxElements) return false;
@@ -26,8 +33,8 @@ bool is_tiny(const octet::engine::Plan& plan) {
   return true;
 }
 
-void run(std::shared_ptr<const octet::engine::Plan> plan) {
-  octet::engine::Executor executor(plan, {.threads = 1, .isa = octet::Isa::kScalar});
+void run(std::shared_ptr<const Plan> plan, octet::Isa isa, int threads) {
+  octet::engine::Executor executor(plan, {.threads = threads, .isa = isa});
   std::vector<std::vector<float>> tensors;
   std::vector<const float*> inputs;
   std::vector<float*> outputs;
@@ -43,21 +50,25 @@ void run(std::shared_ptr<const octet::engine::Plan> plan) {
   executor.run(inputs.data(), outputs.data());
 }
 
-std::vector<std::byte> engine_bytes(const uint8_t* data, size_t size) {
-  if (size >= 8 && std::memcmp(data, "OCTET", 5) == 0) {
-    std::vector<std::byte> bytes(size);
-    std::memcpy(bytes.data(), data, size);
-    return bytes;
-  }
-  static const std::string seeds[] = {octet::engine::engine_file_bytes(octet::testing::small_plan()),
-                                      octet::engine::engine_file_bytes(octet::testing::WidePlan::make())};
-  const std::string& good = seeds[size % 2];
-  std::vector<std::byte> bytes(good.size());
-  std::memcpy(bytes.data(), good.data(), good.size());
-  for (size_t i = 0; i + 2 < size; i += 3) {
+const Plan& seed_plan(uint8_t choice) {
+  static const Plan plans[] = {octet::testing::small_plan(), octet::testing::WidePlan::make(),
+                               octet::testing::conv_chain_plan()};
+  return plans[choice % 3];
+}
+
+std::string engine_bytes(const uint8_t* data, size_t size) {
+  if (size >= 8 && std::memcmp(data, "OCTET", 5) == 0) return {reinterpret_cast<const char*>(data), size};
+  if (size < 2) return {};
+  const Plan& seed = seed_plan(data[0]);
+  const std::span<const uint8_t> changes(data + 2, size - 2);
+  if (data[1] % 4 != 0)
+    return octet::engine::engine_file_bytes(octet::testing::changed_plan(octet::engine::plan_to_json(seed), changes),
+                                            seed.constants->bytes());
+  std::string bytes = octet::engine::engine_file_bytes(seed);
+  for (size_t i = 0; i + 2 < changes.size(); i += 3) {
     // The header stays: it is repaired anyway.
-    const size_t at = 64 + (data[i] | data[i + 1] << 8) % (bytes.size() - 64);
-    bytes[at] = static_cast<std::byte>(data[i + 2]);
+    const size_t at = 64 + (changes[i] | changes[i + 1] << 8) % (bytes.size() - 64);
+    bytes[at] = static_cast<char>(changes[i + 2]);
   }
   return bytes;
 }
@@ -66,11 +77,15 @@ std::vector<std::byte> engine_bytes(const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 1 << 18) return 0;
-  std::vector<std::byte> bytes = engine_bytes(data, size);
+  std::string text = engine_bytes(data, size);
+  const auto bytes = std::as_writable_bytes(std::span<char>(text));
   octet::engine::repair_checksum(bytes);
+  static const std::vector<octet::Isa> isas = octet::supported_isas();
   try {
     const auto plan = octet::engine::parse_engine(bytes, "input", {.arena_bytes = 1 << 26});
-    if (is_tiny(*plan)) run(plan);
+    if (!is_tiny(*plan)) return 0;
+    run(plan, octet::Isa::kScalar, 1);
+    if (size > 1) run(plan, isas[data[0] / 3 % isas.size()], 1 + data[1] / 4 % 2);
   } catch (const octet::UserError&) {
   }
   return 0;

@@ -51,7 +51,8 @@ TacticChoice choose_tactic(const KernelTable& table, const std::string& stored, 
                                               : ConvSplit::kAuto};
       }
   }
-  return {estimates(table, args, available_cpus()).front().tactic, ConvSplit::kAuto};
+  static const int cpus = available_cpus();  // it reads files, and a network has many convolutions
+  return {estimates(table, args, cpus).front().tactic, ConvSplit::kAuto};
 }
 
 std::vector<std::string> tactic_names(const KernelTable& table, const ConvArgs& args, int threads) {

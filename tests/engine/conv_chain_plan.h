@@ -1,72 +1,105 @@
-// A plan of convolutions that every instruction set has several tactics for, for tests that look at the tactics.
+// Plans of convolutions one after the other, for tests of tactics and of weights in quantity.
 #pragma once
+#include <cmath>
+
 #include "engine_test_util.h"
 
 namespace octet::testing {
 
-// x (1 x 32 x 12 x 12, float) -> codes -> 3x3 -> 1x1 -> 3x3 stride 2 -> 1x1 on few pixels -> floats y (1 x 32 x 6 x 6).
-// `tactic` is stored in every convolution.
-inline engine::Plan conv_chain_plan(const std::string& tactic = "") {
-  using engine::Layout;
-  engine::Plan plan{.name = "conv_chain", .isa = "scalar"};
-  Constants constants;
-  const auto codes = [&](int64_t channels, int64_t size, int64_t halo) {
-    plan.buffers.push_back({.name = "b" + std::to_string(plan.buffers.size()),
-                            .layout = Layout::kCodes,
-                            .shape = {1, channels, size, size},
-                            .scale = 0.02f,
-                            .zero_point = 9,
-                            .halo = {halo, halo, halo, halo}});
-    return static_cast<int>(plan.buffers.size()) - 1;
-  };
-  const auto conv = [&](int in, int out, int64_t kernel, int64_t stride) {
-    const engine::Buffer &x = plan.buffers[in], &y = plan.buffers[out];
+// Float image of one batch -> codes -> convolutions with padding kernel / 2 -> float image.
+class ConvChain {
+ public:
+  ConvChain(int64_t channels, int64_t size, std::string tactic = "") : tactic_(std::move(tactic)) {
+    add({.name = "x", .shape = {1, channels, size, size}});
+    step({.kind = "quantize", .name = "q", .op = "Quantize", .inputs = {0}, .outputs = {codes(channels, size)}});
+  }
+  ConvChain& conv(int64_t channels, int64_t kernel, int64_t stride) {
+    const int in = last_, out = codes(channels, (plan_.buffers[in].h() - 1) / stride + 1);
+    engine::Buffer &x = plan_.buffers[in], &y = plan_.buffers[out];
+    x.halo = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
     const kernels::ConvGeometry g{.in_channels = x.c(),
-                                  .out_channels = y.c(),
+                                  .out_channels = channels,
                                   .kernel_h = kernel,
                                   .kernel_w = kernel,
                                   .stride_h = stride,
                                   .stride_w = stride,
                                   .pad_top = kernel / 2,
                                   .pad_left = kernel / 2};
-    const int64_t pitch = kernels::channel_pitch(x.c()), padded = kernels::padded_channels(y.c());
-    std::vector<int8_t> weights(y.c() * x.c() * kernel * kernel), packed(kernels::conv_layout(g, pitch).weight_bytes);
-    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 37 % 63 - 31);
+    const int64_t pitch = kernels::channel_pitch(x.c()), padded = kernels::padded_channels(channels);
+    std::vector<int8_t> weights(channels * x.c() * kernel * kernel);
+    uint32_t random = 1;
+    for (int8_t& w : weights) {
+      random = random * 1664525 + 1013904223;
+      w = static_cast<int8_t>(static_cast<int>(random >> 24) % 63 - 31);
+    }
+    std::vector<int8_t> packed(kernels::conv_layout(g, pitch).weight_bytes);
     kernels::pack_conv_weights(g, pitch, weights, packed);
     std::vector<int32_t> start(padded);
-    kernels::make_acc_init(weights, y.c(), std::vector<int32_t>(y.c(), 100), x.zero_point, start);
-    plan.steps.push_back({.kind = "conv",
-                          .name = y.name,
-                          .op = "Conv",
-                          .inputs = {in},
-                          .outputs = {out},
-                          .ints = {{"kernel_h", kernel},
-                                   {"kernel_w", kernel},
-                                   {"stride_h", stride},
-                                   {"stride_w", stride},
-                                   {"pad_top", kernel / 2},
-                                   {"pad_left", kernel / 2},
-                                   {"lo", 0},
-                                   {"hi", 255}},
-                          .constants = {{"weights", constants.add(packed)},
-                                        {"acc_init", constants.add(start)},
-                                        {"multiplier", constants.add(std::vector<float>(padded, 0.002f))}},
-                          .tactic = tactic,
-                          .int8 = true});
-  };
-  plan.buffers.push_back({.name = "x", .shape = {1, 32, 12, 12}});
-  const int x = codes(32, 12, 1), a = codes(64, 12, 0), b = codes(32, 12, 1), c = codes(64, 6, 0), d = codes(32, 6, 0);
-  plan.buffers.push_back({.name = "y", .shape = {1, 32, 6, 6}});
-  plan.inputs = {0}, plan.outputs = {6};
-  plan.steps.push_back(
-      {.kind = "quantize", .name = "q", .op = "Quantize", .inputs = {0}, .outputs = {x}, .int8 = true});
-  conv(x, a, 3, 1), conv(a, b, 1, 1), conv(b, c, 3, 2), conv(c, d, 1, 1);
-  plan.steps.push_back(
-      {.kind = "dequantize", .name = "y", .op = "Dequantize", .inputs = {d}, .outputs = {6}, .int8 = true});
-  constants.bytes.resize((constants.bytes.size() + 63) / 64 * 64);
-  plan.constants = engine::make_constant_blob(constants.bytes);
-  engine::plan_memory(plan);
-  return plan;
+    kernels::make_acc_init(weights, channels, std::vector<int32_t>(channels, 100), x.zero_point, start);
+    // Results spread over the codes.
+    const float multiplier = 0.1f / std::sqrt(static_cast<float>(x.c() * kernel * kernel));
+    step({.kind = "conv",
+          .name = y.name,
+          .op = "Conv",
+          .inputs = {in},
+          .outputs = {out},
+          .ints = {{"kernel_h", kernel},
+                   {"kernel_w", kernel},
+                   {"stride_h", stride},
+                   {"stride_w", stride},
+                   {"pad_top", kernel / 2},
+                   {"pad_left", kernel / 2},
+                   {"lo", 0},
+                   {"hi", 255}},
+          .constants = {{"weights", constants_.add(packed)},
+                        {"acc_init", constants_.add(start)},
+                        {"multiplier", constants_.add(std::vector<float>(padded, multiplier))}},
+          .tactic = tactic_});
+    return *this;
+  }
+  engine::Plan finish() {
+    const int in = last_, out = add({.name = "y", .shape = plan_.buffers[in].shape});
+    step({.kind = "dequantize", .name = "y", .op = "Dequantize", .inputs = {in}, .outputs = {out}});
+    plan_.inputs = {0}, plan_.outputs = {out};
+    constants_.bytes.resize((constants_.bytes.size() + 63) / 64 * 64);
+    plan_.constants = engine::make_constant_blob(constants_.bytes);
+    engine::plan_memory(plan_);
+    return std::move(plan_);
+  }
+
+ private:
+  int add(engine::Buffer b) {
+    plan_.buffers.push_back(std::move(b));
+    return static_cast<int>(plan_.buffers.size()) - 1;
+  }
+  int codes(int64_t channels, int64_t size) {
+    return last_ = add({.name = "b" + std::to_string(plan_.buffers.size()),
+                        .layout = engine::Layout::kCodes,
+                        .shape = {1, channels, size, size},
+                        .scale = 0.02f,
+                        .zero_point = 60});
+  }
+  void step(engine::Step s) {
+    s.int8 = true;
+    plan_.steps.push_back(std::move(s));
+  }
+
+  engine::Plan plan_{.name = "conv_chain", .isa = "scalar"};
+  Constants constants_;
+  std::string tactic_;  // stored in every convolution
+  int last_ = 0;
+};
+
+// Convolutions that instruction sets have several tactics for.
+inline engine::Plan conv_chain_plan(const std::string& tactic = "") {
+  return ConvChain(32, 12, tactic).conv(64, 3, 1).conv(32, 1, 1).conv(64, 3, 2).conv(32, 1, 1).finish();
+}
+
+// 28 MB of weights, like a ResNet-50.
+inline engine::Plan heavy_plan() {
+  ConvChain chain(512, 7);
+  for (int i = 0; i < 12; ++i) chain.conv(512, 3, 1);
+  return chain.finish();
 }
 
 }  // namespace octet::testing

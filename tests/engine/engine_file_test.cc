@@ -5,8 +5,10 @@
 
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "base/files.h"
+#include "engine/conv_chain_plan.h"
 #include "engine/engine_test_util.h"
 
 namespace octet::testing {
@@ -121,6 +123,23 @@ TEST(EngineFile, GivesMemoryBackAndReadsItAgain) {
   plan->constants->release();
   EXPECT_EQ(run(plan), expected);
   std::filesystem::remove(path);
+}
+
+// A file made on another machine names tactics that this one, or this instruction set, does not have.
+TEST(EngineFile, AForeignTacticIsReplaced) {
+  std::vector<float> expected;
+  for (const char* tactic : {"", "direct amx_int8/rows", "direct avx2", "winograd4x4 avx512_vnni/channels", "magic sve2",
+                             "direct", "/", " "}) {
+    const auto plan = parse(engine::engine_file_bytes(conv_chain_plan(tactic)));
+    for (const engine::Step& s : plan->steps)
+      if (s.kind == "conv") EXPECT_EQ(s.tactic, tactic);
+    for (Isa isa : supported_isas()) {
+      const std::vector<float> y = run(plan, {.threads = 2, .isa = isa});
+      if (expected.empty()) expected = y;
+      EXPECT_EQ(y, expected) << "'" << tactic << "' on " << isa_name(isa);
+    }
+  }
+  EXPECT_GT(std::set<float>(expected.begin(), expected.end()).size(), 10u);
 }
 
 TEST(EngineFile, HostilePlansAreRefused) {

@@ -59,6 +59,7 @@ struct ContextOptions {
   // Waiting threads look for work this long after an inference before they sleep, microseconds; negative: about 50.
   // Longer: a faster start of the next inference, at the price of a busy CPU.
   int64_t idle_spin_us = -1;
+  int profile = 0;  // which of Engine::profiles()
 };
 
 // One step of the compiled network, as it runs.
@@ -124,6 +125,7 @@ struct ThroughputOptions {
                           // enough, otherwise where the system wants
   int queue = 0;          // inferences that may wait for a worker; 0: two per worker
   std::string isa;
+  int profile = 0;  // which of Engine::profiles()
 };
 
 // As many inferences a second as the CPU can do: single-threaded contexts, one per core, behind a queue. Weights are
@@ -166,19 +168,23 @@ class Engine {
   // The same from memory (copied); `name` is for messages.
   static Engine from_memory(const void* bytes, size_t size, const std::string& name = "engine");
 
-  const std::vector<TensorInfo>& inputs() const { return inputs_; }
-  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  // Sizes that the file was compiled for (octet compile --profiles); the first unless a context asks for another.
+  int profiles() const { return static_cast<int>(inputs_.size()); }
+  // The profile whose first input has this shape. Error, naming those there are, when there is none.
+  int find_profile(const std::vector<int64_t>& shape) const;
+  const std::vector<TensorInfo>& inputs(int profile = 0) const { return inputs_.at(static_cast<size_t>(profile)); }
+  const std::vector<TensorInfo>& outputs(int profile = 0) const { return outputs_.at(static_cast<size_t>(profile)); }
   // Contexts share the weights and everything derived from them; they may outlive the engine. Any thread may call.
   Context create_context(const ContextOptions& options = {}) const;
   Throughput create_throughput(const ThroughputOptions& options = {}) const;
   // The steps for an instruction set (empty: the best one of this CPU).
-  std::vector<LayerReport> layers(const std::string& isa = {}) const;
+  std::vector<LayerReport> layers(const std::string& isa = {}, int profile = 0) const;
 
  private:
   struct Shared;
   explicit Engine(std::shared_ptr<const engine::Plan> plan);
   std::shared_ptr<Shared> shared_;
-  std::vector<TensorInfo> inputs_, outputs_;
+  std::vector<std::vector<TensorInfo>> inputs_, outputs_;  // of every profile
 };
 
 }  // namespace octet

@@ -64,6 +64,16 @@ int32_t octet_engine_output_count(const octet_engine* engine);
 octet_status octet_engine_input(const octet_engine* engine, int32_t index, octet_tensor_info* info);
 octet_status octet_engine_output(const octet_engine* engine, int32_t index, octet_tensor_info* info);
 
+/* Sizes that the file was compiled for (octet compile --profiles). The functions above tell of the first, number 0. */
+int32_t octet_engine_profile_count(const octet_engine* engine);
+octet_status octet_engine_profile_input(const octet_engine* engine, int32_t profile, int32_t index,
+                                        octet_tensor_info* info);
+octet_status octet_engine_profile_output(const octet_engine* engine, int32_t profile, int32_t index,
+                                         octet_tensor_info* info);
+/* The profile whose first input has this shape. */
+octet_status octet_engine_find_profile(const octet_engine* engine, const int64_t* shape, int32_t rank,
+                                       int32_t* profile);
+
 /* ---- contexts: the shortest time for one inference ---- */
 
 /* Threads of the caller: runs work(task, part) once for every part in 0..parts-1 and returns when all have returned. */
@@ -80,8 +90,9 @@ typedef struct octet_context_options {
   int32_t pool_concurrent; /* 1: all parts run at the same time and may wait for each other: one call per inference
                               instead of one per step */
   int64_t idle_spin_us;    /* how long waiting threads look for work before they sleep; negative: about 50 */
+  int32_t profile;         /* which size, where the file has several */
 } octet_context_options;
-#define OCTET_CONTEXT_OPTIONS_INIT {sizeof(octet_context_options), 0, NULL, NULL, 0, NULL, NULL, 0, -1}
+#define OCTET_CONTEXT_OPTIONS_INIT {sizeof(octet_context_options), 0, NULL, NULL, 0, NULL, NULL, 0, -1, 0}
 
 /* `options` may be NULL. Contexts share the weights. */
 octet_status octet_context_create(const octet_engine* engine, const octet_context_options* options,
@@ -132,8 +143,9 @@ typedef struct octet_throughput_options {
   int32_t cpu_count;
   int32_t queue;   /* inferences that may wait for a worker; 0: two per worker */
   const char* isa; /* NULL: the best one */
+  int32_t profile; /* which size, where the file has several */
 } octet_throughput_options;
-#define OCTET_THROUGHPUT_OPTIONS_INIT {sizeof(octet_throughput_options), 0, NULL, 0, 0, NULL}
+#define OCTET_THROUGHPUT_OPTIONS_INIT {sizeof(octet_throughput_options), 0, NULL, 0, 0, NULL, 0}
 
 octet_status octet_throughput_create(const octet_engine* engine, const octet_throughput_options* options,
                                      octet_throughput** throughput);

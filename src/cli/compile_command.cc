@@ -1,8 +1,10 @@
 // octet compile: an ONNX file becomes an engine file.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -10,6 +12,7 @@
 #include "cli/flags.h"
 #include "cli/network_file.h"
 #include "engine/engine_file.h"
+#include "engine/profiles.h"
 #include "engine/tactics.h"
 #include "lower/lower.h"
 #include "report/text_table.h"
@@ -18,7 +21,7 @@ namespace octet::cli {
 namespace {
 
 struct Options {
-  std::string model, isa, dump_passes, tactics = "model";
+  std::string model, isa, dump_passes, profiles, tactics = "model";
   OutputFlags output;
   int64_t batch_size = 0, threads = 0;
   bool layers = false;
@@ -30,14 +33,40 @@ std::string number(double value) {
   return text;
 }
 
-ExitCode run(const Options& options) {
-  require_file(options.model, "-m");
-  options.output.check();
-  const ir::Graph graph = load_network(options.model);
-  const Isa isa = chosen_isa(options.isa);
-  engine::Plan plan =
-      lower::lower(graph, {.batch = options.batch_size, .isa = isa, .dump_passes = options.dump_passes});
-  const engine::TacticOptions tactics{.isa = isa, .threads = static_cast<int>(options.threads)};
+std::vector<std::string> pieces(const std::string& text, char separator) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string piece; std::getline(in, piece, separator);) out.push_back(piece);
+  return out;
+}
+
+// "1,4,8" or "1x3x224x224,4x3x224x224": a batch or a whole shape each.
+std::vector<lower::CompileOptions> read_profiles(const Options& options, Isa isa) {
+  std::vector<lower::CompileOptions> out;
+  for (const std::string& profile : pieces(options.profiles, ',')) {
+    std::vector<int64_t> sizes;
+    for (const std::string& size : pieces(profile, 'x')) {
+      int64_t value = 0;
+      const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), value);
+      if (error != std::errc() || end != size.data() + size.size() || value < 1 || value > 65'536)
+        fail_usage("--profiles ", options.profiles, ": '", profile, "' is no batch (4) or shape (4x3x224x224)");
+      sizes.push_back(value);
+    }
+    if (sizes.empty()) fail_usage("--profiles ", options.profiles, ": a profile is empty");
+    lower::CompileOptions o{.isa = isa, .dump_passes = options.dump_passes};
+    if (sizes.size() == 1)
+      o.batch = sizes[0];
+    else
+      o.input_shape = sizes;
+    out.push_back(std::move(o));
+  }
+  if (out.empty()) out.push_back({.batch = options.batch_size, .isa = isa, .dump_passes = options.dump_passes});
+  return out;
+}
+
+engine::Plan compile(const ir::Graph& graph, const lower::CompileOptions& compile, const Options& options) {
+  engine::Plan plan = lower::lower(graph, compile);
+  const engine::TacticOptions tactics{.isa = compile.isa, .threads = static_cast<int>(options.threads)};
   if (options.tactics == "timing") {
     const engine::TimedTactics timed = engine::choose_tactics_by_timing(plan, tactics);
     log_info("timed ", timed.runs, " runs in ", number(timed.seconds), " s: ", timed.changed,
@@ -45,6 +74,19 @@ ExitCode run(const Options& options) {
   } else {
     engine::choose_tactics_by_model(plan, tactics);
   }
+  return plan;
+}
+
+ExitCode run(const Options& options) {
+  require_file(options.model, "-m");
+  options.output.check();
+  const ir::Graph graph = load_network(options.model);
+  const Isa isa = chosen_isa(options.isa);
+  std::vector<engine::Plan> plans;
+  for (const lower::CompileOptions& profile : read_profiles(options, isa))
+    plans.push_back(compile(graph, profile, options));
+  const engine::Plan plan = engine::merge_profiles(std::move(plans));
+  if (!plan.profiles.empty()) log_info("profiles: ", engine::profile_list(plan));
   engine::save_engine(plan, options.output.path);
   const std::vector<engine::LayerInfo> layers = engine::layer_list(plan, isa);
   int64_t int8 = 0;
@@ -70,7 +112,8 @@ Command compile_command() {
                      "this one (--isa, --threads), and --tactics timing makes it with a stopwatch.",
           .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",
                        "octet compile -m model.qdq.onnx -o model.octet --tactics timing --threads 2",
-                       "octet compile -m float.onnx -o float.octet --batch_size 8 --layers"},
+                       "octet compile -m float.onnx -o float.octet --batch_size 8 --layers",
+                       "octet compile -m model.qdq.onnx -o model.octet --profiles 1,4,8"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_model_flag(app, options->model, "ONNX file, with or without quantisers", Need::kOptional);
@@ -78,6 +121,10 @@ Command compile_command() {
             add_output_flags(app, options->output, "Engine file to write (.octet)");
             add_batch_size_flag(app, options->batch_size)
                 ->description("Images a batch; without it that of the file, 1 where it is dynamic");
+            app.add_option("--profiles", options->profiles,
+                           "Several sizes in one file that share the weights: batches (1,4,8) or whole shapes of the input "
+                           "(1x3x224x224,1x3x448x448)")
+                ->excludes("--batch_size")->type_name("LIST");
             add_isa_flag(app, options->isa);
             app.add_option("--tactics", options->tactics,
                            "How every convolution gets its kernel: by estimate (model), or by running the network with "

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
+#include "engine/profiles.h"
 #include "engine/throughput.h"
 
 namespace octet {
@@ -61,17 +62,18 @@ int64_t TensorInfo::size() const {
   return count;
 }
 
-// Prepared plans by instruction set, made when the first context asks.
+// Prepared plans by profile and instruction set, made when the first context asks.
 struct Engine::Shared {
   std::shared_ptr<const engine::Plan> plan;
   std::mutex mutex;
-  std::map<Isa, std::shared_ptr<const engine::PreparedPlan>> prepared;
+  std::map<std::pair<int, Isa>, std::shared_ptr<const engine::PreparedPlan>> prepared;
 
-  std::shared_ptr<const engine::PreparedPlan> prepared_for(const std::string& isa_name) {
+  std::shared_ptr<const engine::PreparedPlan> prepared_for(const std::string& isa_name, int profile) {
     const Isa isa = chosen_isa(isa_name);
+    auto chosen = engine::profile_of(plan, profile);
     const std::lock_guard lock(mutex);
-    auto& found = prepared[isa];
-    if (!found) found = std::make_shared<const engine::PreparedPlan>(plan, isa);
+    auto& found = prepared[{profile, isa}];
+    if (!found) found = std::make_shared<const engine::PreparedPlan>(std::move(chosen), isa);
     return found;
   }
 };
@@ -234,8 +236,21 @@ const char* Throughput::isa() const {
 }
 
 Engine::Engine(std::shared_ptr<const engine::Plan> plan)
-    : shared_(std::make_shared<Shared>()), inputs_(infos(*plan, plan->inputs)), outputs_(infos(*plan, plan->outputs)) {
+    : shared_(std::make_shared<Shared>()) {
+  for (int i = 0; i <= static_cast<int>(plan->profiles.size()); ++i) {
+    const auto profile = engine::profile_of(plan, i);
+    inputs_.push_back(infos(*profile, profile->inputs)), outputs_.push_back(infos(*profile, profile->outputs));
+  }
   shared_->plan = std::move(plan);
+}
+
+int Engine::find_profile(const std::vector<int64_t>& shape) const {
+  for (int i = 0; i < profiles(); ++i)
+    if (!inputs(i).empty() && inputs(i)[0].shape == shape) return i;
+  std::string wanted;
+  for (size_t i = 0; i < shape.size(); ++i) wanted += (i > 0 ? "x" : "") + std::to_string(shape[i]);
+  throw Error(str("the engine has no profile for the input ", wanted, "; it has ",
+                  engine::profile_list(*shared_->plan)));
 }
 
 Engine Engine::load(const std::string& path) {
@@ -255,7 +270,7 @@ Context Engine::create_context(const ContextOptions& options) const {
                                       .concurrent = options.pool.concurrent},
                              .idle_spin_ns = options.idle_spin_us < 0 ? -1 : options.idle_spin_us * 1000};
     return Context(std::make_unique<Context::Impl>(
-        shared_->prepared_for(options.isa),
+        shared_->prepared_for(options.isa, options.profile),
         engine::ExecutorOptions{.threads = options.threads, .team = std::move(team)}));
   });
 }
@@ -263,13 +278,13 @@ Context Engine::create_context(const ContextOptions& options) const {
 Throughput Engine::create_throughput(const ThroughputOptions& options) const {
   return translated([&] {
     return Throughput(std::unique_ptr<Throughput::Impl>(new Throughput::Impl{
-        {shared_->prepared_for(options.isa),
+        {shared_->prepared_for(options.isa, options.profile),
          {.workers = options.workers, .cpus = options.cpus, .queue = options.queue}}}));
   });
 }
 
-std::vector<LayerReport> Engine::layers(const std::string& isa) const {
-  return translated([&] { return reports(*shared_->plan, chosen_isa(isa)); });
+std::vector<LayerReport> Engine::layers(const std::string& isa, int profile) const {
+  return translated([&] { return reports(*engine::profile_of(shared_->plan, profile), chosen_isa(isa)); });
 }
 
 }  // namespace octet

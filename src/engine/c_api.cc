@@ -100,6 +100,11 @@ const octet::TensorInfo& tensor_at(const std::vector<octet::TensorInfo>& tensors
   return tensors[index];
 }
 
+void check_profile(const octet::Engine& engine, int32_t profile) {
+  if (profile < 0 || profile >= engine.profiles())
+    throw Error(str("there is no profile ", profile, "; the engine has ", engine.profiles()));
+}
+
 void write_info(const octet::TensorInfo& tensor, octet_tensor_info* info) {
   octet_tensor_info out = OCTET_TENSOR_INFO_INIT;
   out.name = tensor.name.c_str();
@@ -169,6 +174,42 @@ octet_status octet_engine_output(const octet_engine* engine, int32_t index, octe
   });
 }
 
+int32_t octet_engine_profile_count(const octet_engine* engine) {
+  return engine ? engine->engine.profiles() : 0;
+}
+
+octet_status octet_engine_profile_input(const octet_engine* engine, int32_t profile, int32_t index,
+                                        octet_tensor_info* info) {
+  return guarded([&] {
+    need(engine, "engine");
+    check_profile(engine->engine, profile);
+    write_info(tensor_at(engine->engine.inputs(profile), index, "input"), info);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_engine_profile_output(const octet_engine* engine, int32_t profile, int32_t index,
+                                         octet_tensor_info* info) {
+  return guarded([&] {
+    need(engine, "engine");
+    check_profile(engine->engine, profile);
+    write_info(tensor_at(engine->engine.outputs(profile), index, "output"), info);
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_engine_find_profile(const octet_engine* engine, const int64_t* shape, int32_t rank,
+                                       int32_t* profile) {
+  return guarded([&] {
+    need(engine, "engine");
+    need(shape, "shape");
+    need(profile, "profile");
+    if (rank < 0) throw Error(str("rank is ", rank));
+    *profile = engine->engine.find_profile({shape, shape + rank});
+    return OCTET_OK;
+  });
+}
+
 octet_status octet_context_create(const octet_engine* engine, const octet_context_options* options,
                                   octet_context** context) {
   return guarded([&] {
@@ -185,6 +226,7 @@ octet_status octet_context_create(const octet_engine* engine, const octet_contex
     chosen.pool.user = given.pool_user;
     chosen.pool.concurrent = given.pool_concurrent != 0;
     chosen.idle_spin_us = given.idle_spin_us;
+    chosen.profile = given.profile;
     *context = new octet_context{engine->engine.create_context(chosen), {}};
     return OCTET_OK;
   });
@@ -282,6 +324,7 @@ octet_status octet_throughput_create(const octet_engine* engine, const octet_thr
     chosen.cpus = cpu_list(given.cpus, given.cpu_count);
     chosen.queue = given.queue;
     chosen.isa = given.isa ? given.isa : "";
+    chosen.profile = given.profile;
     *throughput = new octet_throughput{engine->engine.create_throughput(chosen)};
     return OCTET_OK;
   });

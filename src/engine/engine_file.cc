@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/parallel.h"
 #include "engine/plan_json.h"
+#include "engine/profiles.h"
 
 namespace octet::engine {
 namespace {
@@ -95,8 +96,10 @@ Plan checked_plan(const Sections& sections, std::shared_ptr<const ConstantBlob> 
                   const PlanLimits& limits) {
   try {
     Plan plan = plan_from_json(sections.plan);
+    for (Plan& profile : plan.profiles) profile.constants = constants;
     plan.constants = std::move(constants);
     validate(plan, limits);
+    validate_profiles(plan, limits);
     return plan;
   } catch (const UserError& e) {
     fail(name, ": ", e.what());

@@ -87,6 +87,7 @@ struct Plan {
   std::vector<int> inputs, outputs;  // dense float buffers outside the arena, in the graph's order
   int64_t arena_bytes = 0;
   std::shared_ptr<const ConstantBlob> constants;
+  std::vector<Plan> profiles;  // the same network for other input sizes, over the same constants (engine/profiles.h)
 
   // The elements of a constant. UserError when it lies outside the blob or its size does not fit T.
   template <typename T>

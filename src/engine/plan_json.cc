@@ -168,19 +168,21 @@ Json parse(std::string_view text) {
 
 }  // namespace
 
-std::string plan_to_json(const Plan& plan) {
+namespace {
+
+Json plan_json(const Plan& plan) {
   Json j{{"name", plan.name}, {"isa", plan.isa}, {"arena_bytes", plan.arena_bytes}};
   j["metadata"] = plan.metadata;
   j["inputs"] = plan.inputs, j["outputs"] = plan.outputs;
   j["buffers"] = Json::array(), j["steps"] = Json::array();
   for (const Buffer& b : plan.buffers) j["buffers"].push_back(buffer_json(b));
   for (const Step& s : plan.steps) j["steps"].push_back(step_json(s));
-  return j.dump(1, ' ', false, Json::error_handler_t::replace);
+  for (const Plan& profile : plan.profiles) j["profiles"].push_back(plan_json(profile));
+  return j;
 }
 
-Plan plan_from_json(std::string_view text) {
-  const Json json = parse(text);
-  const Reader r(json, "plan");
+Plan read_plan(const Json& json, bool is_profile) {
+  const Reader r(json, is_profile ? "profile" : "plan");
   Plan plan;
   plan.name = r.text("name"), plan.isa = r.text("isa");
   plan.arena_bytes = r.integer("arena_bytes");
@@ -192,7 +194,20 @@ Plan plan_from_json(std::string_view text) {
   const Json &buffers = r.array("buffers"), &steps = r.array("steps");
   for (size_t i = 0; i < buffers.size(); ++i) plan.buffers.push_back(read_buffer(buffers[i], i));
   for (size_t i = 0; i < steps.size(); ++i) plan.steps.push_back(read_step(steps[i], i));
+  if (!r.find("profiles")) return plan;
+  require(!is_profile, "plan: a profile has profiles of its own");
+  for (const Json& profile : r.array("profiles")) plan.profiles.push_back(read_plan(profile, true));
   return plan;
+}
+
+}  // namespace
+
+std::string plan_to_json(const Plan& plan) {
+  return plan_json(plan).dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+Plan plan_from_json(std::string_view text) {
+  return read_plan(parse(text), false);
 }
 
 }  // namespace octet::engine

@@ -34,6 +34,21 @@ class PassDump {
   int count_ = 0;
 };
 
+// The batch may be chosen freely, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
+void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
+  require(graph.inputs().size() == 1, "the model has ", graph.inputs().size(),
+          " inputs; a whole shape can be given to a model of one input, so give the batch alone");
+  ir::Value* input = graph.inputs()[0];
+  const ir::Shape& own = *input->type.shape;
+  bool fits = own.size() == shape.size();
+  for (size_t i = 0; i < shape.size() && fits; ++i)
+    fits = shape[i] > 0 && (i == 0 || own[i] == ir::kDynamic || own[i] == shape[i]);
+  require(fits, "the shape ", ir::shape_string(shape), " does not fit the input '", input->name, "', which is ",
+          ir::type_string(input->type), "; only the batch and sizes marked '?' can be chosen");
+  input->type.shape = shape;
+  ir::infer_shapes(graph);
+}
+
 void choose_batch(ir::Graph& graph, int64_t batch) {
   if (batch > 0) return ir::set_batch(graph, batch);
   for (ir::Value* input : graph.inputs())
@@ -87,7 +102,10 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   ir::Graph graph = source.clone();
   graph.remove_dead();
   dump(graph, "source");
-  choose_batch(graph, options.batch);
+  if (options.input_shape.empty())
+    choose_batch(graph, options.batch);
+  else
+    choose_input_shape(graph, options.input_shape);
   require_static(graph);
   dump(graph, "set_batch");
   refuse_loose_codes(graph);

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/cpu_features.h"
 #include "engine/plan.h"
@@ -15,6 +16,8 @@ namespace octet::lower {
 
 struct CompileOptions {
   int64_t batch = 0;        // leading dimension of every input; 0: that of the file, 1 where it is dynamic
+  // The whole shape of the only input, where its sizes are dynamic; empty: that of the file with `batch`.
+  std::vector<int64_t> input_shape;
   Isa isa = default_isa();  // noted in the file; the plan runs on every CPU
   std::string dump_passes;  // a folder for the text of the graph after each pass; empty: none
 };

@@ -9,6 +9,7 @@
 
 #include "engine/engine_file.h"
 #include "engine/engine_test_util.h"
+#include "engine/profiles.h"
 
 namespace octet::testing {
 namespace {
@@ -35,6 +36,38 @@ TEST_F(Api, LoadsDescribesAndRuns) {
   std::vector<float> y;
   context.run(ramp(90), y);
   EXPECT_EQ(y, run(std::make_shared<const engine::Plan>(small_plan())));
+}
+
+TEST_F(Api, ContextsChooseAProfile) {
+  std::vector<engine::Plan> plans{small_plan(), small_plan()};
+  for (engine::Buffer& b : plans[1].buffers) b.shape[0] = 2;
+  engine::plan_memory(plans[1]);
+  engine::save_engine(engine::merge_profiles(std::move(plans)), path_);
+  const Engine engine = Engine::load(path_.string());
+  EXPECT_EQ(engine.profiles(), 2);
+  EXPECT_EQ(engine.find_profile({1, 3, 6, 5}), 0);
+  const int two = engine.find_profile({2, 3, 6, 5});
+  EXPECT_EQ(two, 1);
+  EXPECT_EQ(engine.inputs(two)[0].shape, (std::vector<int64_t>{2, 3, 6, 5}));
+  EXPECT_EQ(engine.layers("scalar", two).size(), engine.layers("scalar").size());
+  std::vector<float> image = ramp(90), pair = image, y, both;
+  pair.insert(pair.end(), image.begin(), image.end());
+  engine.create_context().run(image, y);
+  engine.create_context({.profile = two}).run(pair, both);
+  ASSERT_EQ(both.size(), 2 * y.size());
+  EXPECT_TRUE(std::equal(y.begin(), y.end(), both.begin()));
+  EXPECT_TRUE(std::equal(y.begin(), y.end(), both.begin() + static_cast<std::ptrdiff_t>(y.size())));
+  const auto error_of = [](auto work) -> std::string {
+    try {
+      work();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error_of([&] { engine.find_profile({3, 3, 6, 5}); }),
+              HasSubstr("no profile for the input 3x3x6x5; it has 1x3x6x5, 2x3x6x5"));
+  EXPECT_THAT(error_of([&] { engine.create_context({.profile = 2}); }), HasSubstr("there is no profile 2"));
 }
 
 TEST_F(Api, ReportsLayersAndTimes) {

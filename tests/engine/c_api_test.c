@@ -87,7 +87,19 @@ int main(int argc, char** argv) {
   EXPECT(memcmp(y, again, sizeof y) == 0);
   EXPECT(calls == 4);
 
+  const int64_t shape[4] = {1, 3, 6, 5}, other[4] = {2, 3, 6, 5};
+  int32_t profile = -1;
+  octet_tensor_info info = OCTET_TENSOR_INFO_INIT;
+  EXPECT(octet_engine_profile_count(engine) == 1);
+  EXPECT(octet_engine_find_profile(engine, shape, 4, &profile) == OCTET_OK && profile == 0);
+  EXPECT(octet_engine_profile_input(engine, 0, 0, &info) == OCTET_OK && info.shape[3] == 5);
+  EXPECT_ERROR(octet_engine_find_profile(engine, other, 4, &profile), "no profile for the input 2x3x6x5");
+  EXPECT_ERROR(octet_engine_profile_output(engine, 1, 0, &info), "no profile 1");
+
   octet_context* context = NULL;
+  options.profile = 1;
+  EXPECT_ERROR(octet_context_create(engine, &options, &context), "no profile 1");
+  options.profile = 0;
   options.isa = "sse9";
   EXPECT_ERROR(octet_context_create(engine, &options, &context), "unknown instruction set");
   /* A program of an older header knows fewer members, one of a newer header more. */

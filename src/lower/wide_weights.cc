@@ -49,16 +49,23 @@ Centred centred_codes(const Node& quantizer) {
   int64_t axis = quantizer.get_int("axis", 1), inner = 1;
   if (axis < 0) axis += static_cast<int64_t>(tensor.shape().size());
   for (size_t d = static_cast<size_t>(axis) + 1; d < tensor.shape().size(); ++d) inner *= tensor.shape()[d];
+  const auto qmin = static_cast<int32_t>(quantizer.get_int("qmin")),
+             qmax = static_cast<int32_t>(quantizer.get_int("qmax"));
   Centred out;
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t c = static_cast<size_t>(static_cast<int64_t>(i) / inner) % scales.size();
-    const numerics::QuantParams p{scales[c], static_cast<int32_t>(zeros[zeros.size() == 1 ? 0 : c]),
-                                  static_cast<int32_t>(quantizer.get_int("qmin")),
-                                  static_cast<int32_t>(quantizer.get_int("qmax"))};
+    const numerics::QuantParams p{scales[c], static_cast<int32_t>(zeros[zeros.size() == 1 ? 0 : c]), qmin, qmax};
     out.codes.push_back(numerics::quantize(values[i], p) - p.zero_point);
     out.scales.push_back(p.scale);
   }
   return out;
+}
+
+// Whether any code of the quantiser can leave s8 once its zero point is taken off.
+bool can_be_wide(const Node& quantizer) {
+  const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
+  const int64_t qmin = quantizer.get_int("qmin"), qmax = quantizer.get_int("qmax");
+  return std::any_of(zeros.begin(), zeros.end(), [&](int64_t z) { return qmin - z < -128 || qmax - z > 127; });
 }
 
 class Splitter {
@@ -66,6 +73,7 @@ class Splitter {
   Splitter(Graph& graph, Node* node) : graph_(graph), node_(node), quantizer_(*node->input(1)->producer) {}
 
   void run() {
+    if (!can_be_wide(quantizer_)) return;
     const Centred weights = centred_codes(quantizer_);
     const auto beyond = [](int32_t c) { return c < -256 || c > 254; };
     if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return;

@@ -1,5 +1,5 @@
-// Changes to the JSON of a plan, driven by the bytes of a fuzzer: the text stays well formed, so that nearly every input
-// gets to the checks behind the parser.
+// Changes to the JSON of a plan, driven by the bytes of a fuzzer: the text stays well formed, so that nearly every
+// input gets to the checks behind the parser.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,21 +30,54 @@ inline void collect(Json& json, std::vector<Place>& out) {
 // One change: four bytes, of which two choose the place.
 inline void change(Json& plan, std::span<const uint8_t, 4> bytes) {
   static const int64_t kNumbers[] = {
-      -1,    0,     1,     2,          3,          4,          5,          7,          8,           9,         15,
-      16,    17,    31,    32,         33,         63,         64,         65,         127,         128,       129,
-      255,   256,   257,   1000,       4095,       4096,       4097,       65535,      65536,       1000000,   INT32_MAX,
-      1LL << 31, 1LL << 32, 1LL << 40, 1LL << 53, INT64_MAX,  INT64_MIN,  INT32_MIN,  -64,         -128};
+      -1,        0,         1,         2,         3,         4,         5,         7,     8,     9,       15,
+      16,        17,        31,        32,        33,        63,        64,        65,    127,   128,     129,
+      255,       256,       257,       1000,      4095,      4096,      4097,      65535, 65536, 1000000, INT32_MAX,
+      1LL << 31, 1LL << 32, 1LL << 40, 1LL << 53, INT64_MAX, INT64_MIN, INT32_MIN, -64,   -128};
   static const double kReals[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1e-45, 1e-38, 3e38, 1e39, 1e308, -1e308, 1e-3, 255.5};
-  static const char* kTexts[] = {
-      "",       "conv",     "depthwise",      "quantize",      "dequantize",  "add",        "mul",        "copy",
-      "fill",   "max_pool", "average_pool",   "global_average", "row_sums",   "squeeze_excite", "channel_tables",
-      "unary",  "binary",   "float_conv",     "float_gemm",    "softmax",     "reduce",     "strided_copy",
-      "codes",  "nhwc",     "dense",          "index",         "weights",     "acc_init",   "multiplier", "table",
-      "direct scalar",      "direct avx2",    "direct avx512_vnni",           "direct amx_int8/rows",
-      "winograd4x4 avx512_vnni", "winograd4x4 avx2", "widened avx2", "rows amx_int8/channels", "x/y/z", "\xff\xfe"};
-  static const char* kKeys[] = {"residual", "rounds_twice", "zero_point", "groups",     "lo",        "hi",     "kernel_h",
-                                "stride_h", "dilation_w",   "pad_left",   "alias_of",   "halo",      "tactic", "table",
-                                "average",  "function",     "float_lo",   "mid_lo",     "float_hi",  "rank",   "reason"};
+  static const char* kTexts[] = {"",
+                                 "conv",
+                                 "depthwise",
+                                 "quantize",
+                                 "dequantize",
+                                 "add",
+                                 "mul",
+                                 "copy",
+                                 "fill",
+                                 "max_pool",
+                                 "average_pool",
+                                 "global_average",
+                                 "row_sums",
+                                 "squeeze_excite",
+                                 "channel_tables",
+                                 "unary",
+                                 "binary",
+                                 "float_conv",
+                                 "float_gemm",
+                                 "softmax",
+                                 "reduce",
+                                 "strided_copy",
+                                 "codes",
+                                 "nhwc",
+                                 "dense",
+                                 "index",
+                                 "weights",
+                                 "acc_init",
+                                 "multiplier",
+                                 "table",
+                                 "direct scalar",
+                                 "direct avx2",
+                                 "direct avx512_vnni",
+                                 "direct amx_int8/rows",
+                                 "winograd4x4 avx512_vnni",
+                                 "winograd4x4 avx2",
+                                 "widened avx2",
+                                 "rows amx_int8/channels",
+                                 "x/y/z",
+                                 "\xff\xfe"};
+  static const char* kKeys[] = {"residual", "rounds_twice", "zero_point", "groups",   "lo",       "hi",     "kernel_h",
+                                "stride_h", "dilation_w",   "pad_left",   "alias_of", "halo",     "tactic", "table",
+                                "average",  "function",     "float_lo",   "mid_lo",   "float_hi", "rank",   "reason"};
   std::vector<Place> places;
   collect(plan, places);
   if (places.empty()) return;
@@ -53,10 +86,18 @@ inline void change(Json& plan, std::span<const uint8_t, 4> bytes) {
   const uint8_t what = bytes[2], value = bytes[3];
   Json& target = place.value();
   switch (what % 9) {
-    case 0: target = static_cast<int>(value) - 8; break;
-    case 1: target = kNumbers[value % std::size(kNumbers)]; break;
-    case 2: target = kReals[value % std::size(kReals)]; break;
-    case 3: target = kTexts[value % std::size(kTexts)]; break;
+    case 0:
+      target = static_cast<int>(value) - 8;
+      break;
+    case 1:
+      target = kNumbers[value % std::size(kNumbers)];
+      break;
+    case 2:
+      target = kReals[value % std::size(kReals)];
+      break;
+    case 3:
+      target = kTexts[value % std::size(kTexts)];
+      break;
     case 4:
       if (place.parent->is_array())
         place.parent->erase(place.index);

@@ -17,23 +17,28 @@
 namespace octet::kernels {
 namespace {
 
-// GCC's vector types of 32 and of 64 bytes. Unsigned, because signed sums must not wrap.
+#define OCTET_FLAT __attribute__((always_inline)) inline
+
+// Vector types of the compiler, of 32 and of 64 bytes. Unsigned, because signed sums must not wrap.
 struct Vectors32 {
   typedef uint16_t Words __attribute__((vector_size(32)));
   typedef int16_t SignedWords __attribute__((vector_size(32)));
   typedef uint32_t Sums __attribute__((vector_size(32)));
   typedef int32_t Accumulators __attribute__((vector_size(32)));
-  static constexpr Sums kEvenThenOdd = {0, 2, 4, 6, 1, 3, 5, 7};
+  // The elements 0, 2, 4 ..., then 1, 3, 5 ... (a template, so that it exists only where these vectors do)
+  template <typename S>
+  static OCTET_FLAT S even_then_odd(S s) { return __builtin_shufflevector(s, s, 0, 2, 4, 6, 1, 3, 5, 7); }
 };
 struct Vectors64 {
   typedef uint16_t Words __attribute__((vector_size(64)));
   typedef int16_t SignedWords __attribute__((vector_size(64)));
   typedef uint32_t Sums __attribute__((vector_size(64)));
   typedef int32_t Accumulators __attribute__((vector_size(64)));
-  static constexpr Sums kEvenThenOdd = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
+  template <typename S>
+  static OCTET_FLAT S even_then_odd(S s) {
+    return __builtin_shufflevector(s, s, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+  }
 };
-
-#define OCTET_FLAT __attribute__((always_inline)) inline
 
 // v = BT d, along one axis.
 template <typename Words>
@@ -243,7 +248,7 @@ class Winograd {
       for (int y = 0; y < 6; ++y) {
         transform_weights(columns[0][y], columns[1][y], columns[2][y], lines);
         for (int x = 0; x < 6; ++x) {
-          const Sums d = __builtin_shuffle(__builtin_bit_cast(Sums, lines[x]), K::Vectors::kEvenThenOdd);
+          const Sums d = K::Vectors::even_then_odd(__builtin_bit_cast(Sums, lines[x]));
           std::byte* to = u + (y * 6 + x) * position_bytes + first;
           std::memcpy(to, &d, kHalf);
           std::memcpy(to + 64, reinterpret_cast<const char*>(&d) + kHalf, kHalf);

@@ -57,43 +57,95 @@ struct Multiplier {
       if (!(V == 4 && P == 7 && v == 3)) weight[v] = _mm512_load_si512(w + v * block + D * 64);
     pixel<0, D>(low, high, w, weight);
   }
+
+  OCTET_INLINE void run(const Runs& r, const uint8_t* in, const int8_t* w) {
+    s1 = r.pixel_step;
+    s3 = 3 * r.pixel_step;
+    s5 = 5 * r.pixel_step;
+    block = r.block_bytes;
+    for (int64_t y = 0; y < r.kernel_rows; ++y, in += r.row_step) {
+      const uint8_t* segment = in;
+      for (int64_t s = 0; s < r.segments_per_row; ++s, segment += r.tap_step) {
+        const uint8_t* low = segment;
+        int64_t left = r.dwords;
+        for (; left >= 4; left -= 4, low += 16, w += 4 * 64) {
+          const uint8_t* high = low + 7 * s1;
+          dword<0>(low, high, w);
+          dword<1>(low, high, w);
+          dword<2>(low, high, w);
+          dword<3>(low, high, w);
+        }
+        for (; left > 0; --left, low += 4, w += 64) dword<0>(low, low + 7 * s1, w);
+      }
+    }
+  }
 };
 
 template <int P, int V>
-void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* acc_init, int32_t* acc_out) {
+void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* start, int32_t* acc_out) {
   Multiplier<P, V> m;
-  m.s1 = r.pixel_step;
-  m.s3 = 3 * r.pixel_step;
-  m.s5 = 5 * r.pixel_step;
-  m.block = r.block_bytes;
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
-    const Z start = _mm512_loadu_si512(acc_init + v * 16);
+    const Z first = _mm512_load_si512(start + v * 16);
 #pragma GCC unroll 16
-    for (int p = 0; p < P; ++p) m.acc[p][v] = start;
+    for (int p = 0; p < P; ++p) m.acc[p][v] = first;
   }
-  for (int64_t y = 0; y < r.kernel_rows; ++y, in += r.row_step) {
-    const uint8_t* segment = in;
-    for (int64_t s = 0; s < r.segments_per_row; ++s, segment += r.tap_step) {
-      const uint8_t* low = segment;
-      int64_t left = r.dwords;
-      for (; left >= 4; left -= 4, low += 16, w += 4 * 64) {
-        const uint8_t* high = low + 7 * m.s1;
-        m.template dword<0>(low, high, w);
-        m.template dword<1>(low, high, w);
-        m.template dword<2>(low, high, w);
-        m.template dword<3>(low, high, w);
-      }
-      for (; left > 0; --left, low += 4, w += 64) m.template dword<0>(low, low + 7 * m.s1, w);
-    }
-  }
+  m.run(r, in, w);
 #pragma GCC unroll 16
   for (int p = 0; p < P; ++p)
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) _mm512_store_si512(acc_out + (p * V + v) * 16, m.acc[p][v]);
 }
 
+// What a tile of ReLU codes (relu_shortcut) needs to go from its products to its codes in registers: for short sums,
+// whose way through a buffer takes as long as the products. Not worth its registers for other codes.
+struct alignas(64) ReluFinish {
+  int32_t start[4 * 16];
+  float multiplier[4 * 16], offset[4 * 16];  // offset: -2^23 * multiplier
+  int64_t out_pixel = 0;
+};
+
+template <int P, int V>
+void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, const ReluFinish& f, uint8_t* out) {
+  Multiplier<P, V> m;
+  // Loads, because copies of registers would take the ports of the products.
+#pragma GCC unroll 16
+  for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v)
+      asm("vmovdqa64 %1, %0" : "=v"(m.acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
+  m.run(r, in, w);
+  const auto value = [&](int p, int v) __attribute__((always_inline)) {
+    return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(m.acc[p][v]), _mm512_load_ps(f.multiplier + v * 16),
+                                              _mm512_load_ps(f.offset + v * 16)));
+  };
+  const auto codes = [](Z a, Z b, Z c, Z d) __attribute__((always_inline)) {
+    return _mm512_permutexvar_epi32(pack_order(),
+                                    _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
+  };
+  if constexpr (V == 2) {
+#pragma GCC unroll 16
+    for (int p = 0; p < P; p += 2, out += 2 * f.out_pixel) {
+      const Z q = codes(value(p, 0), value(p, 1), value(p + 1, 0), value(p + 1, 1));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(q));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + f.out_pixel), _mm512_extracti64x4_epi64(q, 1));
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int p = 0; p < P; ++p, out += f.out_pixel) {
+      const Z third = value(p, 2);
+      const Z q = codes(value(p, 0), value(p, 1), third, V == 4 ? value(p, V - 1) : third);
+      if constexpr (V == 4) {
+        _mm512_storeu_si512(out, q);
+      } else {
+        _mm512_mask_storeu_epi8(out, (1ull << 48) - 1, q);
+      }
+    }
+  }
+}
+
 using Multiply = void(const Runs&, const uint8_t*, const int8_t*, const int32_t*, int32_t*);
+using MultiplyAndFinish = void(const Runs&, const uint8_t*, const int8_t*, const ReluFinish&, uint8_t*);
 
 constexpr int kMaxVectors = 4;
 constexpr int64_t kMaxPixels[kMaxVectors + 1] = {0, 14, 14, 9, 7};
@@ -109,6 +161,10 @@ Multiply* const kMultiply[kMaxVectors + 1][15] = {
      multiply<7, 3>, multiply<8, 3>, multiply<9, 3>},
     {nullptr, multiply<1, 4>, multiply<2, 4>, multiply<3, 4>, multiply<4, 4>, multiply<5, 4>, multiply<6, 4>,
      multiply<7, 4>}};
+
+constexpr int64_t kShortSum = 48;  // dwords
+MultiplyAndFinish* const kMultiplyAndFinish[kMaxVectors + 1] = {nullptr, nullptr, multiply_and_finish<14, 2>,
+                                                                multiply_and_finish<9, 3>, multiply_and_finish<7, 4>};
 
 // Cycles for one dword of a tile: dot products and loads go two a cycle, a chain of dot products takes five each,
 // weights come from the L2 cache.
@@ -193,12 +249,20 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
   const Z base = _mm512_set1_epi32(relu ? kReluStart : 0);
-  alignas(64) int32_t acc[28 * 16], start[kMaxVectors * 16];
+  const bool direct = relu && e.out.c_pitch >= 16 && l.segments * l.dwords <= kShortSum;
+  ReluFinish finish;
+  finish.out_pixel = e.out.c_pitch;
+  alignas(64) int32_t acc[28 * 16];
 
   for (int64_t b = blocks.begin; b < blocks.end;) {
     const int vectors = static_cast<int>(smaller(chosen, blocks.end - b));
-    for (int v = 0; v < vectors; ++v)
-      _mm512_store_si512(start + v * 16, _mm512_add_epi32(_mm512_loadu_si512(a.acc_init + (b + v) * 16), base));
+    for (int v = 0; v < vectors; ++v) {
+      const __m512 m = _mm512_loadu_ps(e.multiplier + (b + v) * 16);
+      _mm512_store_si512(finish.start + v * 16, _mm512_add_epi32(_mm512_loadu_si512(a.acc_init + (b + v) * 16), base));
+      _mm512_store_ps(finish.multiplier + v * 16, m);
+      _mm512_store_ps(finish.offset + v * 16, _mm512_mul_ps(m, _mm512_set1_ps(-8388608.0f)));
+    }
+    const bool in_registers = direct && vectors > 1 && width >= kMaxPixels[vectors];
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
     const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
@@ -206,9 +270,18 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
       const int64_t n = (rows.begin + line) / e.out.h, y = (rows.begin + line) % e.out.h;
       const uint8_t* in =
           channel + n * a.in.image_stride + (y * g.stride_h - g.pad_top) * a.in.row_stride - g.pad_left * a.in.c_pitch;
+      if (in_registers) {  // the last tile may repeat pixels of the one before
+        uint8_t* out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + b * 16;
+        for (int64_t x = 0; x < width; x += kMaxPixels[vectors]) {
+          const int64_t first = smaller(x, width - kMaxPixels[vectors]);
+          kMultiplyAndFinish[vectors](r, in + first * r.pixel_step, a.weights + b * r.block_bytes, finish,
+                                      out + first * e.out.c_pitch);
+        }
+        continue;
+      }
       for (int64_t t = 0, x = 0; t < tiles; ++t) {
         const int64_t pixels = size + (t < longer);
-        kMultiply[vectors][pixels](r, in + x * r.pixel_step, a.weights + b * r.block_bytes, start, acc);
+        kMultiply[vectors][pixels](r, in + x * r.pixel_step, a.weights + b * r.block_bytes, finish.start, acc);
         finish_tile(vectors, relu, {acc, pixels, b * 16, n, y, x}, e, constants);
         x += pixels;
       }

@@ -68,6 +68,38 @@ OCTET_INLINE void widen(Z codes, Z zero_point, Z (&out)[4]) {
 
 }  // namespace
 
+namespace {
+
+// The largest codes of rows [rows.begin, rows.end) of a column; in: row 0.
+OCTET_INLINE Z column_max(const uint8_t* in, int64_t step, Taps rows) {
+  Z best = _mm512_loadu_si512(in + rows.begin * step);
+  for (int64_t i = rows.begin + 1; i < rows.end; ++i) best = _mm512_max_epu8(best, _mm512_loadu_si512(in + i * step));
+  return best;
+}
+
+// One output row of 3 columns and stride 2, the window of residual networks: every other column serves two pixels.
+void max_pool_row3(const MaxPoolArgs& a, const uint8_t* image, int64_t y0, Taps ky, uint8_t* out, int64_t bytes) {
+  const int64_t step = a.window.dilation_h * a.in.row_stride;
+  const uint8_t* in = image + y0 * a.in.row_stride;
+  const Z nothing = _mm512_setzero_si512();
+  for (int64_t c = 0; c < bytes; c += 64) {
+    const __mmask64 mask = first_bytes(bytes - c);
+    const auto column = [&](int64_t x) __attribute__((always_inline)) {
+      return x < 0 || x >= a.in.w ? nothing : column_max(in + x * a.in.c_pitch + c, step, ky);
+    };
+    Z first = column(-a.window.pad_left);
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      const int64_t x0 = 2 * x - a.window.pad_left;
+      const Z last = column(x0 + 2);
+      const Z best = _mm512_max_epu8(_mm512_max_epu8(first, column(x0 + 1)), last);
+      _mm512_mask_storeu_epi8(out + x * a.out.c_pitch + c, mask, best);
+      first = last;
+    }
+  }
+}
+
+}  // namespace
+
 void max_pool_avx512(const MaxPoolArgs& a, Range rows) {
   const PoolWindow& p = a.window;
   const int64_t bytes = written_bytes(a.out);
@@ -76,6 +108,10 @@ void max_pool_avx512(const MaxPoolArgs& a, Range rows) {
     const Taps ky = taps_inside(y0, p.dilation_h, p.kernel_h, 0, a.in.h);
     const uint8_t* image = a.in.data + r / a.out.h * a.in.image_stride;
     uint8_t* out = row_of(a.out, r);
+    if (p.kernel_w == 3 && p.stride_w == 2 && p.dilation_w == 1 && ky.end > ky.begin) {
+      max_pool_row3(a, image, y0, ky, out, bytes);
+      continue;
+    }
     for (int64_t x = 0; x < a.out.w; ++x) {
       const int64_t x0 = x * p.stride_w - p.pad_left;
       const Taps kx = taps_inside(x0, p.dilation_w, p.kernel_w, 0, a.in.w);

@@ -74,15 +74,17 @@ TEST(ConvTactics, RandomShapesEqualTheDirectFormula) {
   if (isa_supported(Isa::kAvx2)) EXPECT_TRUE(names.contains("avx2 words"));
 }
 
-// Images that are worked on in several chunks of rows, images of one to four channels, many input channels.
+// Images that are worked on in several chunks of rows, images of one to four channels, many input channels, counts of
+// output channels that no register blocking divides.
 TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
   std::mt19937 rng(12);
+  std::set<std::string> names;
   struct Layer {
     int64_t size, in, out, kernel, stride;
   };
-  for (const Layer& l :
-       {Layer{64, 3, 40, 7, 2}, Layer{40, 1, 24, 5, 1}, Layer{33, 4, 16, 3, 2}, Layer{40, 16, 40, 1, 1},
-        Layer{28, 24, 8, 1, 2}, Layer{30, 32, 24, 3, 1}, Layer{7, 520, 33, 1, 1}}) {
+  for (const Layer& l : {Layer{64, 3, 40, 7, 2}, Layer{40, 1, 24, 5, 1}, Layer{33, 4, 16, 3, 2},
+                         Layer{40, 16, 40, 1, 1}, Layer{28, 24, 8, 1, 2}, Layer{30, 32, 24, 3, 1},
+                         Layer{7, 520, 33, 1, 1}, Layer{50, 64, 112, 1, 1}, Layer{9, 256, 72, 3, 1}}) {
     const testing::ConvShape shape{1,
                                    l.size,
                                    l.size,
@@ -98,10 +100,13 @@ TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
          {testing::ConvTail{}, testing::ConvTail{.residual = true},
           testing::ConvTail{.residual = true, .rounds_twice = true}, testing::ConvTail{.table = true, .narrow = true},
           testing::ConvTail{.to_float = true}}) {
-      check_tactics(*testing::make_conv_case(rng, shape, tail), rng);
+      names.merge(check_tactics(*testing::make_conv_case(rng, shape, tail), rng));
       if (HasFailure()) return;
     }
   }
+  if (!isa_supported(Isa::kAmxInt8)) return;
+  for (const char* name : {"tiles2x2", "tiles4x1", "tiles1x4", "folded"})
+    EXPECT_TRUE(names.contains(std::string("amx_int8 ") + name)) << name;
 }
 
 }  // namespace

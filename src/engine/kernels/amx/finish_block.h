@@ -1,0 +1,199 @@
+// From the sums of a block of tiles to the outputs of a layer, a few pixels at a time, so that the vector unit finishes
+// one block while the tile unit multiplies the next. The rules are those of Epilogue in int8_conv.h.
+#pragma once
+#include "engine/kernels/avx512_vnni/finish.h"
+
+namespace octet::kernels {
+namespace {
+
+// Where the results of the pixels of a block go: byte offsets, one entry for each pixel that is an output (a tile may
+// also compute positions between two rows, or pixels of the tile before it; those have no entry).
+struct PixelList {
+  const int32_t* sums = nullptr;      // from FinishJob::sums
+  const int32_t* out = nullptr;       // from FinishJob::out
+  const int32_t* residual = nullptr;  // from FinishJob::residual
+};
+
+// A block whose sums lie in a buffer of tiles: 16 channels of a pixel are 64 bytes, the next 16 channels follow
+// kTileBytes later.
+struct FinishJob {
+  void (*finish)(FinishJob& job, int64_t pixels) = nullptr;
+  const std::byte* sums = nullptr;
+  PixelList pixels;
+  int64_t count = 0, next = 0;  // pixels, and how many of them are done
+  std::byte* out = nullptr;     // at the block's first channel
+  const std::byte* residual = nullptr;
+  int64_t channel = 0;
+  const int32_t* acc_init = nullptr;  // of all channels
+  const Epilogue* epilogue = nullptr;
+  const Constants* constants = nullptr;
+};
+
+// What is known of a layer's numbers, and saves instructions.
+enum class Values {
+  kAny,
+  kTable,    // as kAny, with a table in registers behind the codes
+  kBounded,  // no scaled sum leaves int32, so the upper limit can wait for the codes
+  kPlain,    // besides, all zero points are 0 and the limits are 0 and 255: saturation is all there is
+  kRelu      // besides, relu_shortcut() holds
+};
+
+// As scale() of avx512_vnni/finish.h, without the upper limit where it is not needed.
+template <Sum S, Values V>
+OCTET_INLINE Z scale_sum(Z sum, __m512 multiplier, const std::byte* residual, const Constants& c) {
+  if constexpr (V <= Values::kTable) return scale<S>(sum, multiplier, reinterpret_cast<const uint8_t*>(residual), c);
+  __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier);
+  if constexpr (S == Sum::kTwice) {
+    v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    v = _mm512_mul_ps(_mm512_min_ps(_mm512_max_ps(v, c.mid_low), c.mid_high), c.mid_multiplier);
+  }
+  if constexpr (S != Sum::kNone) {
+    Z r = _mm512_cvtepu8_epi32(load16(residual));
+    if constexpr (V == Values::kBounded) r = _mm512_sub_epi32(r, c.residual_zero_point);
+    v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), c.residual_multiplier));
+  }
+  return _mm512_cvtps_epi32(v);
+}
+
+template <Values V>
+OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
+  if constexpr (V == Values::kTable) return look_up64(pack(a, b, c, d, k), k.table);
+  if constexpr (V < Values::kPlain) return pack(a, b, c, d, k);
+  return _mm512_permutexvar_epi32(pack_order(),
+                                  _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
+}
+
+// N vectors of 16 channels; four vectors are packed at a time: 4 / N pixels, one pixel for N = 3.
+template <int N, Sum S, Values V>
+void finish_codes_block(FinishJob& job, int64_t pixels) {
+  const int64_t end = smaller(job.count, job.next + pixels), last = end - 1;
+  if (job.next >= end) return;
+  const Constants k = *job.constants;
+  const std::byte *sums = job.sums, *residual = job.residual;
+  std::byte* out = job.out;
+  const int32_t *sum_at = job.pixels.sums, *out_at = job.pixels.out, *residual_at = job.pixels.residual;
+  Z start[N];
+  __m512 m[N], correction[N];
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) {
+    start[n] = _mm512_loadu_si512(job.acc_init + job.channel + n * 16);
+    m[n] = _mm512_loadu_ps(job.epilogue->multiplier + job.channel + n * 16);
+    if constexpr (V == Values::kRelu) {
+      start[n] = _mm512_add_epi32(start[n], _mm512_set1_epi32(kReluStart));
+      correction[n] = _mm512_mul_ps(m[n], _mm512_set1_ps(8388608.0f));
+    }
+  }
+  const auto value = [&](int64_t pixel, int n) __attribute__((always_inline)) {
+    const std::byte* r = nullptr;
+    if constexpr (S != Sum::kNone) r = residual + residual_at[pixel] + n * 16;
+    const Z sum = _mm512_add_epi32(_mm512_load_si512(sums + sum_at[pixel] + n * 1024), start[n]);
+    if constexpr (V == Values::kRelu)  // exact: see relu_shortcut()
+      return _mm512_cvtps_epi32(_mm512_fmsub_ps(_mm512_castsi512_ps(sum), m[n], correction[n]));
+    return scale_sum<S, V>(sum, m[n], r, k);
+  };
+  const auto store32 = [&](int64_t pixel, __m256i codes) __attribute__((always_inline)) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + out_at[pixel]), codes);
+  };
+  int64_t p = job.next;
+  job.next = end;
+  if constexpr (N >= 3) {
+    for (; p < end; ++p) {
+      const Z third = value(p, 2);
+      const Z codes = pack_codes<V>(value(p, 0), value(p, 1), third, N == 4 ? value(p, N - 1) : third, k);
+      if constexpr (N == 4) {
+        _mm512_storeu_si512(out + out_at[p], codes);
+      } else {
+        store32(p, _mm512_castsi512_si256(codes));
+        store16(out + out_at[p] + 32, _mm512_extracti32x4_epi32(codes, 2));
+      }
+    }
+  } else if constexpr (N == 2) {
+    for (; p < end; p += 2) {
+      const int64_t q = smaller(p + 1, last);
+      const Z codes = pack_codes<V>(value(p, 0), value(p, 1), value(q, 0), value(q, 1), k);
+      store32(p, _mm512_castsi512_si256(codes));
+      store32(q, _mm512_extracti64x4_epi64(codes, 1));
+    }
+  } else {
+    const bool four = job.epilogue->out.c_pitch < 16;
+    for (; p < end; p += 4) {
+      const int64_t p1 = smaller(p + 1, last), p2 = smaller(p + 2, last), p3 = smaller(p + 3, last);
+      const Z codes = pack_codes<V>(value(p, 0), value(p1, 0), value(p2, 0), value(p3, 0), k);
+      const auto at = [&](int64_t pixel) { return reinterpret_cast<uint8_t*>(out + out_at[pixel]); };
+      store_lane<0>(at(p), codes, four);
+      store_lane<1>(at(p1), codes, four);
+      store_lane<2>(at(p2), codes, four);
+      store_lane<3>(at(p3), codes, four);
+    }
+  }
+}
+
+// With a table behind the codes.
+template <int N, Sum S>
+void finish_table_block(FinishJob& job, int64_t pixels) {
+  const int64_t first = job.next;
+  finish_codes_block<N, S, Values::kAny>(job, pixels);
+  const int64_t bytes = smaller(N * 16, job.epilogue->out.c_pitch);
+  for (int64_t p = first; p < job.next; ++p) {
+    auto* codes = reinterpret_cast<uint8_t*>(job.out + job.pixels.out[p]);
+    look_up(job.epilogue->table, codes, codes, bytes);
+  }
+}
+
+template <int N>
+void finish_floats_block(FinishJob& job, int64_t pixels) {
+  const Epilogue& e = *job.epilogue;
+  const int64_t end = smaller(job.count, job.next + pixels);
+  const __m512 low = _mm512_set1_ps(e.float_lo), high = _mm512_set1_ps(e.float_hi);
+  for (int64_t p = job.next; p < end; ++p)
+    for (int n = 0; n < N; ++n) {
+      const int64_t channel = job.channel + n * 16, lanes = smaller(16, e.out.c - channel);
+      if (lanes <= 0) break;
+      const auto mask = static_cast<__mmask16>((1u << lanes) - 1);
+      const Z sum = _mm512_add_epi32(_mm512_load_si512(job.sums + job.pixels.sums[p] + n * 1024),
+                                     _mm512_loadu_si512(job.acc_init + channel));
+      __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(e.multiplier + channel));
+      if (e.float_residual)
+        y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, job.residual + job.pixels.residual[p] + n * 64));
+      _mm512_mask_storeu_ps(job.out + job.pixels.out[p] + n * 64, mask, _mm512_min_ps(_mm512_max_ps(y, low), high));
+    }
+  job.next = end;
+}
+
+using FinishFunction = void(FinishJob&, int64_t);
+
+template <int N, Sum S>
+FinishFunction* finish_for(Values values) {
+  switch (values) {
+    case Values::kAny:
+      return finish_codes_block<N, S, Values::kAny>;
+    case Values::kTable:
+      return finish_codes_block<N, S, Values::kTable>;
+    case Values::kBounded:
+      return finish_codes_block<N, S, Values::kBounded>;
+    default:
+      return finish_codes_block<N, S, Values::kPlain>;
+  }
+}
+
+// The function for blocks of N x 16 channels of a layer whose sums have `products` products each.
+template <int N>
+FinishFunction* choose_finish(const ConvArgs& a, const Constants& c, int64_t products) {
+  const Epilogue& e = a.epilogue;
+  if (e.out.data == nullptr) return finish_floats_block<N>;
+  if (e.table && !c.table) {
+    if (e.residual.data == nullptr) return finish_table_block<N, Sum::kNone>;
+    return e.rounds_twice ? finish_table_block<N, Sum::kTwice> : finish_table_block<N, Sum::kOnce>;
+  }
+  const bool zero = e.out.zero_point == 0 && (e.residual.data == nullptr || e.residual.zero_point == 0);
+  const Values values = e.table                            ? Values::kTable
+                        : !c.bounded                       ? Values::kAny
+                        : zero && e.lo == 0 && e.hi == 255 ? Values::kPlain
+                                                           : Values::kBounded;
+  if (e.residual.data) return e.rounds_twice ? finish_for<N, Sum::kTwice>(values) : finish_for<N, Sum::kOnce>(values);
+  if (relu_shortcut(a, products)) return finish_codes_block<N, Sum::kNone, Values::kRelu>;
+  return finish_for<N, Sum::kNone>(values);
+}
+
+}  // namespace
+}  // namespace octet::kernels

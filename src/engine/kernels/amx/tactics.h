@@ -1,0 +1,14 @@
+// The tactics of the AMX tiles besides "direct"; each takes the convolutions its `applies` names.
+#pragma once
+#include "engine/kernels/conv_tactic.h"
+
+namespace octet::kernels {
+
+// The weights as they are, with a fixed register blocking.
+ConvTactic tiles_2x2_tactic();
+ConvTactic tiles_4x1_tactic();
+ConvTactic tiles_1x4_tactic();
+// Stride-2 convolutions on 4-byte pixels: squares of 2x2 pixels become one pixel of 16 bytes.
+ConvTactic folded_tactic();
+
+}  // namespace octet::kernels

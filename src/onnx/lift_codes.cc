@@ -61,8 +61,7 @@ class Lifter {
       case OpKind::kRelu:
         return zero_point(*first) == 0;
       case OpKind::kPad:
-        return node.get_string("mode", "constant") != "constant" || !node.has_input(2) ||
-               (node.input(2)->is_constant() && node.input(2)->constant->size() == 1);
+        return node.get_string("mode", "constant") != "constant" || !node.has_input(2) || node.input(2)->is_constant();
       case OpKind::kResize:
         return node.get_string("mode", "nearest") == "nearest";
       case OpKind::kConcat:

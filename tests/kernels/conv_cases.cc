@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <sstream>
 
 #include "numerics/quantize.h"
@@ -171,6 +172,34 @@ void run_conv(const KernelTable& table, ConvCase& c, std::mt19937& rng) {
     table.conv(c.args, r, Range{0, block_cut});
     table.conv(c.args, r, Range{block_cut, blocks});
   }
+}
+
+void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng) {
+  constexpr uint8_t kGuard = 0xa5;
+  constexpr int64_t kGuardBytes = 64;
+  const auto allocate = [](int64_t bytes) {
+    auto* p = static_cast<uint8_t*>(std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64 + kGuardBytes)));
+    std::memset(p, kGuard, static_cast<size_t>((bytes + 63) / 64 * 64 + kGuardBytes));
+    return std::unique_ptr<uint8_t, ConvCase::Free>(p);
+  };
+  const auto untouched = [](const uint8_t* p, int64_t bytes) {
+    for (int64_t i = bytes; i < (bytes + 63) / 64 * 64 + kGuardBytes; ++i)
+      if (p[i] != kGuard) return false;
+    return true;
+  };
+  const int64_t prepared_bytes = tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0;
+  const int64_t scratch_bytes = tactic.scratch_bytes ? tactic.scratch_bytes(c.args) : 0;
+  const auto prepared = allocate(prepared_bytes), scratch = allocate(scratch_bytes);
+  ConvArgs args = c.args;
+  args.prepared = reinterpret_cast<const std::byte*>(prepared.get());
+  args.scratch = reinterpret_cast<std::byte*>(scratch.get());
+  if (tactic.prepare) tactic.prepare(args, reinterpret_cast<std::byte*>(prepared.get()));
+  const int64_t rows = c.out.view.n * c.out.view.h, blocks = conv_layout(args.geometry, args.in.c_pitch).blocks;
+  const int64_t row_cut = pick(rng, 0, rows), block_cut = pick(rng, 0, blocks);
+  for (const Range r : {Range{0, row_cut}, Range{row_cut, rows}})
+    for (const Range b : {Range{0, block_cut}, Range{block_cut, blocks}}) tactic.run(args, r, b);
+  if (!untouched(prepared.get(), prepared_bytes) || !untouched(scratch.get(), scratch_bytes))
+    throw std::runtime_error(std::string(tactic.name) + " wrote beyond its memory in " + c.name);
 }
 
 std::vector<uint8_t> take_output(ConvCase& c) {

@@ -50,6 +50,8 @@ std::unique_ptr<ConvCase> random_conv_case(std::mt19937& rng, bool depthwise);
 
 // Runs all work in randomly many shares.
 void run_conv(const KernelTable& table, ConvCase& c, std::mt19937& rng);
+// The same with one tactic, whose weights and scratch memory are made for the occasion and end at a guard of their own.
+void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng);
 // The real output channels, bytes of floats for float output; clears the output buffers for the next run.
 std::vector<uint8_t> take_output(ConvCase& c);
 // The same bytes by a direct convolution in int64 with zero padding and numerics/quantize.h.

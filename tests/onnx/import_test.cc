@@ -130,17 +130,6 @@ TEST(Forms, UpsampleAndOldResize) {
   EXPECT_EQ(tf.find_node("n_y")->get_string("nearest_mode"), "round_prefer_ceil");
 }
 
-TEST(Forms, ResizeOfOpset10) {
-  const Graph g = Draft(10)
-                      .constant("s", floats({4}, {1, 1, 2, 2}))
-                      .node("Resize", {"x", "s"}, {"y"}, {{"mode", std::string("nearest")}})
-                      .import();
-  const ir::Node* node = g.find_node("n_y");
-  EXPECT_EQ(node->get_string("coordinate_transformation_mode"), "asymmetric");
-  EXPECT_EQ(node->get_string("nearest_mode"), "floor");
-  EXPECT_EQ(*g.outputs()[0]->type.shape, (Shape{kDynamic, 3, 16, 16}));
-}
-
 TEST(Forms, OperatorsMadeOfOthers) {
   EXPECT_EQ(op_names(Draft(20).node("Gelu", {"x"}, {"y"}).import()), (Names{"Div", "Erf", "Add", "Mul", "Mul"}));
   EXPECT_EQ(op_names(Draft(18).node("Mish", {"x"}, {"y"}).import()), (Names{"Softplus", "Tanh", "Mul"}));

@@ -36,11 +36,12 @@ WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
   p.block_tiles = std::min(tiles, b.block_tiles);
   p.group = round_up(std::min(blocks, b.group), b.unit);
   p.sum_blocks = std::max(p.group, b.unit * p.max_parts);
-  p.position_bytes = p.channels * kChannelBlock * 2;
+  // Two more cache lines for each position, else those of large layers meet in few sets of the cache.
+  p.position_bytes = p.channels * kChannelBlock * 2 + 2 * kLine;
   p.block_bytes = kWinogradPositions * p.position_bytes;
   p.sums_at = static_cast<int64_t>(sizeof(WinogradHeader)) + blocks * p.block_bytes;
   p.prepared_bytes = p.sums_at + blocks * p.chunks * 2 * kChannelBlock * 4;
-  // One more cache line for each position of a product's tiles: else the positions of large layers meet in few sets.
+  // One for the positions of a product's tiles.
   const int64_t products = p.block_tiles;  // at most one for each tile
   p.v_bytes = kWinogradPositions * (p.block_tiles * p.channels * 2 + products * kLine);
   p.m_bytes = kWinogradPositions * p.block_tiles * p.sum_blocks * kChannelBlock * 4;

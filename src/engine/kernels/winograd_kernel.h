@@ -1,12 +1,19 @@
 // The Winograd convolution of winograd.h for any vector width. It is compiled for each instruction set, which supplies
-//   using Vectors;                      // Vectors32 or Vectors64
+//   using Vectors;                           // Vectors32 or Vectors64
 //   static constexpr WinogradBlocking kBlocking;
-//   static Words widen(const uint8_t*); SignedWords widen(const int8_t*);  // as many bytes as Words has lanes
-//   template <int P, int V>             // m[P][36][V][16] (the first of the 36) = sum over 2 * pairs channels of
-//   v[chunk][P][chunk] * u[pair][16][2] static void multiply(const int16_t* v, const int16_t* u, int64_t u_block,
-//   int64_t chunks, uint32_t* m); struct Finish; Finish(const Epilogue&); template <int V> void operator()(const
-//   int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y,
-//                                    int64_t x) const;  // acc [pixel][V][16] -> output
+//   static Words widen(const uint8_t*);      // as many bytes as Words has lanes
+//   static SignedWords widen(const int8_t*);
+//
+//   template <int P, int V>
+//   static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m, Ahead);
+//
+//   struct Rows;                             // made from an Epilogue
+//   template <int V>                         // acc: [pixel][V][16]
+//   void Rows::operator()(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const;
+//
+// multiply: sums over input channels of v, [chunk][P][channel of the chunk], times u, V blocks of [pair][16][2] that
+// lie u_block words apart; to m, P tiles of [36][V][16], at the first of the 36.
+//
 // Everything here is in an anonymous namespace: see kernels/CMakeLists.txt.
 #pragma once
 #include <cstring>

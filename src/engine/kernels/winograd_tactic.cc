@@ -12,13 +12,13 @@ namespace {
 
 constexpr const char* kName = "winograd4x4";
 
-// Measured with bench/kernels/winograd_layers.cc on one core, weights in the L3 cache.
+// Measured with bench/kernels/winograd_layers.cc on one core.
 struct Rates {
   double products;   // multiplications of 16-bit integers a cycle
   double transform;  // cycles for an input channel of a tile
   double finish;     // cycles for an output channel of a tile
 };
-constexpr double kStreamed = 6.5;  // bytes of weights a cycle from beyond the L2 cache
+constexpr double kStreamed = 4.5;  // bytes of weights a cycle from beyond the L2 cache, other layers between
 constexpr double kKept = 1 << 20;  // bytes of weights that stay in the L2 cache
 constexpr double kCyclesPerMicrosecond = 3500;
 

@@ -117,7 +117,7 @@ TileChoice choose_blocking(const ConvArgs& a, Range, Range blocks) {
   TileChoice c;
   if (count == 1) c.blocking = Blocking::k4x1;
   if (count >= 4 && bytes > 64 * 16 && bytes <= 256 * 16) c.blocking = Blocking::k1x4;
-  c.stream_weights = bytes * 2 > 48 * 1024;
+  c.stream_weights = bytes * 2 > 30 * 1024;  // the activations and sums want the rest of the L1 cache
   // Where weights come from the L2 cache, more pixels share each of them, as long as their own bytes fit the L1 cache.
   const ConvGeometry& g = a.geometry;
   if (g.kernel_h > 1 && bytes * 2 > 64 * 1024 && a.in.c_pitch <= 256) c.blocking = Blocking::k4x1;

@@ -48,9 +48,10 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
   for (const Step& step : plan_->steps) {
     std::vector<HaloFill>& fills = halo_fills_.emplace_back();
     for (int id : step.outputs) {
-      const Buffer& b = plan_->buffers[id];
+      const int root = plan_->root(id);
+      const Buffer& b = plan_->buffers[root];
       const kernels::Halo& h = b.halo;
-      if (b.layout == Layout::kCodes && h.top + h.bottom + h.left + h.right > 0) fills.push_back({id, b.n() * b.h()});
+      if (b.layout == Layout::kCodes && h.top + h.bottom + h.left + h.right > 0) fills.push_back({root, b.n() * b.h()});
     }
   }
   step_nanoseconds_.assign(steps_.size(), 0);
@@ -70,8 +71,7 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
     std::byte* start = arena_.data() + b.offset;
     memory_.data[i] = start;
     if (b.layout == Layout::kCodes)
-      memory_.codes[i] =
-          kernels::make_qtensor(reinterpret_cast<uint8_t*>(start), b.n(), b.h(), b.w(), b.c(), b.halo, b.zero_point);
+      memory_.codes[i] = plan_->code_view(static_cast<int>(i), reinterpret_cast<uint8_t*>(start));
   }
 }
 
@@ -177,20 +177,26 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
                                                const std::vector<std::string>& names) {
   std::set<std::string> missing(names.begin(), names.end());
   const std::set<std::string> wanted = missing;
-  for (const Step& step : plan_->steps)
-    for (int id : step.outputs) missing.erase(plan_->buffers[id].name);
+  // Who writes a piece of a tensor writes that, too.
+  const auto written = [this](size_t step) {
+    std::set<int> ids;
+    for (int id : plan_->steps[step].outputs) ids.insert({id, plan_->root(id)});
+    return ids;
+  };
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for (int id : written(i)) missing.erase(plan_->buffers[id].name);
   if (!missing.empty())
     fail("the engine has no tensor '", *missing.begin(), "'; it may be fused into the step of a later node");
   // The last step that writes a tensor completes it (a concatenation is written piece by piece).
   std::vector<size_t> last(plan_->buffers.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i)
-    for (int id : plan_->steps[i].outputs) last[id] = i;
+    for (int id : written(i)) last[id] = i;
   bind(inputs, outputs);
   std::vector<TensorDump> dumps;
   for (size_t i = 0; i < steps_.size(); ++i) {
     current_step_ = i;
     team_.run(work_on_current_);
-    for (int id : plan_->steps[i].outputs)
+    for (int id : written(i))
       if (last[id] == i && plan_->buffers[id].layout != Layout::kSums &&
           (wanted.empty() || wanted.count(plan_->buffers[id].name)))
         dumps.push_back(dump(id));

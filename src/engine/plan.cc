@@ -42,6 +42,16 @@ void check_codes(const Buffer& b) {
     require(pixels >= 0 && pixels <= 4096, "buffer '", b.name, "': halo of ", pixels, " pixels is outside 0..4096");
 }
 
+// Steps write whole blocks of channels, so a range begins with a block and ends with one or with the root.
+bool is_channel_range(const Buffer& b, const Buffer& root) {
+  const kernels::Halo& h = b.halo;
+  return b.n() == root.n() && b.h() == root.h() && b.w() == root.w() && h.top + h.bottom + h.left + h.right == 0 &&
+         b.channel_offset >= 0 && b.channel_offset <= root.c() - b.c() &&
+         b.channel_offset % kernels::kChannelBlock == 0 && root.c() >= kernels::kChannelBlock &&
+         (b.c() % kernels::kChannelBlock == 0 || b.channel_offset + b.c() == root.c()) &&
+         b.zero_point == root.zero_point;
+}
+
 void check_buffer(const Plan& plan, size_t index) {
   const Buffer& b = plan.buffers[index];
   require(b.shape.size() <= 8, "buffer '", b.name, "': rank ", b.shape.size(), " is above 8");
@@ -64,8 +74,9 @@ void check_buffer(const Plan& plan, size_t index) {
     require(static_cast<size_t>(b.alias_of) < index, "buffer '", b.name, "' is an alias of a later buffer");
     const Buffer& root = plan.buffers[b.alias_of];
     require(root.alias_of < 0, "buffer '", b.name, "' is an alias of an alias");
-    require((b.layout == Layout::kCodes) == (root.layout == Layout::kCodes) && b.bytes() <= root.bytes() &&
-                b.offset == root.offset && root.halo.top + root.halo.left + b.halo.top + b.halo.left == 0,
+    const bool codes = b.layout == Layout::kCodes;
+    require(codes == (root.layout == Layout::kCodes) && b.offset == root.offset &&
+                (codes ? is_channel_range(b, root) : b.bytes() <= root.bytes()),
             "buffer '", b.name, "' does not fit the memory of '", root.name, "'");
   }
   if (b.offset < 0) return;  // checked by the caller: only inputs and outputs
@@ -74,9 +85,8 @@ void check_buffer(const Plan& plan, size_t index) {
 }
 
 bool overlap(const Plan& plan, int a, int b) {
-  const auto root = [&](int id) { return plan.buffers[id].alias_of >= 0 ? plan.buffers[id].alias_of : id; };
-  if (root(a) == root(b)) return true;
-  const Buffer &x = plan.buffers[a], &y = plan.buffers[b];
+  if (plan.root(a) == plan.root(b)) return true;
+  const Buffer &x = plan.buffers[plan.root(a)], &y = plan.buffers[plan.root(b)];
   if (x.offset < 0 || y.offset < 0) return false;  // tensors of the caller do not overlap
   return x.offset < y.offset + y.bytes() && y.offset < x.offset + x.bytes();
 }
@@ -114,6 +124,14 @@ int64_t Buffer::bytes() const {
     default:
       return elements() * 4;
   }
+}
+
+kernels::QTensor Plan::code_view(int id, uint8_t* start) const {
+  const Buffer &b = buffers[id], &whole = buffers[root(id)];
+  kernels::QTensor t =
+      kernels::make_qtensor(start, whole.n(), whole.h(), whole.w(), whole.c(), whole.halo, b.zero_point);
+  t.data += b.channel_offset, t.c = b.c();
+  return t;
 }
 
 std::shared_ptr<const ConstantBlob> make_constant_blob(std::span<const std::byte> bytes) {

@@ -34,7 +34,11 @@ struct Buffer {
   float scale = 1;
   int32_t zero_point = 0, code_offset = 0, code_min = 0, code_max = 255;
   kernels::Halo halo;
-  int alias_of = -1;    // the earlier buffer whose memory this one is (same bytes, other shape)
+  // The earlier buffer whose memory this one is: of floats the same bytes in another shape, of codes a range of the
+  // channels from channel_offset on, with the pixels, the halo and the pitch of that buffer (a piece of a Concat, which
+  // steps write and nobody reads).
+  int alias_of = -1;
+  int64_t channel_offset = 0;
   int64_t offset = -1;  // in the arena, a multiple of 64; -1: in the caller's memory
   int64_t elements() const;
   int64_t bytes() const;  // halo and read slack included
@@ -88,6 +92,11 @@ struct Plan {
   int64_t arena_bytes = 0;
   std::shared_ptr<const ConstantBlob> constants;
   std::vector<Plan> profiles;  // the same network for other input sizes, over the same constants (engine/profiles.h)
+
+  // The buffer whose memory this one is, or itself.
+  int root(int id) const { return buffers[id].alias_of >= 0 ? buffers[id].alias_of : id; }
+  // The codes of a buffer when the memory of its root is at `start`.
+  kernels::QTensor code_view(int id, uint8_t* start) const;
 
   // The elements of a constant. UserError when it lies outside the blob or its size does not fit T.
   template <typename T>

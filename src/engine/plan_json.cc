@@ -17,6 +17,7 @@ constexpr int kMaxDepth = 16;
 Json buffer_json(const Buffer& b) {
   Json j{{"name", b.name}, {"layout", layout_name(b.layout)}, {"shape", b.shape}, {"offset", b.offset}};
   if (b.alias_of >= 0) j["alias_of"] = b.alias_of;
+  if (b.channel_offset > 0) j["channel_offset"] = b.channel_offset;
   if (b.layout != Layout::kCodes) return j;
   j["scale"] = static_cast<double>(b.scale);
   j["zero_point"] = b.zero_point;
@@ -122,6 +123,7 @@ Buffer read_buffer(const Json& json, size_t index) {
   b.shape = r.integers(r.at("shape"), "shape");
   b.offset = r.integer("offset");
   if (r.find("alias_of")) b.alias_of = r.small(r.at("alias_of"), "alias_of");
+  if (r.find("channel_offset")) b.channel_offset = r.integer("channel_offset");
   if (b.layout != Layout::kCodes) return b;
   b.scale = static_cast<float>(r.real(r.at("scale"), "scale"));
   b.zero_point = r.small(r.at("zero_point"), "zero_point");

@@ -26,7 +26,10 @@ class StepReader {
   const Buffer& in_buffer(size_t i) const { return plan_.buffers[in(i)]; }
   const Buffer& out_buffer(size_t i = 0) const { return plan_.buffers[out(i)]; }
   // The buffer, which must have this layout.
-  const Buffer& codes_in(size_t i) const { return expect(in_buffer(i), Layout::kCodes); }
+  const Buffer& codes_in(size_t i) const {
+    check(in_buffer(i).alias_of < 0, "'", in_buffer(i).name, "' is a part of a tensor, which steps write only");
+    return expect(in_buffer(i), Layout::kCodes);
+  }
   const Buffer& codes_out(size_t i = 0) const { return expect(out_buffer(i), Layout::kCodes); }
   // A float buffer of either layout.
   const Buffer& float_in(size_t i) const { return expect_float(in_buffer(i)); }

@@ -11,22 +11,8 @@ namespace {
 using kernels::KernelTable;
 using kernels::Range;
 
-void check_sums(const StepReader& r, const Buffer& codes, const Buffer& sums) {
-  r.check(sums.layout == Layout::kSums && sums.shape.size() == 3 && sums.shape[0] == codes.n() &&
-              sums.shape[1] == codes.h() && sums.shape[2] == kernels::padded_channels(codes.c()),
-          "'", sums.name, "' does not hold the row sums of '", codes.name, "'");
-  r.check(codes.h() * codes.w() <= 1 << 22, "the image is too large for an exact sum");
-}
-
 int32_t code(const StepReader& r, const std::string& key) {
   return static_cast<int32_t>(r.integer(key, 0, 255));
-}
-
-// What one thread needs for itself. It grows at the first run and stays.
-uint8_t* thread_scratch(int64_t bytes) {
-  thread_local std::vector<uint8_t> scratch;
-  if (static_cast<int64_t>(scratch.size()) < bytes) scratch.resize(static_cast<size_t>(bytes));
-  return scratch.data();
 }
 
 struct SqueezeExcite {
@@ -88,11 +74,18 @@ kernels::ConvArgs read_layer(const Plan& plan, const StepReader& r, const std::s
 
 }  // namespace
 
+void check_row_sums(const StepReader& r, const Buffer& codes, const Buffer& sums) {
+  r.check(sums.layout == Layout::kSums && sums.shape.size() == 3 && sums.shape[0] == codes.n() &&
+              sums.shape[1] == codes.h() && sums.shape[2] == kernels::padded_channels(codes.c()),
+          "'", sums.name, "' does not hold the row sums of '", codes.name, "'");
+  r.check(codes.h() * codes.w() <= 1 << 22, "the image is too large for an exact sum");
+}
+
 PreparedStep prepare_row_sums(const Plan& plan, const Step& step, const KernelTable& table) {
   const StepReader r(plan, step);
   r.arity(1, 1);
   const Buffer& in = r.codes_in(0);
-  check_sums(r, in, r.out_buffer());
+  check_row_sums(r, in, r.out_buffer());
   const int x = r.in(0), y = r.out();
   const int64_t rows = in.n() * in.h();
   return {[=, kernel = table.row_sums](const Memory& m, int part, int parts) {
@@ -106,7 +99,7 @@ PreparedStep prepare_squeeze_excite(const Plan& plan, const Step& step, const Ke
   const StepReader r(plan, step);
   r.arity(2, 1);
   const Buffer &x = r.codes_in(0), &y = r.codes_out();
-  check_sums(r, x, r.in_buffer(1));
+  check_row_sums(r, x, r.in_buffer(1));
   r.check(x.n() == y.n() && x.c() == y.c() && x.h() == y.h() && x.w() == y.w(), "'", x.name, "' and '", y.name,
           "' differ in shape");
   const int64_t count = r.integer("layers", 1, 8), max_channels = 1 << 20;
@@ -138,7 +131,7 @@ PreparedStep prepare_squeeze_excite(const Plan& plan, const Step& step, const Ke
   const int64_t rows = x.n() * x.h();
   return {[block, rows, &table](const Memory& m, int part, int parts) {
             const Range share = share_of(rows, part, parts);
-            uint8_t* scratch = thread_scratch(block.scratch_bytes);
+            auto* scratch = reinterpret_cast<uint8_t*>(m.scratch_of(part));
             for (int64_t row = share.begin; row < share.end;) {
               const int64_t n = row / block.h, end = std::min(share.end, (n + 1) * block.h);
               kernels::MulArgs mul = block.mul;
@@ -149,7 +142,7 @@ PreparedStep prepare_squeeze_excite(const Plan& plan, const Step& step, const Ke
               row = end;
             }
           },
-          table.mul.isa};
+          table.mul.isa, "squeeze_excite", nullptr, block.scratch_bytes};
 }
 
 }  // namespace octet::engine

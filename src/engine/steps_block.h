@@ -4,6 +4,10 @@
 
 namespace octet::engine {
 
+class StepReader;
+
+// `sums` holds the row sums of `codes` (n x h x padded channels); refused where they could overflow.
+void check_row_sums(const StepReader& reader, const Buffer& codes, const Buffer& sums);
 // Sums of the codes of rows (kernels::RowSumsArgs) for a later squeeze_excite. Input: codes; output: sums, n x h x
 // padded channels.
 PreparedStep prepare_row_sums(const Plan& plan, const Step& step, const kernels::KernelTable& table);

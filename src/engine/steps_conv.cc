@@ -1,8 +1,10 @@
 #include "engine/steps_conv.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "engine/step_reader.h"
+#include "engine/steps_block.h"
 #include "engine/tactics.h"
 
 namespace octet::engine {
@@ -33,11 +35,7 @@ struct ConvStep {
 
   // For the questions a tactic answers before there is memory: `data` only tells that a tensor exists.
   kernels::ConvArgs shapes(const Plan& plan) const {
-    const auto view = [&plan](int id) {
-      const Buffer& b = plan.buffers[id];
-      auto* somewhere = reinterpret_cast<uint8_t*>(uintptr_t{4096});
-      return kernels::make_qtensor(somewhere, b.n(), b.h(), b.w(), b.c(), b.halo, b.zero_point);
-    };
+    const auto view = [&plan](int id) { return plan.code_view(id, reinterpret_cast<uint8_t*>(uintptr_t{4096})); };
     kernels::ConvArgs bound = args;
     bound.in = view(in);
     if (!float_output) bound.epilogue.out = view(out);
@@ -67,11 +65,12 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
     e.out.n = out.n(), e.out.h = out.h(), e.out.w = out.w(), e.out.c = out.c();
     e.out.c_pitch = out.c();
   }
+  const size_t outputs = r.has("row_sums") ? 2 : 1;  // the second: sums of rows (depthwise only)
   if (r.integer_or("residual", 0, 0, 1) == 0) {
-    r.arity(1, 1);
+    r.arity(1, outputs);
     return;
   }
-  r.arity(2, 1);
+  r.arity(2, outputs);
   const Buffer& residual = r.in_buffer(1);
   r.check(residual.n() == out.n() && residual.h() == out.h() && residual.w() == out.w() && residual.c() == out.c(),
           "the residual '", residual.name, "' has another shape than the output");
@@ -93,7 +92,7 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
 
 ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
   const StepReader r(plan, step);
-  r.arity(1, 1, true);
+  r.arity(1, r.has("row_sums") ? 2 : 1, true);
   ConvStep conv;
   conv.in = r.in(0), conv.out = r.out();
   const Buffer &in = r.codes_in(0), &out = r.out_buffer();
@@ -190,12 +189,31 @@ std::vector<std::string> conv_tactic_names(const Plan& plan, const Step& step, c
 }
 
 PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
   const ConvStep conv = read_conv(plan, step, true);
-  const int64_t rows = plan.buffers[conv.out].n() * plan.buffers[conv.out].h();
-  return {[conv, rows, kernel = table.depthwise](const Memory& m, int part, int parts) {
-            kernel(conv.bind(m), share_of(rows, part, parts));
+  const Buffer& out = plan.buffers[conv.out];
+  const int64_t rows = out.n() * out.h();
+  if (!r.has("row_sums"))
+    return {[conv, rows, kernel = table.depthwise](const Memory& m, int part, int parts) {
+              kernel(conv.bind(m), share_of(rows, part, parts));
+            },
+            table.depthwise.isa};
+  check_row_sums(r, r.codes_out(), r.out_buffer(1));
+  // A few rows at a time, so that their sums are taken while they are near.
+  constexpr int64_t kNear = 128 * 1024;
+  const int64_t band = std::max<int64_t>(8, kNear / (out.w() * kernels::channel_pitch(out.c())));
+  const int sums = r.out(1);
+  return {[conv, rows, band, sums, kernel = table.depthwise, row_sums = table.row_sums](const Memory& m, int part,
+                                                                                        int parts) {
+            const kernels::Range share = share_of(rows, part, parts);
+            const kernels::ConvArgs args = conv.bind(m);
+            for (int64_t row = share.begin; row < share.end; row += band) {
+              const kernels::Range near{row, std::min(share.end, row + band)};
+              kernel(args, near);
+              row_sums(kernels::RowSumsArgs{args.epilogue.out, static_cast<int32_t*>(m.data[sums])}, near);
+            }
           },
-          table.depthwise.isa};
+          table.depthwise.isa, "depthwise+sums"};
 }
 
 }  // namespace octet::engine

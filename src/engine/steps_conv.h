@@ -19,7 +19,8 @@ std::vector<std::string> conv_tactic_names(const Plan& plan, const Step& step, c
                                            int threads);
 // Inputs: codes, and with "residual" = 1 the residual (codes, or floats where the output is float). Constants: weights,
 // acc_init, multiplier, table. Numbers: geometry, zero_point (before the table), lo, hi, residual_multiplier, mid_* (a
-// residual that rounds twice), float_lo, float_hi.
+// residual that rounds twice), float_lo, float_hi. Depthwise with "row_sums" has the sums of its rows as second output
+// (steps_block.h).
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const kernels::KernelTable& table);
 PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const kernels::KernelTable& table);
 

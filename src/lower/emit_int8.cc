@@ -54,6 +54,7 @@ void write_box(Step& s, const BoxMove& move) {
 void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes, const numerics::QuantParams& params) {
   std::vector<int> outputs(node.outputs.size(), -1);
   for (const BoxMove& move : boxes.moves) {
+    if (b.in_place(node.input(move.input)) && node.kind == OpKind::kConcat) continue;
     int& out = outputs[move.output];
     const bool first = out < 0;
     if (first) out = b.define_codes(node.output(move.output), params);

@@ -128,6 +128,7 @@ engine::Plan Lowering::run() {
   for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend(); ++node)
     if (needed(**node)) select(**node);
   PlanBuilder builder(graph_);
+  for (const auto& [value, place] : places_) builder.set_place(value, place);
   for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) (*job)(builder);
   return builder.finish();
 }
@@ -185,8 +186,29 @@ const Value* swish_argument(const ir::Graph& graph, const Node& node) {
 
 }  // namespace
 
+// Pieces that only this Concat reads are made where it wants them, if they are whole blocks of channels.
+void Lowering::place_pieces(const Node& concat) {
+  if (shape_of(concat.output()).size() != 4 || shape_of(concat.output())[1] < kernels::kChannelBlock) return;
+  const BoxMoves boxes = *box_moves(concat);
+  for (const BoxMove& move : boxes.moves) {
+    const Value* piece = concat.input(move.input);
+    const int64_t channel = move.to[1], channels = move.size[1];
+    const bool channel_axis =
+        move.to[0] + move.to[2] + move.to[3] == 0 && move.size[0] == shape_of(concat.output())[0] &&
+        move.size[2] == shape_of(concat.output())[2] && move.size[3] == shape_of(concat.output())[3];
+    const bool blocks = channel % kernels::kChannelBlock == 0 &&
+                        (channels % kernels::kChannelBlock == 0 || channel + channels == shape_of(concat.output())[1]);
+    // A tensor in two of these, or read while its neighbours are written, would need more than a place.
+    const bool own = single_use(graph_, piece) && piece->producer != nullptr &&
+                     piece->producer->kind != OpKind::kConcat && places_.count(concat.output()) == 0;
+    if (channel_axis && blocks && own)
+      places_.emplace(piece, PlanBuilder::Place{concat.output(), channel, *quant(concat.output())});
+  }
+}
+
 void Lowering::select_carrier(const Node& node) {
   for (size_t i = 0; i < (node.kind == OpKind::kConcat ? node.inputs.size() : 1); ++i) need_codes(node.input(i));
+  if (node.kind == OpKind::kConcat) place_pieces(node);
   jobs_.push_back([this, &node](PlanBuilder& b) { emit_carrier(b, node, *quant(node.input(0))); });
 }
 
@@ -251,25 +273,17 @@ std::string Lowering::reason(const Node& node) const {
   const Value* x = nullptr;  // the first input that is not quantised
   for (const Value* in : node.inputs)
     if (in != nullptr && !is_constant(in) && !quantized(in) && x == nullptr) x = in;
-  switch (node.kind) {
-    case OpKind::kAdd:
-    case OpKind::kSub:
-    case OpKind::kMul:
-    case OpKind::kAveragePool:
-    case OpKind::kGlobalAveragePool:
-    case OpKind::kReduceMean:
-    case OpKind::kMaxPool:
-    case OpKind::kGlobalMaxPool:
-    case OpKind::kConcat:
-      if (x != nullptr) return "input '" + x->name + "' is not quantised";
-      return node.kind == OpKind::kConcat ? "its inputs have different scales and its result is not quantised"
-                                          : "its result is not quantised";
-    default:
-      break;
-  }
-  if (unary_function(node) || node.kind == OpKind::kBatchNormalization)
-    return x != nullptr ? "input '" + x->name + "' is not quantised" : "its result is not quantised";
-  return std::string("no INT8 kernel for ") + node.info().name;
+  const bool result = std::any_of(node.output()->users.begin(), node.output()->users.end(), is_quantizer);
+  const bool has_kernel = unary_function(node) || node.kind == OpKind::kBatchNormalization ||
+                          node.kind == OpKind::kAdd || node.kind == OpKind::kSub || node.kind == OpKind::kMul ||
+                          node.kind == OpKind::kConcat || node.kind == OpKind::kAveragePool ||
+                          node.kind == OpKind::kGlobalAveragePool || node.kind == OpKind::kReduceMean ||
+                          node.kind == OpKind::kMaxPool || node.kind == OpKind::kGlobalMaxPool;
+  if (!has_kernel) return std::string("no INT8 kernel for ") + node.info().name;
+  if (x != nullptr && result) return "input '" + x->name + "' is not quantised";
+  if (x != nullptr) return "neither its input '" + x->name + "' nor its result is quantised";
+  if (node.kind == OpKind::kConcat) return "its inputs have different scales and its result is not quantised";
+  return result ? "no INT8 kernel for operands of these shapes" : "its result is not quantised";
 }
 
 }  // namespace octet::lower

@@ -48,6 +48,7 @@ class Lowering {
   void select_quantizer(const ir::Node& node);
   void select_carrier(const ir::Node& node);
   void select_real(const ir::Node& node);
+  void place_pieces(const ir::Node& concat);
   // Jobs that end in the quantiser `node`; nothing when the pattern does not fit.
   std::optional<Job> fused_chain(const ir::Node& node);
   std::optional<Int8Chain> read_fused_chain(const ir::Node& node);
@@ -75,6 +76,7 @@ class Lowering {
   std::unordered_map<const ir::Value*, numerics::QuantParams> quant_;
   std::optional<PointwiseAnalysis> pointwise_;
   std::unordered_set<const ir::Value*> needs_codes_, needs_real_;
+  std::unordered_map<const ir::Value*, PlanBuilder::Place> places_;
   std::vector<Job> jobs_;  // last node first
 };
 

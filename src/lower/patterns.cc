@@ -51,7 +51,10 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
     if (!quantized(w->x)) *w = read_gemm(node, false);
   }
   if (!quantized(w->x)) {
-    *why = "input '" + w->x->name + "' is not quantised";
+    const bool weights_too = !is_quantizer(node.input(1)->producer);
+    *why = weights_too
+               ? "left out of quantisation: neither its input '" + w->x->name + "' nor its weights are quantised"
+               : "input '" + w->x->name + "' is not quantised";
     return false;
   }
   *weights = quantize_weights(*w, *quant(w->x));

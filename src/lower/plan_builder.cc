@@ -153,15 +153,21 @@ int PlanBuilder::any_real(const Value* value, bool* is_nhwc) {
 }
 
 int PlanBuilder::define_codes(const Value* value, const numerics::QuantParams& params) {
+  if (has_codes(value)) return codes(value);  // a tensor whose pieces are there
   const int32_t offset = code_offset(params);
-  return forms_[value].codes = add_buffer({.name = value->name,
-                                           .layout = Layout::kCodes,
-                                           .shape = shape_of(value),
-                                           .scale = params.scale,
-                                           .zero_point = params.zero_point + offset,
-                                           .code_offset = offset,
-                                           .code_min = params.qmin + offset,
-                                           .code_max = params.qmax + offset});
+  Buffer buffer{.name = value->name,
+                .layout = Layout::kCodes,
+                .shape = shape_of(value),
+                .scale = params.scale,
+                .zero_point = params.zero_point + offset,
+                .code_offset = offset,
+                .code_min = params.qmin + offset,
+                .code_max = params.qmax + offset};
+  if (const auto place = places_.find(value); place != places_.end()) {
+    buffer.alias_of = define_codes(place->second.whole, place->second.params);
+    buffer.channel_offset = place->second.channel;
+  }
+  return forms_[value].codes = add_buffer(std::move(buffer));
 }
 
 int PlanBuilder::define_real(const Value* value) {
@@ -200,6 +206,11 @@ int PlanBuilder::row_sums(const Value* value, const ir::Node& node) {
   const int from = codes(value);
   const Buffer& b = plan_.buffers[from];
   const int sums = scratch(value->name + "/row_sums", Layout::kSums, {b.n(), b.h(), kernels::padded_channels(b.c())});
+  for (Step& s : plan_.steps) {
+    if (s.kind != "depthwise" || s.outputs != std::vector<int>{from}) continue;
+    s.outputs.push_back(sums), s.ints["row_sums"] = 1;
+    return sums;
+  }
   step("row_sums", node, {from}, {sums}).int8 = true;
   return sums;
 }

@@ -29,6 +29,15 @@ class PlanBuilder {
   // --- tensors that the next step makes.
   // The codes of `value`; `params` are the graph's.
   int define_codes(const ir::Value* value, const numerics::QuantParams& params);
+  // The codes of `value` shall be made in those of `whole`, from a channel on (a piece of a Concat).
+  struct Place {
+    const ir::Value* whole;
+    int64_t channel;
+    numerics::QuantParams params;
+  };
+  void set_place(const ir::Value* value, const Place& place) { places_.emplace(value, place); }
+  // The codes of `value` are a part of those of another tensor already.
+  bool in_place(const ir::Value* value) const { return has_codes(value) && plan_.buffers[codes(value)].alias_of >= 0; }
   int define_real(const ir::Value* value);  // NHWC for rank 4, else dense
   int define_dense(const ir::Value* value);
   int define_index(const ir::Value* value);
@@ -86,6 +95,7 @@ class PlanBuilder {
   std::vector<std::byte> constants_;
   std::unordered_map<const ir::Value*, Forms> forms_;
   std::unordered_map<const ir::Value*, int> unwritten_outputs_;
+  std::unordered_map<const ir::Value*, Place> places_;
   std::string source_name_, source_op_, source_reason_;
   const ir::Node* source_ = nullptr;
 };

@@ -82,6 +82,7 @@ TEST(Validate, HostileNumbersOfBuffers) {
     for (int64_t& d : b.shape) disturb(plan, &d, &refused, &accepted);
     disturb(plan, &b.offset, &refused, &accepted);
     disturb(plan, &b.alias_of, &refused, &accepted);
+    disturb(plan, &b.channel_offset, &refused, &accepted);
     disturb(plan, &b.zero_point, &refused, &accepted);
     disturb(plan, &b.code_offset, &refused, &accepted);
     for (int64_t* h : {&b.halo.top, &b.halo.bottom, &b.halo.left, &b.halo.right}) disturb(plan, h, &refused, &accepted);

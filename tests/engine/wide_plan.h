@@ -99,6 +99,16 @@ class WidePlan {
     engine::Step& product = step("mul", {c, mean}, {b});
     product.floats = {{"multiplier", 0.01}}, product.ints = {{"lo", 5}, {"hi", 250}};
     squeeze_excite(c, b);
+    // A piece of a larger tensor, made in place.
+    const int whole = codes({1, 36, 6, 5}, 1);
+    const int piece = add({.layout = Layout::kCodes,
+                           .shape = {1, 20, 6, 5},
+                           .scale = 0.02f,
+                           .zero_point = 128,
+                           .code_offset = 128,
+                           .alias_of = whole,
+                           .channel_offset = 16});
+    step("add", {c, b}, {piece}).floats = {{"a_multiplier", 0.5}, {"b_multiplier", 0.25}};
     step("fill", {}, {joined});
     for (int64_t half : {0, 20})
       step("copy", {half ? b : c}, {joined}).ints = {{"size_n", 1}, {"size_h", 5}, {"size_w", 4}, {"size_c", 20},

@@ -187,6 +187,31 @@ TEST(Blocks, ConcatOfInceptionBranches) {
   EXPECT_EQ(step_kinds(*plan), "quantize copy max_pool conv conv copy copy copy conv dequantize");
 }
 
+TEST(Blocks, PiecesOfConcatAreMadeInPlace) {
+  QuantNet net(19);
+  auto* x = net.fq(net.relu(net.conv(net.fq(net.input({2, 16, 9, 8}), 1.0f / 127), 16, 48, 1)), 0.02f);
+  auto* a = net.relu(net.conv(x, 48, 32, 1));
+  auto* b = net.relu(net.conv(x, 48, 48, 3, {.pad = 1, .groups = 48}));
+  auto* p = net.op(OpKind::kMaxPool, {x},
+                   {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>(4, 1)}});
+  auto* m = net.op(OpKind::kAveragePool, {x},
+                   {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>(4, 1)}});
+  auto* s = net.op(OpKind::kAdd, {x, net.fq(net.op(OpKind::kGlobalAveragePool, {x}), 0.01f)});
+  auto* t = net.op(OpKind::kTanh, {x});
+  auto* c = net.relu(net.conv(x, 48, 21, 3, {.pad = 1}));
+  auto* joined = net.fq(net.op(OpKind::kConcat, {a, b, p, m, s, t, c}, {{"axis", int64_t{1}}}), 0.021f);
+  net.finish({net.fq(net.conv(joined, 293, 8, 3, {.pad = 1}), 0.03f)});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {}, &plan);
+  int copies = 0, in_place = 0;
+  for (const engine::Step& step : plan->steps) {
+    copies += step.op == "Concat";
+    in_place += plan->buffers[step.outputs[0]].alias_of >= 0;
+  }
+  EXPECT_EQ(copies, 0);
+  EXPECT_EQ(in_place, 7);
+}
+
 TEST(Blocks, FloatOutputsAndFloatReaders) {
   QuantNet net(13);
   auto* x = net.fq(net.input({1, 8, 6, 6}), 1.0f / 127);

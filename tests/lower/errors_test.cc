@@ -117,9 +117,10 @@ TEST(Reasons, SayWhatIsNotQuantised) {
   auto* half = net.conv(net.fq(plain, 0.02f), 8, 8, 3, {.pad = 1, .groups = 8, .quantized = false});
   net.finish({net.op(OpKind::kSoftmax, {net.op(OpKind::kTanh, {half})}, {{"axis", int64_t{1}}})});
   const auto plan = compile(net.graph);
-  EXPECT_EQ(reason_of(*plan, "float_conv"), "input '" + a->name + "' is not quantised");
+  EXPECT_EQ(reason_of(*plan, "float_conv"),
+            "left out of quantisation: neither its input '" + a->name + "' nor its weights are quantised");
   EXPECT_EQ(reason_of(*plan, "float_depthwise"), "weights are not quantised");
-  EXPECT_THAT(reason_of(*plan, "unary"), HasSubstr("is not quantised"));
+  EXPECT_THAT(reason_of(*plan, "unary"), HasSubstr("nor its result is quantised"));
   EXPECT_EQ(reason_of(*plan, "softmax"), "no INT8 kernel for Softmax");
   // Reports name layers after the graph's nodes.
   const auto layers = engine::layer_list(*plan, Isa::kScalar);

@@ -37,7 +37,7 @@ struct SqueezeExcite {
       const int32_t zero_point = args.epilogue.out.zero_point;
       args.epilogue.out = pixel(out, g.out_channels);
       args.epilogue.out.zero_point = zero_point;
-      table.conv(args, Range{0, 1}, Range{0, kernels::padded_channels(g.out_channels) / kernels::kChannelBlock});
+      table.pixel_conv(args);
       in = out;
     }
     return in;

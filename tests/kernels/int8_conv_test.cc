@@ -79,6 +79,22 @@ TEST(Int8Conv, LayersOfNetworksEqualTheDirectFormulaOnEveryIsa) {
     }
 }
 
+TEST(Int8Conv, OnePixelLayersEqualTheDirectFormulaOnEveryIsa) {
+  std::mt19937 rng(4);
+  for (const int64_t in : {3, 4, 5, 16, 28, 48, 130, 512})
+    for (const int64_t out : {2, 4, 10, 16, 17, 33, 48, 64, 100, 240})
+      for (const ConvTail& tail : {ConvTail{}, ConvTail{.narrow = true}, ConvTail{.table = true}}) {
+        auto c = testing::make_conv_case(rng, {1, 1, 1, {.in_channels = in, .out_channels = out}}, tail);
+        const std::vector<uint8_t> want = testing::expected_output(*c);
+        testing::take_output(*c);
+        for (Isa isa : supported_isas()) {
+          kernels(isa).pixel_conv(c->args);
+          expect_same(testing::take_output(*c), want, c->name + " on " + isa_name(isa));
+          if (HasFatalFailure()) return;
+        }
+      }
+}
+
 // Loads may run over the last row by kReadSlack bytes, and not by one more: the buffer ends at a page nobody may read.
 TEST(Int8Conv, NothingIsReadBeyondTheSlack) {
   std::mt19937 rng(5);

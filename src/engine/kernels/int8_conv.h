@@ -87,6 +87,10 @@ struct ConvArgs {
 // Output rows counted over n * out_h, and blocks of 16 output channels.
 using ConvFunction = void(const ConvArgs& args, Range rows, Range blocks);
 
+// The same for one pixel of input and output, a 1x1 kernel, no groups, u8 output, no residual: the small layers inside a
+// step. All blocks of channels.
+using PixelConvFunction = void(const ConvArgs& args);
+
 // How to share a convolution between threads: as args.split says; kAuto: by rows, or by blocks of output channels where
 // the weights outweigh the activations (so that every core reads each weight once). The share of thread `part` of
 // `parts`.

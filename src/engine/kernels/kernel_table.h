@@ -30,6 +30,7 @@ struct KernelTable {
   // INT8
   Entry<ConvFunction> conv;              // takes every convolution, without preparation
   std::vector<ConvTactic> conv_tactics;  // the ways to compute one; the last is `conv`, called "direct"
+  Entry<PixelConvFunction> pixel_conv;
   Entry<DepthwiseFunction> depthwise;
   Entry<MaxPoolFunction> max_pool;
   Entry<AveragePoolFunction> average_pool;

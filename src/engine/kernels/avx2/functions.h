@@ -10,6 +10,7 @@ DepthwiseFunction depthwise_avx2;
 MaxPoolFunction max_pool_avx2;
 GlobalAverageFunction global_average_avx2;
 AveragePoolFunction average_pool_avx2;
+PixelConvFunction pixel_conv_avx2;
 RowSumsFunction row_sums_avx2;
 MeanOfSumsFunction mean_of_sums_avx2;
 AddFunction add_avx2;

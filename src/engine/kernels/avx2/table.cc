@@ -13,6 +13,7 @@ void add_avx2_kernels(KernelTable& table) {
   table.max_pool = {max_pool_avx2, kIsa};
   table.global_average = {global_average_avx2, kIsa};
   table.average_pool = {average_pool_avx2, kIsa};
+  table.pixel_conv = {pixel_conv_avx2, kIsa};
   table.row_sums = {row_sums_avx2, kIsa};
   table.mean_of_sums = {mean_of_sums_avx2, kIsa};
   table.add = {add_avx2, kIsa};

@@ -9,6 +9,7 @@ DepthwiseFunction depthwise_avx512_vnni;
 MaxPoolFunction max_pool_avx512;
 AveragePoolFunction average_pool_avx512;
 GlobalAverageFunction global_average_avx512;
+PixelConvFunction pixel_conv_avx512_vnni;
 RowSumsFunction row_sums_avx512;
 MeanOfSumsFunction mean_of_sums_avx512;
 AddFunction add_avx512;

@@ -13,6 +13,7 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.max_pool = {max_pool_avx512, kIsa};
   table.average_pool = {average_pool_avx512, kIsa};
   table.global_average = {global_average_avx512, kIsa};
+  table.pixel_conv = {pixel_conv_avx512_vnni, kIsa};
   table.row_sums = {row_sums_avx512, kIsa};
   table.mean_of_sums = {mean_of_sums_avx512, kIsa};
   table.add = {add_avx512, kIsa};

@@ -1,4 +1,4 @@
-// The mean over an image in two halves (int8_ops.h).
+// The parts of squeeze-and-excite: the mean over an image in two halves (int8_ops.h), layers over one pixel (int8_conv.h).
 #include <algorithm>
 
 #include "engine/kernels/scalar/scalar_kernels.h"
@@ -30,11 +30,16 @@ void mean_of_sums(const MeanOfSumsArgs& a) {
   }
 }
 
+void pixel_conv(const ConvArgs& a) {
+  kernels(Isa::kScalar).conv(a, Range{0, 1}, Range{0, padded_channels(a.geometry.out_channels) / kChannelBlock});
+}
+
 }  // namespace
 
 void add_scalar_row_sums(KernelTable& table) {
   table.row_sums = {row_sums};
   table.mean_of_sums = {mean_of_sums};
+  table.pixel_conv = {pixel_conv};
 }
 
 }  // namespace octet::kernels

@@ -1,0 +1,45 @@
+// A layer over one pixel (PixelConvFunction): both operands are widened to words on the way, so sums are exact.
+#include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/avx2/vector.h"
+
+namespace octet::kernels {
+namespace {
+
+// Sums of 16 channels from `block` on, in order.
+OCTET_INLINE void multiply(const ConvArgs& a, int64_t block, int64_t dwords, Y* low, Y* high) {
+  const int8_t* w = a.weights + block * dwords * 64;
+  // Four channels each, with one sum for the even and one for the odd pair of bytes.
+  Y sum[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
+  for (int64_t d = 0; d < dwords; ++d, w += 64) {
+    int32_t dword;
+    std::memcpy(&dword, a.in.data + d * 4, 4);
+    const Y x = _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_set1_epi32(dword)));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      sum[i] = _mm256_add_epi32(sum[i], _mm256_madd_epi16(x, _mm256_cvtepi8_epi16(load16(w + i * 16))));
+  }
+  *low = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[0], sum[1]), 0xd8);
+  *high = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[2], sum[3]), 0xd8);
+  *low = _mm256_add_epi32(*low, load32(a.acc_init + block * 16));
+  *high = _mm256_add_epi32(*high, load32(a.acc_init + block * 16 + 8));
+}
+
+}  // namespace
+
+void pixel_conv_avx2(const ConvArgs& a) {
+  const Epilogue& e = a.epilogue;
+  const int64_t dwords = a.in.c_pitch / 4, blocks = (a.geometry.out_channels + 15) / 16;
+  const Limits limits(e.lo, e.hi, e.out.zero_point);
+  for (int64_t block = 0; block < blocks; ++block) {
+    Y low, high;
+    multiply(a, block, dwords, &low, &high);
+    const float* m = e.multiplier + block * 16;
+    const Y v0 = limits.round(_mm256_mul_ps(_mm256_cvtepi32_ps(low), _mm256_loadu_ps(m)));
+    const Y v1 = limits.round(_mm256_mul_ps(_mm256_cvtepi32_ps(high), _mm256_loadu_ps(m + 8)));
+    store_codes(e.out.data + block * 16, limits.pack(v0, v1), e.out.c_pitch < 16);
+  }
+  if (e.table)
+    for (int64_t c = 0; c < e.out.c_pitch; ++c) e.out.data[c] = e.table[e.out.data[c]];
+}
+
+}  // namespace octet::kernels

@@ -70,6 +70,8 @@ void check_buffer(const Plan& plan, size_t index) {
                 b.n() * rows * columns <= kMaxElements / pitch,
             "buffer '", b.name, "' is too large");
   }
+  require(b.channel_offset == 0 || (b.alias_of >= 0 && b.layout == Layout::kCodes), "buffer '", b.name,
+          "' has the channel offset ", b.channel_offset, " of no other buffer");
   if (b.alias_of >= 0) {
     require(static_cast<size_t>(b.alias_of) < index, "buffer '", b.name, "' is an alias of a later buffer");
     const Buffer& root = plan.buffers[b.alias_of];

@@ -17,7 +17,7 @@ import performance_table
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NETWORKS = ("resnet50", "resnet18", "mobilenetv2", "efficientnetb0", "detectnet")
 WEAKER = ("avx512_vnni", "avx2")  # besides the best instruction set of the machine
-STRENGTH = ("scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8")
+STRENGTH = ("scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8")
 
 
 def arguments():

@@ -52,7 +52,7 @@ struct WorkerPool {
 struct ContextOptions {
   int threads = 0;  // the caller's thread included; 0: one per entry of `cpus`, or as many CPUs as this process may use
                     // (affinity mask and control-group quota)
-  std::string isa;  // "scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"; empty: the best one of this CPU
+  std::string isa;  // "scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"; empty: the best of this CPU
   std::vector<int> cpus;  // thread i runs on CPU cpus[i % size] alone, but for thread 0, the caller's, which stays as it
                           // is; empty: where the system wants
   WorkerPool pool;

@@ -82,7 +82,7 @@ typedef void (*octet_pool_function)(void* user, int parts, void (*work)(void* ta
 typedef struct octet_context_options {
   size_t struct_size;
   int32_t threads;     /* the caller's included; 0: one per entry of `cpus`, or as many CPUs as the process may use */
-  const char* isa;     /* "scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"; NULL: the best one of this CPU */
+  const char* isa;     /* "scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"; NULL: the CPU's best */
   const int32_t* cpus; /* thread i > 0 runs on CPU cpus[i % cpu_count] alone; NULL: where the system wants */
   int32_t cpu_count;
   octet_pool_function pool; /* these threads instead of own ones; NULL: own ones */

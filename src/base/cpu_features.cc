@@ -16,7 +16,7 @@
 namespace octet {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8};
+constexpr Isa kAll[] = {Isa::kScalar, Isa::kGeneric, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8};
 
 #if defined(__x86_64__)
 uint64_t read_xcr0() {
@@ -65,6 +65,7 @@ CpuFeatures detect() { return {}; }
 const char* isa_name(Isa isa) {
   switch (isa) {
     case Isa::kScalar: return "scalar";
+    case Isa::kGeneric: return "generic";
     case Isa::kAvx2: return "avx2";
     case Isa::kAvxVnni: return "avx_vnni";
     case Isa::kAvx512Vnni: return "avx512_vnni";
@@ -76,7 +77,7 @@ const char* isa_name(Isa isa) {
 Isa parse_isa(const std::string& name) {
   for (Isa isa : kAll)
     if (name == isa_name(isa)) return isa;
-  fail_usage("unknown instruction set '", name, "'; one of scalar, avx2, avx_vnni, avx512_vnni, amx_int8");
+  fail_usage("unknown instruction set '", name, "'; one of scalar, generic, avx2, avx_vnni, avx512_vnni, amx_int8");
 }
 
 const CpuFeatures& cpu_features() {
@@ -87,7 +88,8 @@ const CpuFeatures& cpu_features() {
 bool isa_supported(Isa isa) {
   const CpuFeatures& f = cpu_features();
   switch (isa) {
-    case Isa::kScalar: return true;
+    case Isa::kScalar:
+    case Isa::kGeneric: return true;
     case Isa::kAvx2: return f.avx2 && f.fma;
     case Isa::kAvxVnni: return f.avx_vnni && f.fma;
     case Isa::kAvx512Vnni: return f.avx512_vnni;

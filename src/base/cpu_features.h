@@ -7,10 +7,11 @@
 
 namespace octet {
 
-// Instruction sets that the engine has kernels for, weakest first.
-enum class Isa { kScalar, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
+// Instruction sets that the engine has kernels for, weakest first. kGeneric: 128-bit vectors
+// that the compiler translates, on any CPU.
+enum class Isa { kScalar, kGeneric, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
 
-const char* isa_name(Isa isa);  // "scalar", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"
+const char* isa_name(Isa isa);  // "scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"
 Isa parse_isa(const std::string& name);  // UserError (exit 2) with the list of names
 
 struct CpuFeatures {

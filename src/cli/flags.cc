@@ -102,7 +102,7 @@ CLI::Option* add_threads_flag(CLI::App& app, int64_t& threads) {
 }
 
 CLI::Option* add_isa_flag(CLI::App& app, std::string& isa) {
-  return app.add_option("--isa", isa, "Instruction set: auto, scalar, avx2, avx_vnni, avx512_vnni, amx_int8")
+  return app.add_option("--isa", isa, "Instruction set: auto, scalar, generic, avx2, avx_vnni, avx512_vnni, amx_int8")
       ->type_name("NAME");
 }
 

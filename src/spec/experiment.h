@@ -177,7 +177,7 @@ struct ExportSpec {
   std::string target = "onnxruntime";  // onnxruntime, openvino, tensorrt, or tensorrt:VERSION as in tensorrt:8.6
 };
 
-enum class EngineIsa { kAuto, kScalar, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
+enum class EngineIsa { kAuto, kScalar, kGeneric, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
 
 struct EngineSpec {
   EngineIsa isa = EngineIsa::kAuto;

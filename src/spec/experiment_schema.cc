@@ -32,9 +32,9 @@ OCTET_ENUM_NAMES(WeightMethod, {WeightMethod::kMax, "max"}, {WeightMethod::kMse,
 OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::kResNetV1, "resnet_v1"},
                  {PlacementRule::kResNetV2, "resnet_v2"}, {PlacementRule::kMobileNet, "mobilenet"},
                  {PlacementRule::kEfficientNet, "efficientnet"}, {PlacementRule::kInception, "inception"})
-OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"}, {EngineIsa::kAvx2, "avx2"},
-                 {EngineIsa::kAvxVnni, "avx_vnni"}, {EngineIsa::kAvx512Vnni, "avx512_vnni"},
-                 {EngineIsa::kAmxInt8, "amx_int8"})
+OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
+                 {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
+                 {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
 #undef OCTET_ENUM_NAMES
 
 void describe(Section& s, ModelSpec& model) {

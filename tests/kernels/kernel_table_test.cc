@@ -10,8 +10,15 @@
 namespace octet::kernels {
 namespace {
 
+// Of this kind of CPU; the tables beyond repeat its kernels.
+#if defined(__x86_64__)
+constexpr Isa kStrongest = Isa::kAmxInt8;
+#else
+constexpr Isa kStrongest = Isa::kGeneric;
+#endif
+
 TEST(KernelTable, EveryEntryIsFilledAndNotStrongerThanTheTable) {
-  for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8}) {
+  for (Isa isa : {Isa::kScalar, Isa::kGeneric, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8}) {
     const KernelTable& k = kernels(isa);
     EXPECT_EQ(k.isa, isa);
     const auto check_one = [&](const auto& entry) {
@@ -23,7 +30,7 @@ TEST(KernelTable, EveryEntryIsFilledAndNotStrongerThanTheTable) {
           k.quantize, k.dequantize, k.float_conv, k.float_depthwise, k.float_conv_transpose, k.float_gemm,
           k.float_matmul, k.float_pool, k.unary, k.binary, k.strided_copy, k.softmax, k.reduce, k.arg_max,
           k.scale_shift, k.float_resize, k.lrn);
-    EXPECT_EQ(k.conv.isa, isa) << "every instruction set has a convolution of its own";
+    EXPECT_EQ(k.conv.isa, std::min(isa, kStrongest)) << "every instruction set has a convolution of its own";
   }
 }
 

@@ -1,5 +1,6 @@
 #include "engine/kernels/kernel_table.h"
 
+#include "engine/kernels/generic/generic_kernels.h"
 #include "engine/kernels/isa_kernels.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 
@@ -13,6 +14,10 @@ KernelTable make_table(Isa isa) {
   add_scalar_row_sums(table);
   add_scalar_float_conv(table);
   add_scalar_float_ops(table);
+  if (isa >= Isa::kGeneric) {
+    add_generic_int8_conv(table);
+    add_generic_int8_ops(table);
+  }
 #if defined(__x86_64__)
   if (isa >= Isa::kAvx2) add_avx2_kernels(table);
   // Not below AVX-512: some processors have that without AVX-VNNI.
@@ -34,7 +39,8 @@ void set_direct_conv(KernelTable& table, ConvFunction* function, Isa isa, double
 }
 
 const KernelTable& kernels(Isa isa) {
-  static const KernelTable tables[] = {make_table(Isa::kScalar), make_table(Isa::kAvx2), make_table(Isa::kAvxVnni),
+  static const KernelTable tables[] = {make_table(Isa::kScalar),     make_table(Isa::kGeneric),
+                                       make_table(Isa::kAvx2),       make_table(Isa::kAvxVnni),
                                        make_table(Isa::kAvx512Vnni), make_table(Isa::kAmxInt8)};
   return tables[static_cast<int>(isa)];
 }

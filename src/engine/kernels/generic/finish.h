@@ -1,0 +1,57 @@
+// The Epilogue of int8_conv.h for blocks of 16 channels.
+#pragma once
+#include "engine/kernels/generic/vector.h"
+#include "engine/kernels/int8_conv.h"
+
+namespace octet::kernels {
+namespace {
+
+// The epilogue of one convolution, made once for each call of a kernel. A residual may be the output itself: a pixel is
+// read before it is written.
+class Finish {
+ public:
+  explicit Finish(const Epilogue& e)
+      : limits_(e.lo, e.hi, e.out.zero_point), mid_(e.mid_lo, e.mid_hi, e.mid_zero_point), e_(e) {}
+
+  // acc: of 16 channels from `channel` on, of pixel (n, y, x).
+  void operator()(const Ints (&acc)[4], int64_t channel, int64_t n, int64_t y, int64_t x) const {
+    Floats v[4];
+    for (int i = 0; i < 4; ++i) v[i] = floats(acc[i]) * load<Floats>(e_.multiplier + channel + 4 * i);
+    if (e_.out.data == nullptr) return write_floats(v, channel, (n * e_.out.h + y) * e_.out.w + x);
+    if (e_.residual.data) add_residual(v, at(e_.residual, channel, n, y, x));
+    Codes codes = narrow(limits_(v[0]), limits_(v[1]), limits_(v[2]), limits_(v[3]));
+    look_up(codes, e_.table);
+    store_codes(at(e_.out, channel, n, y, x), codes, e_.out.c_pitch);
+  }
+
+ private:
+  static uint8_t* at(const QTensor& t, int64_t channel, int64_t n, int64_t y, int64_t x) {
+    return t.data + n * t.image_stride + y * t.row_stride + x * t.c_pitch + channel;
+  }
+
+  void add_residual(Floats (&v)[4], const uint8_t* residual) const {
+    const Words first = words(residual), second = words(residual + 8);
+    const Ints codes[4] = {low(first), high(first), low(second), high(second)};
+    for (int i = 0; i < 4; ++i) {
+      if (e_.rounds_twice) v[i] = floats(mid_(v[i]) - mid_.zero_point) * all(e_.mid_multiplier);
+      v[i] = v[i] + floats(codes[i] - all(e_.residual.zero_point)) * all(e_.residual_multiplier);
+    }
+  }
+
+  // `index`: of the pixel in dense float tensors.
+  void write_floats(const Floats (&v)[4], int64_t channel, int64_t index) const {
+    const int64_t begin = index * e_.out.c + channel, left = e_.out.c - channel;
+    for (int64_t i = 0; i < (left < kChannelBlock ? left : kChannelBlock); ++i) {
+      float f = v[i / 4][i % 4];
+      if (e_.float_residual) f = f + e_.float_residual[begin + i];
+      f = f < e_.float_lo ? e_.float_lo : f;
+      e_.float_out[begin + i] = e_.float_hi < f ? e_.float_hi : f;
+    }
+  }
+
+  const Limits limits_, mid_;
+  const Epilogue& e_;
+};
+
+}  // namespace
+}  // namespace octet::kernels

@@ -83,6 +83,8 @@ class Finish {
     uint8_t* out = nullptr;
     const uint8_t* residual = nullptr;
     if (e_.out.data) out = e_.out.data + n * e_.out.image_stride + y * e_.out.row_stride + x * e_.out.c_pitch + channel;
+    // Without a residual nothing is read there, but the address of every pixel's is formed: it has to be one.
+    residual = out;
     if (e_.residual.data)
       residual = e_.residual.data + n * e_.residual.image_stride + y * e_.residual.row_stride +
                  x * e_.residual.c_pitch + channel;
@@ -96,8 +98,9 @@ class Finish {
           return codes_in_pairs<Sum::kTwice>(acc, pixels, channel, out, residual);
       }
     }
+    const int64_t out_step = out ? e_.out.c_pitch : 0, residual_step = residual ? e_.residual.c_pitch : 0;
     for (int64_t p = 0; p < pixels; ++p)
-      pixel(acc + p * 16, channel, out + p * e_.out.c_pitch, residual + p * e_.residual.c_pitch,
+      pixel(acc + p * 16, channel, out + p * out_step, residual + p * residual_step,
             (n * e_.out.h + y) * e_.out.w + x + p);
   }
 

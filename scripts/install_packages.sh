@@ -8,6 +8,7 @@ packages=(
   libprotozero-dev libxbyak-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
   libturbojpeg0-dev libopencv-dev zlib1g-dev libxxhash-dev libgloo-dev
   libgtest-dev libgmock-dev libbenchmark-dev clang
+  g++-aarch64-linux-gnu qemu-user googletest
   dataset-fashion-mnist
 )
 missing=()

@@ -33,6 +33,18 @@ class DefaultRounding {
  private:
   unsigned saved_;
 };
+#elif defined(__aarch64__)
+class DefaultRounding {
+ public:
+  DefaultRounding() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_)::"memory");
+    asm volatile("msr fpcr, xzr" ::: "memory");
+  }
+  ~DefaultRounding() { asm volatile("msr fpcr, %0" ::"r"(saved_) : "memory"); }
+
+ private:
+  uint64_t saved_;
+};
 #else
 struct DefaultRounding {
   DefaultRounding() {}

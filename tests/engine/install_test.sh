@@ -14,8 +14,10 @@ library="$(find "$work/prefix" -name 'liboctet.so')"
 leaked="$(nm -D --defined-only -C "$library" | awk '{$1=$2=""; print substr($0,3)}' |
           grep -v -E '^(octet_|octet::(Engine|Context|Throughput|TensorInfo)::|(typeinfo( name)?|vtable) for octet::Error)' || true)"
 [ -z "$leaked" ] || { printf 'liboctet.so shows symbols that are not of its interface:\n%s\n' "$leaked"; exit 1; }
+# Not `nm | grep -q`: grep leaves at the first match, and nm ends with a broken pipe if it is not done by then.
+symbols="$(nm -D --defined-only "$library")"
 for symbol in octet_engine_load octet_context_run octet_throughput_submit; do
-  nm -D --defined-only "$library" | grep -q " T $symbol" || { echo "liboctet.so lacks $symbol"; exit 1; }
+  grep -q " T $symbol" <<<"$symbols" || { echo "liboctet.so lacks $symbol"; exit 1; }
 done
 
 for example in cpp_inference c_inference; do

@@ -1,7 +1,7 @@
 // Winograd convolution with vpmaddwd: products of 6 tiles x 16 output channels.
 #include "engine/kernels/winograd_kernel.h"
 
-#include "engine/kernels/avx2/finish.h"
+#include "engine/kernels/avx2/winograd_rows.h"
 
 namespace octet::kernels {
 namespace {
@@ -42,21 +42,10 @@ struct Avx2Winograd {
         for (int p = 0; p < P; ++p) add(v + p * 16 + k * 2, u0, u1, acc[p][0], acc[p][1]);
       }
     }
-#pragma GCC unroll 6
-    for (int p = 0; p < P; ++p) {
-      store32(m + p * 36 * 16, acc[p][0]);
-      store32(m + p * 36 * 16 + 8, acc[p][1]);
-    }
+    store_tiles<P>(acc, m);
   }
 
-  struct Rows {
-    Finish finish;
-    explicit Rows(const Epilogue& epilogue) : finish(epilogue) {}
-    template <int V>
-    void operator()(const int32_t* acc, int64_t pixels, int64_t channel, int64_t n, int64_t y, int64_t x) const {
-      finish.row(acc, pixels, channel, n, y, x);
-    }
-  };
+  using Rows = FinishRows;
 };
 
 }  // namespace

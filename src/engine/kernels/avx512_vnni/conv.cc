@@ -35,30 +35,23 @@ struct Multiplier {
   int64_t s1, s3, s5, block;
 
   template <int I, int D>
-  OCTET_INLINE void pixel(const uint8_t* low, const uint8_t* high, const int8_t* w, const Z (&weight)[V]) {
+  OCTET_INLINE void pixel(const uint8_t* low, const uint8_t* high, const Z (&weight)[V]) {
     const Z b = broadcast<I % 7, D>(I < 7 ? low : high, s1, s3, s5);
-    if constexpr (V == 4 && P == 7) {  // 28 accumulators + 3 weights + 1 broadcast: the fourth weight stays in memory
-      acc[I][0] = _mm512_dpbusd_epi32(acc[I][0], b, weight[0]);
-      acc[I][1] = _mm512_dpbusd_epi32(acc[I][1], b, weight[1]);
-      acc[I][2] = _mm512_dpbusd_epi32(acc[I][2], b, weight[2]);
-      asm("vpdpbusd %2, %1, %0" : "+v"(acc[I][3]) : "v"(b), "m"(*reinterpret_cast<const Z*>(w + 3 * block + D * 64)));
-    } else {
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
-    }
-    if constexpr (I + 1 < P) pixel<I + 1, D>(low, high, w, weight);
+    for (int v = 0; v < V; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
+    if constexpr (I + 1 < P) pixel<I + 1, D>(low, high, weight);
   }
 
   template <int D>
   OCTET_INLINE void dword(const uint8_t* low, const uint8_t* high, const int8_t* w) {
     Z weight[V];
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v)
-      if (!(V == 4 && P == 7 && v == 3)) weight[v] = _mm512_load_si512(w + v * block + D * 64);
-    pixel<0, D>(low, high, w, weight);
+    for (int v = 0; v < V; ++v) weight[v] = _mm512_load_si512(w + v * block + D * 64);
+    pixel<0, D>(low, high, weight);
   }
 
-  OCTET_INLINE void run(const Runs& r, const uint8_t* in, const int8_t* w) {
+  template <bool kFetch>
+  OCTET_INLINE void rows(const Runs& r, const uint8_t* in, const int8_t* w, const int8_t* ahead) {
     s1 = r.pixel_step;
     s3 = 3 * r.pixel_step;
     s5 = 5 * r.pixel_step;
@@ -71,7 +64,9 @@ struct Multiplier {
         for (; left >= 4; left -= 4, low += 16, w += 4 * 64) {
           const uint8_t* high = low + 7 * s1;
           dword<0>(low, high, w);
+          if constexpr (kFetch) __builtin_prefetch(ahead, 0, 2);
           dword<1>(low, high, w);
+          if constexpr (kFetch) __builtin_prefetch(ahead + 64, 0, 2), ahead += 128;
           dword<2>(low, high, w);
           dword<3>(low, high, w);
         }
@@ -79,10 +74,20 @@ struct Multiplier {
       }
     }
   }
+
+  // ahead: weights to fetch meanwhile, or nullptr.
+  OCTET_INLINE void run(const Runs& r, const uint8_t* in, const int8_t* w, const int8_t* ahead) {
+    if (ahead) {
+      rows<true>(r, in, w, ahead);
+    } else {
+      rows<false>(r, in, w, nullptr);
+    }
+  }
 };
 
 template <int P, int V>
-void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* start, int32_t* acc_out) {
+void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* start, int32_t* acc_out,
+              const int8_t* ahead) {
   Multiplier<P, V> m;
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
@@ -90,7 +95,7 @@ void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* 
 #pragma GCC unroll 16
     for (int p = 0; p < P; ++p) m.acc[p][v] = first;
   }
-  m.run(r, in, w);
+  m.run(r, in, w, ahead);
 #pragma GCC unroll 16
   for (int p = 0; p < P; ++p)
 #pragma GCC unroll 4
@@ -106,7 +111,8 @@ struct alignas(64) ReluFinish {
 };
 
 template <int P, int V>
-void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, const ReluFinish& f, uint8_t* out) {
+void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, const ReluFinish& f, uint8_t* out,
+                         const int8_t* ahead) {
   Multiplier<P, V> m;
   // Loads, because copies of registers would take the ports of the products.
 #pragma GCC unroll 16
@@ -114,7 +120,7 @@ void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, cons
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v)
       asm("vmovdqa64 %1, %0" : "=v"(m.acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
-  m.run(r, in, w);
+  m.run(r, in, w, ahead);
   const auto value = [&](int p, int v) __attribute__((always_inline)) {
     return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(m.acc[p][v]), _mm512_load_ps(f.multiplier + v * 16),
                                               _mm512_load_ps(f.offset + v * 16)));
@@ -144,11 +150,11 @@ void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, cons
   }
 }
 
-using Multiply = void(const Runs&, const uint8_t*, const int8_t*, const int32_t*, int32_t*);
-using MultiplyAndFinish = void(const Runs&, const uint8_t*, const int8_t*, const ReluFinish&, uint8_t*);
+using Multiply = void(const Runs&, const uint8_t*, const int8_t*, const int32_t*, int32_t*, const int8_t*);
+using MultiplyAndFinish = void(const Runs&, const uint8_t*, const int8_t*, const ReluFinish&, uint8_t*, const int8_t*);
 
 constexpr int kMaxVectors = 4;
-constexpr int64_t kMaxPixels[kMaxVectors + 1] = {0, 14, 14, 9, 7};
+constexpr int64_t kMaxPixels[kMaxVectors + 1] = {0, 14, 14, 9, 6};
 Multiply* const kMultiply[kMaxVectors + 1][15] = {
     {},
     {nullptr, multiply<1, 1>, multiply<2, 1>, multiply<3, 1>, multiply<4, 1>, multiply<5, 1>, multiply<6, 1>,
@@ -159,12 +165,11 @@ Multiply* const kMultiply[kMaxVectors + 1][15] = {
      multiply<14, 2>},
     {nullptr, multiply<1, 3>, multiply<2, 3>, multiply<3, 3>, multiply<4, 3>, multiply<5, 3>, multiply<6, 3>,
      multiply<7, 3>, multiply<8, 3>, multiply<9, 3>},
-    {nullptr, multiply<1, 4>, multiply<2, 4>, multiply<3, 4>, multiply<4, 4>, multiply<5, 4>, multiply<6, 4>,
-     multiply<7, 4>}};
+    {nullptr, multiply<1, 4>, multiply<2, 4>, multiply<3, 4>, multiply<4, 4>, multiply<5, 4>, multiply<6, 4>}};
 
 constexpr int64_t kShortSum = 48;  // dwords
 MultiplyAndFinish* const kMultiplyAndFinish[kMaxVectors + 1] = {nullptr, nullptr, multiply_and_finish<14, 2>,
-                                                                multiply_and_finish<9, 3>, multiply_and_finish<7, 4>};
+                                                                multiply_and_finish<9, 3>, multiply_and_finish<6, 4>};
 
 // Cycles for one dword of a tile: dot products and loads go two a cycle, a chain of dot products takes five each,
 // weights come from the L2 cache.
@@ -265,6 +270,14 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
     const bool in_registers = direct && vectors > 1 && width >= kMaxPixels[vectors];
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
+    const int8_t* weights = a.weights + b * r.block_bytes;
+    const int8_t* const fetch_end = a.weights + smaller(b + 2 * vectors, blocks.end) * r.block_bytes;
+    // Weights of deep layers come from beyond the L2 cache: the tiles of a group fetch those of the next group, two
+    // cache lines for four dwords of products.
+    const int8_t* ahead = nullptr;
+    const int64_t fetched = l.segments * (l.dwords / 4) * 128;  // by one tile
+    const auto fetch = [&](const int8_t* from) { ahead = from < fetch_end ? from : nullptr; };
+    fetch(weights + vectors * r.block_bytes);
     const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
     for (int64_t line = 0; line < lines; ++line) {
       const int64_t n = (rows.begin + line) / e.out.h, y = (rows.begin + line) % e.out.h;
@@ -274,14 +287,16 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
         uint8_t* out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + b * 16;
         for (int64_t x = 0; x < width; x += kMaxPixels[vectors]) {
           const int64_t first = smaller(x, width - kMaxPixels[vectors]);
-          kMultiplyAndFinish[vectors](r, in + first * r.pixel_step, a.weights + b * r.block_bytes, finish,
-                                      out + first * e.out.c_pitch);
+          kMultiplyAndFinish[vectors](r, in + first * r.pixel_step, weights, finish, out + first * e.out.c_pitch,
+                                      ahead);
+          if (ahead) fetch(ahead + fetched);
         }
         continue;
       }
       for (int64_t t = 0, x = 0; t < tiles; ++t) {
         const int64_t pixels = size + (t < longer);
-        kMultiply[vectors][pixels](r, in + x * r.pixel_step, a.weights + b * r.block_bytes, finish.start, acc);
+        kMultiply[vectors][pixels](r, in + x * r.pixel_step, weights, finish.start, acc, ahead);
+        if (ahead) fetch(ahead + fetched);
         finish_tile(vectors, relu, {acc, pixels, b * 16, n, y, x}, e, constants);
         x += pixels;
       }

@@ -8,7 +8,7 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx512Vnni;
   add_winograd(table, kIsa);
   set_direct_conv(table, conv_avx512_vnni, kIsa,
-                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 85); });
+                  [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 105); });
   table.depthwise = {depthwise_avx512_vnni, kIsa};
   table.max_pool = {max_pool_avx512, kIsa};
   table.average_pool = {average_pool_avx512, kIsa};

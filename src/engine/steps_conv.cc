@@ -163,6 +163,8 @@ kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, cons
 
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable& table) {
   ConvStep conv = read_conv(plan, step, false);
+  kernels::Epilogue& e = conv.args.epilogue;
+  if (e.rounds_twice && table.residual_sum_fuses) e.sum_fuses = table.residual_sum_fuses(conv.shapes(plan).epilogue);
   const kernels::ConvArgs shapes = conv.shapes(plan);
   const TacticChoice choice = choose_tactic(table, step.tactic, shapes);
   const kernels::ConvTactic& tactic = *choice.tactic;

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
 #include <sstream>
+#include <stdexcept>
 
+#include "engine/kernels/kernel_table.h"
 #include "numerics/quantize.h"
 
 namespace octet::kernels::testing {
@@ -51,7 +52,7 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   const auto out_zero_point = static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255));
   c->out = random_tensor(rng, shape.n, out_h, out_w, g.out_channels, out_halo, out_zero_point);
   c->residual = random_tensor(rng, shape.n, out_h, out_w, g.out_channels, Halo{0, 0, 1, 0},
-                              static_cast<int32_t>(pick(rng, 0, 255)));
+                              static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255)));
   c->weights.resize(static_cast<size_t>(g.out_channels * g.in_channels / g.groups * g.kernel_h * g.kernel_w));
   for (auto& w : c->weights) w = static_cast<int8_t>(pick(rng, -128, 127));
   if (chance(rng, 0.2))  // the worst case for kernels whose intermediate sums could saturate
@@ -96,6 +97,8 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
       e.mid_lo = static_cast<int32_t>(pick(rng, 0, 60));
       e.mid_hi = static_cast<int32_t>(pick(rng, 150, 255));
       e.mid_multiplier = unit(rng);
+      const auto fuses = isa_supported(Isa::kAvx2) ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
+      e.sum_fuses = fuses && fuses(e);
     }
   }
   if (tail.to_float) {

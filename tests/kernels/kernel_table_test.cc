@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/conv_cases.h"
 
@@ -32,6 +33,39 @@ TEST(KernelTable, EveryEntryIsFilledAndNotStrongerThanTheTable) {
           k.scale_shift, k.float_resize, k.lrn);
     EXPECT_EQ(k.conv.isa, std::min(isa, kStrongest)) << "every instruction set has a convolution of its own";
   }
+}
+
+// Against the rule of numerics/quantize.h, with std::fma.
+TEST(KernelTable, FusesAResidualSumOnlyWhereNoCodeChanges) {
+  if (!isa_supported(Isa::kAvx2)) GTEST_SKIP() << "no vector kernels on this CPU";
+  const auto fuses = kernels(Isa::kAvx2).residual_sum_fuses;
+  std::mt19937 rng(3);
+  std::uniform_real_distribution<float> unit(0.1f, 1.2f);
+  int yes = 0, no = 0;
+  for (int i = 0; i < 60; ++i) {
+    Epilogue e;
+    e.rounds_twice = true;
+    // Tenths meet at many ties, which fall to either side as the products happen to be rounded.
+    const bool tenths = i % 3 == 0;
+    e.mid_multiplier = tenths ? static_cast<float>(1 + rng() % 9) / 10 : unit(rng);
+    e.residual_multiplier = tenths ? static_cast<float>(1 + rng() % 9) / 10 : unit(rng);
+    e.mid_zero_point = static_cast<int32_t>(rng() % 256),
+    e.residual.zero_point = i % 2 ? static_cast<int32_t>(rng() % 256) : 0;
+    e.mid_lo = static_cast<int32_t>(rng() % 40), e.mid_hi = 255 - static_cast<int32_t>(rng() % 40);
+    e.out.zero_point = i % 4 ? 0 : 128;
+    bool same = true;
+    for (int32_t q = e.mid_lo - e.mid_zero_point; q <= e.mid_hi - e.mid_zero_point; ++q)
+      for (int32_t r = -e.residual.zero_point; r < 256 - e.residual.zero_point; ++r) {
+        const float fused =
+            std::fma(static_cast<float>(q), e.mid_multiplier, static_cast<float>(r) * e.residual_multiplier);
+        same = same && numerics::add_quantized(q, e.mid_multiplier, r, e.residual_multiplier, e.out.zero_point, e.lo,
+                                               e.hi) == numerics::quantize(fused, {1.0f, e.out.zero_point, e.lo, e.hi});
+      }
+    EXPECT_EQ(fuses(e), same) << e.mid_multiplier << " " << e.residual_multiplier;
+    ++(same ? yes : no);
+  }
+  EXPECT_GT(yes, 20);
+  EXPECT_GT(no, 2);
 }
 
 TEST(KernelTable, ConvolutionMayOverwriteItsResidual) {

@@ -65,6 +65,9 @@ struct Epilogue {
   bool rounds_twice = false;  // only with a residual: the graph quantises the convolution's own output before the Add
   int32_t mid_zero_point = 0, mid_lo = 0, mid_hi = 255;
   float mid_multiplier = 1;
+  // Set only where residual_sum_fuses() of the kernel table said so: with both roundings, fma(q_mid, mid_multiplier,
+  // the residual's product) gives the same codes as a product and a sum, so kernels may use it.
+  bool sum_fuses = false;
   float* float_out = nullptr;  // dense NHWC, used when out.data == nullptr; shape in `out`
   const float* float_residual = nullptr;
   float float_lo = -std::numeric_limits<float>::infinity(), float_hi = std::numeric_limits<float>::infinity();
@@ -87,8 +90,8 @@ struct ConvArgs {
 // Output rows counted over n * out_h, and blocks of 16 output channels.
 using ConvFunction = void(const ConvArgs& args, Range rows, Range blocks);
 
-// The same for one pixel of input and output, a 1x1 kernel, no groups, u8 output, no residual: the small layers inside a
-// step. All blocks of channels.
+// The same for one pixel of input and output, a 1x1 kernel, no groups, u8 output, no residual: the small layers inside
+// a step. All blocks of channels.
 using PixelConvFunction = void(const ConvArgs& args);
 
 // How to share a convolution between threads: as args.split says; kAuto: by rows, or by blocks of output channels where

@@ -30,6 +30,9 @@ struct KernelTable {
   // INT8
   Entry<ConvFunction> conv;              // takes every convolution, without preparation
   std::vector<ConvTactic> conv_tactics;  // the ways to compute one; the last is `conv`, called "direct"
+  // Whether an epilogue that rounds twice gives the same code with a fused multiply-add for every pair of codes
+  // (Epilogue::sum_fuses). Needs only numbers and zero points, no data. nullptr: the instruction set has no use for it.
+  bool (*residual_sum_fuses)(const Epilogue& epilogue) = nullptr;
   Entry<PixelConvFunction> pixel_conv;
   Entry<DepthwiseFunction> depthwise;
   Entry<MaxPoolFunction> max_pool;

@@ -38,23 +38,6 @@ enum class Values {
   kRelu      // besides, relu_shortcut() holds
 };
 
-// As scale() of avx512_vnni/finish.h, without the upper limit where it is not needed.
-template <Sum S, Values V>
-OCTET_INLINE Z scale_sum(Z sum, __m512 multiplier, const std::byte* residual, const Constants& c) {
-  if constexpr (V <= Values::kTable) return scale<S>(sum, multiplier, reinterpret_cast<const uint8_t*>(residual), c);
-  __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier);
-  if constexpr (S == Sum::kTwice) {
-    v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    v = _mm512_mul_ps(_mm512_min_ps(_mm512_max_ps(v, c.mid_low), c.mid_high), c.mid_multiplier);
-  }
-  if constexpr (S != Sum::kNone) {
-    Z r = _mm512_cvtepu8_epi32(load16(residual));
-    if constexpr (V == Values::kBounded) r = _mm512_sub_epi32(r, c.residual_zero_point);
-    v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), c.residual_multiplier));
-  }
-  return _mm512_cvtps_epi32(v);
-}
-
 template <Values V>
 OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
   if constexpr (V == Values::kTable) return look_up64(pack(a, b, c, d, k), k.table);
@@ -79,7 +62,7 @@ void finish_codes_block(FinishJob& job, int64_t pixels) {
     start[n] = _mm512_loadu_si512(job.acc_init + job.channel + n * 16);
     m[n] = _mm512_loadu_ps(job.epilogue->multiplier + job.channel + n * 16);
     if constexpr (V == Values::kRelu) {
-      start[n] = _mm512_add_epi32(start[n], _mm512_set1_epi32(kReluStart));
+      start[n] = _mm512_add_epi32(start[n], _mm512_set1_epi32(kBitsOfTwo23));
       correction[n] = _mm512_mul_ps(m[n], _mm512_set1_ps(8388608.0f));
     }
   }
@@ -89,7 +72,10 @@ void finish_codes_block(FinishJob& job, int64_t pixels) {
     const Z sum = _mm512_add_epi32(_mm512_load_si512(sums + sum_at[pixel] + n * 1024), start[n]);
     if constexpr (V == Values::kRelu)  // exact: see relu_shortcut()
       return _mm512_cvtps_epi32(_mm512_fmsub_ps(_mm512_castsi512_ps(sum), m[n], correction[n]));
-    return scale_sum<S, V>(sum, m[n], r, k);
+    constexpr Numbers K = V <= Values::kTable     ? Numbers::kAny
+                          : V == Values::kBounded ? Numbers::kBounded
+                                                  : Numbers::kNoZeroPoint;
+    return scale<S, K>(sum, m[n], reinterpret_cast<const uint8_t*>(r), k);
   };
   const auto store32 = [&](int64_t pixel, __m256i codes) __attribute__((always_inline)) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + out_at[pixel]), codes);
@@ -190,6 +176,7 @@ FinishFunction* choose_finish(const ConvArgs& a, const Constants& c, int64_t pro
                         : !c.bounded                       ? Values::kAny
                         : zero && e.lo == 0 && e.hi == 255 ? Values::kPlain
                                                            : Values::kBounded;
+  if (e.residual.data && e.rounds_twice && e.sum_fuses) return finish_for<N, Sum::kTwiceFused>(values);
   if (e.residual.data) return e.rounds_twice ? finish_for<N, Sum::kTwice>(values) : finish_for<N, Sum::kOnce>(values);
   if (relu_shortcut(a, products)) return finish_codes_block<N, Sum::kNone, Values::kRelu>;
   return finish_for<N, Sum::kNone>(values);

@@ -213,13 +213,13 @@ void finish_tile(int vectors, bool relu, const FinishTile& t, const Epilogue& e,
     case 4:
       return finish<4>(t, e, c);
     case 1 + kMaxVectors:
-      return finish_codes<1, Sum::kRelu, true>(t, e, c);
+      return finish_codes<1, Sum::kRelu, Numbers::kBounded>(t, e, c);
     case 2 + kMaxVectors:
-      return finish_codes<2, Sum::kRelu, true>(t, e, c);
+      return finish_codes<2, Sum::kRelu, Numbers::kBounded>(t, e, c);
     case 3 + kMaxVectors:
-      return finish_codes<3, Sum::kRelu, true>(t, e, c);
+      return finish_codes<3, Sum::kRelu, Numbers::kBounded>(t, e, c);
     default:
-      return finish_codes<4, Sum::kRelu, true>(t, e, c);
+      return finish_codes<4, Sum::kRelu, Numbers::kBounded>(t, e, c);
   }
 }
 
@@ -253,7 +253,7 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin);
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
-  const Z base = _mm512_set1_epi32(relu ? kReluStart : 0);
+  const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
   const bool direct = relu && e.out.c_pitch >= 16 && l.segments * l.dwords <= kShortSum;
   ReluFinish finish;
   finish.out_pixel = e.out.c_pitch;

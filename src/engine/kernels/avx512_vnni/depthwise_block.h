@@ -82,7 +82,7 @@ struct BlockMaker {
   void set_epilogue(Block& b, Finish finish) const {
     Z start[4], multiplier[4], ordered[4];
     int real = 0;
-    const Z base = _mm512_set1_epi32(finish == Finish::kRelu ? kReluStart : 0);
+    const Z base = _mm512_set1_epi32(finish == Finish::kRelu ? kBitsOfTwo23 : 0);
     for (int64_t i = 0; i < 4; ++i) {
       const int64_t c = source(i);
       real += c >= 0;

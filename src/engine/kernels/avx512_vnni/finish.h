@@ -16,17 +16,25 @@ struct FinishTile {
   int64_t n = 0, y = 0, x = 0;  // first pixel; the others follow in the row, or in the rows after it if they are dense
 };
 
-// kRelu: see relu_shortcut().
-enum class Sum { kNone, kRelu, kOnce, kTwice };
+// kRelu: see relu_shortcut(). kTwiceFused: kTwice with Epilogue::sum_fuses.
+enum class Sum { kNone, kRelu, kOnce, kTwice, kTwiceFused };
+
+// What is known of a layer's numbers, and saves instructions.
+enum class Numbers {
+  kAny,
+  kBounded,     // no scaled sum leaves int32, so none needs a limit before the conversion
+  kNoZeroPoint  // besides, the residual's zero point is 0
+};
 
 struct Constants {
   __m512 mid_low, mid_high, mid_multiplier, residual_multiplier, high;
+  __m512 residual_start, residual_correction;  // see residual_product()
   Z residual_zero_point, zero_point16, low8, high8;
-  bool bounded = false;            // no scaled sum leaves int32, so none needs a limit before the conversion
+  bool bounded = false;            // Numbers::kBounded
   const uint8_t* table = nullptr;  // applied in registers
 };
 
-constexpr int32_t kReluStart = 0x4b000000;  // the bits of 2^23f
+constexpr int32_t kBitsOfTwo23 = 0x4b000000;  // the float 2^23
 
 // With |multiplier| < 1/2 a scaled sum stays within 2^30, and the residual adds less than 2^29.
 OCTET_INLINE bool sums_are_bounded(const Epilogue& e) {
@@ -68,6 +76,8 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.mid_high = _mm512_set1_ps(static_cast<float>(e.mid_hi - e.mid_zero_point));
   c.mid_multiplier = _mm512_set1_ps(e.mid_multiplier);
   c.residual_multiplier = _mm512_set1_ps(e.residual_multiplier);
+  c.residual_start = _mm512_set1_ps(8388608.0f + static_cast<float>(e.residual.zero_point));
+  c.residual_correction = _mm512_set1_ps(-8388608.0f * e.residual_multiplier);
   c.residual_zero_point = _mm512_set1_epi32(e.residual.zero_point);
   c.high = _mm512_set1_ps(static_cast<float>(e.hi - e.out.zero_point));
   c.zero_point16 = _mm512_set1_epi16(static_cast<int16_t>(e.out.zero_point));
@@ -78,20 +88,31 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   return c;
 }
 
-// 16 outputs, rounded, before the zero point is added. Without Bounded the upper limit is applied here, because too
-// large a float has no int32; too small a one becomes INT32_MIN and saturates correctly in pack().
-template <Sum S, bool Bounded = false>
+// fl((r - zero_point) * multiplier) of 16 codes r, without a conversion: r in the low bits of 2^23f is the float 2^23 +
+// r. Without a zero point, fma(2^23 + r, m, -2^23 m) is that product in one instruction.
+template <Numbers K>
+OCTET_INLINE __m512 residual_product(const uint8_t* residual, const Constants& c) {
+  const Z bytes = _mm512_broadcast_i32x4(load16(residual));
+  const Z place = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512 r =
+      _mm512_castsi512_ps(_mm512_mask_shuffle_epi8(_mm512_set1_epi32(kBitsOfTwo23), 0x1111111111111111, bytes, place));
+  if constexpr (K == Numbers::kNoZeroPoint) return _mm512_fmadd_ps(r, c.residual_multiplier, c.residual_correction);
+  return _mm512_mul_ps(_mm512_sub_ps(r, c.residual_start), c.residual_multiplier);
+}
+
+// 16 outputs, rounded, before the zero point is added. Unless the numbers are bounded the upper limit is applied here,
+// because too large a float has no int32; too small a one becomes INT32_MIN and saturates correctly in pack().
+template <Sum S, Numbers K = Numbers::kAny>
 OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Constants& c) {
   __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), multiplier);
-  if constexpr (S == Sum::kTwice) {
+  if constexpr (S == Sum::kTwice || S == Sum::kTwiceFused) {
     v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    v = _mm512_mul_ps(_mm512_min_ps(_mm512_max_ps(v, c.mid_low), c.mid_high), c.mid_multiplier);
+    v = _mm512_min_ps(_mm512_max_ps(v, c.mid_low), c.mid_high);
+    if constexpr (S == Sum::kTwice) v = _mm512_mul_ps(v, c.mid_multiplier);
   }
-  if constexpr (S == Sum::kOnce || S == Sum::kTwice) {
-    const Z r = _mm512_sub_epi32(_mm512_cvtepu8_epi32(load16(residual)), c.residual_zero_point);
-    v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(r), c.residual_multiplier));
-  }
-  return _mm512_cvtps_epi32(Bounded ? v : _mm512_min_ps(v, c.high));
+  if constexpr (S == Sum::kTwiceFused) v = _mm512_fmadd_ps(v, c.mid_multiplier, residual_product<K>(residual, c));
+  if constexpr (S == Sum::kOnce || S == Sum::kTwice) v = _mm512_add_ps(v, residual_product<K>(residual, c));
+  return _mm512_cvtps_epi32(K == Numbers::kAny ? _mm512_min_ps(v, c.high) : v);
 }
 
 // 64 codes in the order of the arguments.
@@ -113,12 +134,12 @@ OCTET_INLINE void store_lane(uint8_t* p, Z v, bool four) {
   }
 }
 
-template <int V, Sum S, bool Bounded>
+template <int V, Sum S, Numbers K>
 OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Constants& c) {
   const int64_t at = t.n * e.out.image_stride + t.y * e.out.row_stride + t.x * e.out.c_pitch + t.channel;
   uint8_t* out = e.out.data + at;
   const uint8_t* residual = nullptr;
-  constexpr bool kResidual = S == Sum::kOnce || S == Sum::kTwice;
+  constexpr bool kResidual = S == Sum::kOnce || S == Sum::kTwice || S == Sum::kTwiceFused;
   if constexpr (kResidual)
     residual = e.residual.data + t.n * e.residual.image_stride + t.y * e.residual.row_stride +
                t.x * e.residual.c_pitch + t.channel;
@@ -143,7 +164,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
     }
     const uint8_t* r = nullptr;
     if constexpr (kResidual) r = residual + pixel * residual_step + v * 16;
-    return scale<S, Bounded>(_mm512_loadu_si512(acc + (pixel * V + v) * 16), m[v], r, c);
+    return scale<S, K>(_mm512_loadu_si512(acc + (pixel * V + v) * 16), m[v], r, c);
   };
   if constexpr (V >= 3) {
     for (int64_t p = 0; p < t.pixels; ++p) {
@@ -195,14 +216,16 @@ OCTET_INLINE void finish_floats(const FinishTile& t, const Epilogue& e) {
   }
 }
 
-template <int V, bool Bounded>
+template <int V, Numbers K>
 void finish_codes(const FinishTile& t, const Epilogue& e, const Constants& c) {
   if (e.residual.data == nullptr) {
-    finish_codes<V, Sum::kNone, Bounded>(t, e, c);
+    finish_codes<V, Sum::kNone, K>(t, e, c);
+  } else if (e.rounds_twice && e.sum_fuses) {
+    finish_codes<V, Sum::kTwiceFused, K>(t, e, c);
   } else if (e.rounds_twice) {
-    finish_codes<V, Sum::kTwice, Bounded>(t, e, c);
+    finish_codes<V, Sum::kTwice, K>(t, e, c);
   } else {
-    finish_codes<V, Sum::kOnce, Bounded>(t, e, c);
+    finish_codes<V, Sum::kOnce, K>(t, e, c);
   }
 }
 
@@ -211,10 +234,12 @@ void finish_codes(const FinishTile& t, const Epilogue& e, const Constants& c) {
 template <int V>
 OCTET_INLINE void finish(const FinishTile& t, const Epilogue& e, const Constants& c) {
   if (e.out.data == nullptr) return finish_floats<V>(t, e);
-  if (c.bounded) {
-    finish_codes<V, true>(t, e, c);
+  if (c.bounded && e.residual.data && e.residual.zero_point == 0) {
+    finish_codes<V, Numbers::kNoZeroPoint>(t, e, c);
+  } else if (c.bounded) {
+    finish_codes<V, Numbers::kBounded>(t, e, c);
   } else {
-    finish_codes<V, false>(t, e, c);
+    finish_codes<V, Numbers::kAny>(t, e, c);
   }
   if (e.table && !c.table) {
     uint8_t* out = e.out.data + t.n * e.out.image_stride + t.y * e.out.row_stride + t.x * e.out.c_pitch + t.channel;

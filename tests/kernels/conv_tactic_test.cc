@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -71,7 +72,38 @@ TEST(ConvTactics, RandomShapesEqualTheDirectFormula) {
   std::set<std::string> names;
   for (int i = 0; i < 200 && !HasFailure(); ++i)
     names.merge(check_tactics(*testing::random_conv_case(rng, false), rng));
-  if (isa_supported(Isa::kAvx2)) EXPECT_TRUE(names.contains("avx2 words"));
+  if (isa_supported(Isa::kAvx2)) {
+    EXPECT_TRUE(names.contains("avx2 words"));
+  }
+}
+
+// Codes near the zero point but for some, more of them in the lower rows: tactics that multiply small codes faster have
+// to add what is beyond, or to leave the rows to another.
+TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
+  std::mt19937 rng(13);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  std::set<std::string> names;
+  for (int i = 0; i < 60 && !HasFailure(); ++i) {
+    const int size = pick(3, 24), stride = pick(1, 2);
+    const testing::ConvShape shape{
+        pick(1, 2),
+        size,
+        pick(3, 24),
+        {.in_channels = pick(1, 20) * pick(1, 8), .out_channels = pick(1, 70), .stride_h = stride, .stride_w = stride}};
+    const auto c = testing::make_conv_case(rng, shape, {.residual = pick(0, 3) == 0, .narrow = pick(0, 1) == 0});
+    const QTensor& in = c->in.view;
+    const int spread = pick(1, 60), rare = pick(20, 400);
+    for (int64_t y = 0; y < in.n * in.h; ++y)
+      for (int64_t x = 0; x < in.w * in.c_pitch; ++x) {
+        uint8_t& code = in.data[y / in.h * in.image_stride + y % in.h * in.row_stride + x];
+        if (pick(0, rare) < 1 + y % in.h / 8) continue;
+        code = static_cast<uint8_t>(std::clamp(in.zero_point + pick(-spread, spread), 0, 255));
+      }
+    names.merge(check_tactics(*c, rng));
+  }
+  if (isa_supported(Isa::kAvx2)) {
+    EXPECT_TRUE(names.contains("avx2 bytes"));
+  }
 }
 
 // Images that are worked on in several chunks of rows, images of one to four channels, many input channels, counts of

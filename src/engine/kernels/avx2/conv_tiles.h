@@ -13,6 +13,7 @@ constexpr int kTilePixels = 6;  // 12 sums, two vectors of weights, one of input
 // Where an output pixel's data are, in bytes from a pixel that the tiles of a call have in common.
 struct alignas(16) PixelPlace {
   int32_t in = 0, out = 0, residual = 0;
+  int32_t start = 0;  // of its sums, in entries from acc_init
 };
 
 // Pixels of any rows x one block of output channels. A step is 4 bytes of input and 64 of weights.
@@ -39,13 +40,14 @@ void multiply_tile(const PixelTile& t) {
   for (int p = 0; p < P; ++p) {
     x[p] = t.in + t.places[p].in;
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) sum[p][v] = load32(t.acc_init + 8 * v);
+    for (int v = 0; v < V; ++v) sum[p][v] = load32(t.acc_init + t.places[p].start + 8 * v);
   }
   const int8_t* w = t.panel;
   for (int64_t y = 0; y < t.kernel_h; ++y)
     for (int64_t s = 0; s < t.segments_per_row; ++s, w += t.panel_skip) {
       int64_t at = y * t.tap_row_step + s * t.tap_step;
       for (const int8_t* end = w + t.steps * 64; w != end; w += 64, at += 4) {
+        asm("" : "+r"(at));  // one index for all pixels: as differences of pointers they cost an addition each
         Y weights[V];
 #pragma GCC unroll 2
         for (int v = 0; v < V; ++v) weights[v] = load32(w + 32 * v);

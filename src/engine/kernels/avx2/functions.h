@@ -7,6 +7,7 @@ namespace octet::kernels {
 ConvFunction conv_avx2;
 ConvTactic words_avx2();
 bool residual_sum_fuses_avx2(const Epilogue& epilogue);
+ConvTactic bytes_avx2();
 DepthwiseFunction depthwise_avx2;
 MaxPoolFunction max_pool_avx2;
 GlobalAverageFunction global_average_avx2;

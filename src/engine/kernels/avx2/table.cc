@@ -8,6 +8,7 @@ void add_avx2_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx2;
   set_direct_conv(table, conv_avx2, kIsa, [](const ConvArgs& a, int threads) { return cost_at_rate(a, threads, 12); });
   table.conv_tactics.insert(table.conv_tactics.begin(), words_avx2());
+  table.conv_tactics.insert(table.conv_tactics.begin(), bytes_avx2());
   add_winograd(table, kIsa);
   table.residual_sum_fuses = residual_sum_fuses_avx2;
   table.depthwise = {depthwise_avx2, kIsa};

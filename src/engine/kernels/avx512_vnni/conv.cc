@@ -102,8 +102,8 @@ void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* 
     for (int v = 0; v < V; ++v) _mm512_store_si512(acc_out + (p * V + v) * 16, m.acc[p][v]);
 }
 
-// What a tile of ReLU codes (relu_shortcut) needs to go from its products to its codes in registers: for short sums,
-// whose way through a buffer takes as long as the products. Not worth its registers for other codes.
+// What a tile of ReLU codes (relu_shortcut) needs to go from its products to its codes in registers. Not worth its
+// registers for other codes.
 struct alignas(64) ReluFinish {
   int32_t start[4 * 16];
   float multiplier[4 * 16], offset[4 * 16];  // offset: -2^23 * multiplier
@@ -167,7 +167,6 @@ Multiply* const kMultiply[kMaxVectors + 1][15] = {
      multiply<7, 3>, multiply<8, 3>, multiply<9, 3>},
     {nullptr, multiply<1, 4>, multiply<2, 4>, multiply<3, 4>, multiply<4, 4>, multiply<5, 4>, multiply<6, 4>}};
 
-constexpr int64_t kShortSum = 48;  // dwords
 MultiplyAndFinish* const kMultiplyAndFinish[kMaxVectors + 1] = {nullptr, nullptr, multiply_and_finish<14, 2>,
                                                                 multiply_and_finish<9, 3>, multiply_and_finish<6, 4>};
 
@@ -254,7 +253,6 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
   const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
-  const bool direct = relu && e.out.c_pitch >= 16 && l.segments * l.dwords <= kShortSum;
   ReluFinish finish;
   finish.out_pixel = e.out.c_pitch;
   alignas(64) int32_t acc[28 * 16];
@@ -267,7 +265,7 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
       _mm512_store_ps(finish.multiplier + v * 16, m);
       _mm512_store_ps(finish.offset + v * 16, _mm512_mul_ps(m, _mm512_set1_ps(-8388608.0f)));
     }
-    const bool in_registers = direct && vectors > 1 && width >= kMaxPixels[vectors];
+    const bool in_registers = relu && vectors > 1 && width >= kMaxPixels[vectors];
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
     const int8_t* weights = a.weights + b * r.block_bytes;

@@ -52,6 +52,10 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  write_file_atomically(path, std::span(&bytes, 1));
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
   const fs::path temporary = temporary_beside(path);
   const auto give_up = [&](const char* what, int error, int fd) {
     if (fd >= 0) ::close(fd);
@@ -60,12 +64,13 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   };
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) give_up("cannot be created", errno, -1);
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) give_up("writing failed", errno, fd);
-    done += static_cast<size_t>(n);
-  }
+  for (std::string_view rest : pieces)
+    while (!rest.empty()) {
+      const ssize_t n = ::write(fd, rest.data(), rest.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) give_up("writing failed", errno, fd);
+      rest.remove_prefix(static_cast<size_t>(n));
+    }
   if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) give_up("syncing failed", errno, fd);
   if (::close(fd) != 0) give_up("closing failed", errno, -1);
   if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("cannot be renamed into place", errno, -1);

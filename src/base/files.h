@@ -18,6 +18,8 @@ std::string read_file(const std::filesystem::path& path);
 // Writes `bytes` to a temporary name beside `path`, syncs, renames. Either the old or the new content is there, never a
 // part. UserError (with the reason: disk full, no permission ...) leaves nothing behind.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+// The same for bytes that lie in several places, one piece behind the other.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 // The same for a whole directory: `fill` writes into a temporary directory beside `path`; every file in it is synced,
 // then the directory is renamed to `path`, replacing one that is there. If `fill` throws, nothing is left behind.

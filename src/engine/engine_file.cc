@@ -1,6 +1,7 @@
 #include "engine/engine_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -106,13 +107,16 @@ Plan checked_plan(const Sections& sections, std::shared_ptr<const ConstantBlob> 
   }
 }
 
-}  // namespace
-
-std::string engine_file_bytes(const Plan& plan) {
-  return engine_file_bytes(plan_to_json(plan), plan.constants ? plan.constants->bytes() : std::span<const std::byte>());
+std::span<const std::byte> constants_of(const Plan& plan) {
+  return plan.constants ? plan.constants->bytes() : std::span<const std::byte>();
 }
 
-std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants) {
+std::string_view characters(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Header and plan: what comes before the constants.
+std::string front_bytes(std::string plan_text, std::span<const std::byte> constants) {
   plan_text.resize((plan_text.size() + 63) / 64 * 64, ' ');
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
@@ -120,16 +124,27 @@ std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> 
   header.plan_bytes = plan_text.size(), header.constant_bytes = constants.size();
   header.plan_hash = hash64(plan_text), header.constant_hash = constant_hash(constants);
   header.header_hash = header_hash(header);
+  return std::string(characters(std::as_bytes(std::span(&header, 1)))) + plan_text;
+}
+
+}  // namespace
+
+std::string engine_file_bytes(const Plan& plan) {
+  return engine_file_bytes(plan_to_json(plan), constants_of(plan));
+}
+
+std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants) {
+  const std::string front = front_bytes(std::move(plan_text), constants);
   std::string out;
-  out.reserve(sizeof(header) + plan_text.size() + constants.size());
-  out.append(reinterpret_cast<const char*>(&header), sizeof(header));
-  out += plan_text;
-  out.append(reinterpret_cast<const char*>(constants.data()), constants.size());
+  out.reserve(front.size() + constants.size());
+  out += front;
+  out += characters(constants);
   return out;
 }
 
 void save_engine(const Plan& plan, const std::filesystem::path& path) {
-  write_file_atomically(path, engine_file_bytes(plan));
+  const std::string front = front_bytes(plan_to_json(plan), constants_of(plan));
+  write_file_atomically(path, std::array<std::string_view, 2>{front, characters(constants_of(plan))});
 }
 
 std::shared_ptr<const Plan> load_engine(const std::filesystem::path& path, const PlanLimits& limits) {

@@ -24,39 +24,50 @@ T read(const std::byte* p) {
   return value;
 }
 
-template <typename Out>
-Out element(DataType type, const std::byte* p) {
-  switch (type) {
-    case DataType::kFloat32:
-      return static_cast<Out>(read<float>(p));
-    case DataType::kFloat64:
-      return static_cast<Out>(read<double>(p));
-    case DataType::kFloat16:
-      return static_cast<Out>(half_to_float(read<uint16_t>(p)));
-    case DataType::kBFloat16:
-      return static_cast<Out>(std::bit_cast<float>(static_cast<uint32_t>(read<uint16_t>(p)) << 16));
-    case DataType::kInt8:
-      return static_cast<Out>(read<int8_t>(p));
-    case DataType::kUInt8:
-      return static_cast<Out>(read<uint8_t>(p));
-    case DataType::kInt32:
-      return static_cast<Out>(read<int32_t>(p));
-    case DataType::kInt64:
-      return static_cast<Out>(read<int64_t>(p));
-    case DataType::kBool:
-      return static_cast<Out>(read<uint8_t>(p) != 0);
-    case DataType::kUndefined:
-      break;
-  }
-  OCTET_CHECK(false, "tensor without a data type");
-  return Out{};
+// The elements, each through to_number(stored element).
+template <typename Out, typename Stored, typename ToNumber>
+void convert(std::span<const std::byte> bytes, std::vector<Out>& out, ToNumber to_number) {
+  for (size_t i = 0; i < out.size(); i++)
+    out[i] = static_cast<Out>(to_number(read<Stored>(bytes.data() + i * sizeof(Stored))));
 }
 
 template <typename Out>
 std::vector<Out> converted(const Tensor& t) {
-  const size_t step = data_type_size(t.data_type()), n = static_cast<size_t>(t.size());
-  std::vector<Out> out(n);
-  for (size_t i = 0; i < n; i++) out[i] = element<Out>(t.data_type(), t.bytes().data() + i * step);
+  const auto same = [](auto x) { return x; };
+  const auto bytes = t.bytes();
+  std::vector<Out> out(static_cast<size_t>(t.size()));
+  switch (t.data_type()) {
+    case DataType::kFloat32:
+      convert<Out, float>(bytes, out, same);
+      break;
+    case DataType::kFloat64:
+      convert<Out, double>(bytes, out, same);
+      break;
+    case DataType::kFloat16:
+      convert<Out, uint16_t>(bytes, out, half_to_float);
+      break;
+    case DataType::kBFloat16:
+      convert<Out, uint16_t>(bytes, out,
+                             [](uint16_t b) { return std::bit_cast<float>(static_cast<uint32_t>(b) << 16); });
+      break;
+    case DataType::kInt8:
+      convert<Out, int8_t>(bytes, out, same);
+      break;
+    case DataType::kUInt8:
+      convert<Out, uint8_t>(bytes, out, same);
+      break;
+    case DataType::kInt32:
+      convert<Out, int32_t>(bytes, out, same);
+      break;
+    case DataType::kInt64:
+      convert<Out, int64_t>(bytes, out, same);
+      break;
+    case DataType::kBool:
+      convert<Out, uint8_t>(bytes, out, [](uint8_t b) { return b != 0; });
+      break;
+    case DataType::kUndefined:
+      OCTET_CHECK(false, "tensor without a data type");
+  }
   return out;
 }
 
@@ -137,17 +148,27 @@ std::string type_string(const TensorType& type) {
   return std::string(data_type_name(type.data_type)) + (type.shape ? shape_string(*type.shape) : "[...]");
 }
 
-Tensor::Tensor(DataType type, Shape shape, std::vector<std::byte> bytes)
-    : type_(type), shape_(std::move(shape)), bytes_(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {
-  OCTET_CHECK(static_cast<size_t>(element_count(shape_)) * data_type_size(type_) == bytes_->size(),
-              data_type_name(type_), shape_string(shape_), " against ", bytes_->size(), " bytes");
+Tensor::Tensor(DataType type, Shape shape, std::vector<std::byte> bytes) : type_(type), shape_(std::move(shape)) {
+  byte_count_ = bytes.size();
+  OCTET_CHECK(static_cast<size_t>(element_count(shape_)) * data_type_size(type_) == byte_count_, data_type_name(type_),
+              shape_string(shape_), " against ", byte_count_, " bytes");
+  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  bytes_ = {owner, owner->data()};
 }
 
 std::vector<float> Tensor::to_floats() const {
-  return converted<float>(*this);
+  if (type_ != DataType::kFloat32) return converted<float>(*this);
+  const auto own = values<float>();
+  return {own.begin(), own.end()};
 }
+
 std::vector<int64_t> Tensor::to_ints() const {
   return converted<int64_t>(*this);
+}
+
+std::span<const float> Tensor::as_floats(std::vector<float>& space) const {
+  if (type_ == DataType::kFloat32) return values<float>();
+  return space = converted<float>(*this);
 }
 
 }  // namespace octet::ir

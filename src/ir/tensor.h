@@ -72,6 +72,17 @@ class Tensor {
   Tensor() = default;
   Tensor(DataType type, Shape shape, std::vector<std::byte> bytes);
 
+  // Of the type T, with the elements that fill(std::span<T>) writes: all of them.
+  template <typename T, typename Fill>
+  static Tensor made(Shape shape, Fill fill) {
+    const auto count = static_cast<size_t>(element_count(shape));
+    std::shared_ptr<T[]> elements = std::make_shared_for_overwrite<T[]>(count);
+    fill(std::span<T>(elements.get(), count));
+    Tensor out;
+    out.type_ = internal::DataTypeOf<T>::value, out.shape_ = std::move(shape);
+    out.bytes_ = {elements, reinterpret_cast<const std::byte*>(elements.get())}, out.byte_count_ = count * sizeof(T);
+    return out;
+  }
   template <typename T>
   static Tensor of(Shape shape, std::span<const T> values) {
     const auto bytes = std::as_bytes(values);
@@ -89,10 +100,8 @@ class Tensor {
   DataType data_type() const { return type_; }
   const Shape& shape() const { return shape_; }
   int64_t size() const { return element_count(shape_); }
-  bool empty() const { return !bytes_; }
-  std::span<const std::byte> bytes() const {
-    return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>();
-  }
+  bool empty() const { return type_ == DataType::kUndefined; }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), byte_count_}; }
   // The elements; T must be the data type (a broken invariant otherwise).
   template <typename T>
   std::span<const T> values() const {
@@ -102,11 +111,14 @@ class Tensor {
   // Elements converted to another type: any integer or floating type in (float16 and bfloat16 included).
   std::vector<float> to_floats() const;
   std::vector<int64_t> to_ints() const;
+  // The same without a copy where the elements are floats already; else `space` holds them.
+  std::span<const float> as_floats(std::vector<float>& space) const;
 
  private:
   DataType type_ = DataType::kUndefined;
   Shape shape_;
-  std::shared_ptr<const std::vector<std::byte>> bytes_;
+  std::shared_ptr<const std::byte> bytes_;  // of whatever holds them
+  size_t byte_count_ = 0;
 };
 
 }  // namespace octet::ir

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "ir/infer.h"
 #include "ir/shape_rule_util.h"
+#include "numerics/quantize_span.h"
 
 namespace octet::ir {
 namespace {
@@ -153,9 +154,9 @@ void check_finite_constants(const Graph& graph) {
       default:
         continue;
     }
-    const bool plain = value->constant->data_type() == DataType::kFloat32;
-    const std::vector<float> converted = plain ? std::vector<float>() : value->constant->to_floats();
-    const std::span<const float> values = plain ? value->constant->values<float>() : std::span<const float>(converted);
+    std::vector<float> space;
+    const std::span<const float> values = value->constant->as_floats(space);
+    if (numerics::all_finite(values)) continue;
     for (size_t i = 0; i < values.size(); i++)
       if (!std::isfinite(values[i]))
         fail("initialiser '", value->name, "' ", type_string(value->type), " holds ",

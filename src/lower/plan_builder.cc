@@ -38,6 +38,9 @@ std::vector<int64_t> nhwc_strides(const std::vector<int64_t>& s) {
 PlanBuilder::PlanBuilder(const ir::Graph& graph) : graph_(graph) {
   plan_.name = graph.name;
   plan_.metadata = graph.metadata;
+  size_t bytes = 0;
+  for (const Value* constant : graph.constants()) bytes += constant->constant->bytes().size();
+  constants_.reserve(bytes);  // usually too much, but memory that nobody touches costs nothing
   for (const Value* input : graph.inputs()) {
     const int id = add_buffer({.name = input->name, .shape = shape_of(input)});
     plan_.inputs.push_back(id);

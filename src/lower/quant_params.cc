@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "numerics/quantize_span.h"
 
 namespace octet::lower {
 namespace {
@@ -99,19 +100,27 @@ std::optional<std::vector<float>> constant_floats(const ir::Value* value) {
   return out;
 }
 
-std::vector<float> finite_weights(const ir::Node& node, const ir::Value* value) {
+namespace {
+
+// Checked before a quantiser could hide it: NaN quantises to the zero point.
+void require_finite(const ir::Node& node, const ir::Value* value) {
   const ir::Value* source = value->is_constant() ? value : value->producer->input(0);
-  // Checked before a quantiser could hide it: NaN quantises to the zero point.
-  for (float x : source->constant->to_floats())
-    require(std::isfinite(x), node.info().name, " '", node.name, "': the weights '", source->name,
-            "' contain NaN or infinity; train or export the model again");
+  std::vector<float> space;
+  require(numerics::all_finite(source->constant->as_floats(space)), node.info().name, " '", node.name,
+          "': the weights '", source->name, "' contain NaN or infinity; train or export the model again");
+}
+
+}  // namespace
+
+std::vector<float> finite_weights(const ir::Node& node, const ir::Value* value) {
+  require_finite(node, value);
   return *constant_floats(value);
 }
 
 WeightCodes weight_codes(const ir::Node& node, const ir::Value* value, int64_t channel_axis) {
   if (!is_quantizer(value->producer)) return {.problem = "weights are not quantised"};
   const ir::Node& quantizer = *value->producer;
-  finite_weights(node, value);
+  require_finite(node, value);
   const ir::Tensor& tensor = *quantizer.input(0)->constant;
   const Quantizer q = read(quantizer);
   const int64_t channels = tensor.shape()[channel_axis];
@@ -119,15 +128,13 @@ WeightCodes weight_codes(const ir::Node& node, const ir::Value* value, int64_t c
     return {.problem = "weights have scales along another axis than that of the output channels"};
   WeightCodes out;
   for (int64_t c = 0; c < channels; ++c) out.scales.push_back(q.params(c).scale);
-  const std::vector<float> values = tensor.to_floats();
-  const ChannelOf channel(tensor.shape(), channel_axis);
-  out.codes.reserve(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const QuantParams p = q.params(channel(static_cast<int64_t>(i)));
-    const int32_t code = numerics::quantize(values[i], p) - p.zero_point;
-    if (code < -128 || code > 127) return {.problem = "weight codes minus their zero point exceed 8 bits"};
-    out.codes.push_back(static_cast<int8_t>(code));
-  }
+  std::vector<float> space;
+  const std::span<const float> values = tensor.as_floats(space);
+  out.codes.resize(values.size());
+  const size_t run = static_cast<size_t>(ChannelOf(tensor.shape(), channel_axis).inner);  // elements of one channel
+  for (size_t start = 0, c = 0; start < values.size(); start += run, c = (c + 1) % static_cast<size_t>(channels))
+    if (!numerics::quantize_centred(values.subspan(start, run), q.params(c), std::span(out.codes).subspan(start, run)))
+      return {.problem = "weight codes minus their zero point exceed 8 bits"};
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "ir/infer.h"
 #include "lower/quant_params.h"
 #include "numerics/accumulator_bound.h"
+#include "numerics/quantize_span.h"
 
 namespace octet::lower {
 namespace {
@@ -141,9 +142,7 @@ QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams
   for (int64_t o = 0; o < g.out_channels; ++o) {
     codes[o] = numerics::quantize_bias(bias[o], input.scale, out.scales[o]);
     const std::span<const int8_t> row(out.codes.data() + o * per_channel, per_channel);
-    int64_t sum = 0;
-    for (int8_t v : row) sum += v;
-    if (!fits_accumulator(row, codes[o] - zero_point * sum))
+    if (!fits_accumulator(row, codes[o] - zero_point * numerics::sum(row)))
       return {.problem = str("output channel ", o, " could overflow the 32-bit accumulator")};
     const float scale = input.scale * out.scales[o];
     if (!std::isfinite(scale) || scale <= 0) return {.problem = "the product of the scales leaves float32"};

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "ir/infer.h"
-#include "numerics/quantize.h"
+#include "numerics/quantize_span.h"
 #include "onnx/metadata_lines.h"
 
 namespace octet::onnx {
@@ -68,6 +68,12 @@ class Parameters {
     const size_t c = (element / std::max<size_t>(inner_, 1)) % scales_.size();
     return {scales_[c], static_cast<int32_t>(zeros_[c]), static_cast<int32_t>(range_.qmin),
             static_cast<int32_t>(range_.qmax)};
+  }
+  // f(start, count, params) for every run of elements with the same parameters.
+  template <typename F>
+  void for_each_run(size_t elements, F f) const {
+    const size_t run = scales_.size() == 1 ? elements : inner_;
+    for (size_t start = 0; start < elements; start += run) f(start, run, at(start));
   }
   bool symmetric() const {
     return std::all_of(zeros_.begin(), zeros_.end(), [](int64_t z) { return z == 0; });
@@ -148,20 +154,28 @@ class Fuser {
   static bool never_lowest(const Node& node, const Tensor& floats, Range range) {
     const Parameters parameters(node, floats.shape(), range);
     if (!parameters.symmetric()) return false;
-    const std::vector<float> values = floats.to_floats();
-    for (size_t i = 0; i < values.size(); i++)
-      if (numerics::quantize(values[i], parameters.at(i)) == range.qmin) return false;
-    return true;
+    std::vector<float> space;
+    const std::span<const float> values = floats.as_floats(space);
+    std::vector<int8_t> codes(values.size());
+    parameters.for_each_run(values.size(), [&](size_t start, size_t count, const numerics::QuantParams& p) {
+      numerics::quantize_centred(values.subspan(start, count), p, std::span(codes).subspan(start, count));
+    });
+    return std::find(codes.begin(), codes.end(), range.qmin) == codes.end();
   }
 
   void fuse_bias(Node* dq) {
     Value* codes = dq->input(0);
     const Tensor old = *codes->constant;
     const Parameters parameters(*dq, old.shape(), {INT32_MIN, INT32_MAX});
-    Value* floats = float_twin(codes, old, parameters, [](int64_t q, const numerics::QuantParams& p) {
-      // Wider than the 8-bit codes that numerics::dequantize takes: subtract before rounding to float.
-      return static_cast<float>(q - p.zero_point) * p.scale;
+    const std::span<const int32_t> q = old.values<int32_t>();
+    Tensor numbers = Tensor::made<float>(old.shape(), [&](std::span<float> out) {
+      for (size_t i = 0; i < out.size(); i++) {
+        // Wider than the 8-bit codes that numerics::dequantize takes: subtract before rounding to float.
+        const numerics::QuantParams p = parameters.at(i);
+        out[i] = static_cast<float>(int64_t{q[i]} - p.zero_point) * p.scale;
+      }
     });
+    Value* floats = float_twin(codes, std::move(numbers));
     graph_.replace_uses(dq->output(), floats);
     graph_.erase(dq);
   }
@@ -171,24 +185,30 @@ class Fuser {
     const Tensor old = *codes->constant;
     Range range = full_range(old.data_type());
     const Parameters parameters(*dq, old.shape(), range);
-    const std::vector<int64_t> q = old.to_ints();
-    if (old.data_type() == DataType::kInt8 && parameters.symmetric() && std::find(q.begin(), q.end(), -128) == q.end())
-      range.qmin = -127;
-    Value* floats = float_twin(codes, old, parameters, [](int64_t code, const numerics::QuantParams& p) {
-      return numerics::dequantize(static_cast<int32_t>(code), p);
-    });
-    become_fake_quantize(dq, floats, old.data_type(), range);
+    if (old.data_type() == DataType::kInt8) {
+      const std::span<const int8_t> q = old.values<int8_t>();
+      if (parameters.symmetric() && std::find(q.begin(), q.end(), -128) == q.end()) range.qmin = -127;
+      become_fake_quantize(dq, float_twin(codes, dequantized(old.shape(), q, parameters)), old.data_type(), range);
+    } else {
+      const std::span<const uint8_t> q = old.values<uint8_t>();
+      become_fake_quantize(dq, float_twin(codes, dequantized(old.shape(), q, parameters)), old.data_type(), range);
+    }
   }
 
-  template <typename F>
-  Value* float_twin(Value* codes, const Tensor& old, const Parameters& parameters, F dequantize) {
-    const std::vector<int64_t> q = old.to_ints();
-    std::vector<float> values(q.size());
-    for (size_t i = 0; i < q.size(); i++) values[i] = dequantize(q[i], parameters.at(i));
+  template <typename Code>
+  static Tensor dequantized(const ir::Shape& shape, std::span<const Code> codes, const Parameters& parameters) {
+    return Tensor::made<float>(shape, [&](std::span<float> out) {
+      parameters.for_each_run(codes.size(), [&](size_t start, size_t count, const numerics::QuantParams& p) {
+        numerics::dequantize(codes.subspan(start, count), p, out.subspan(start, count));
+      });
+    });
+  }
+
+  Value* float_twin(Value* codes, Tensor floats) {
     const std::string name = codes->name;
     // The name goes to the first float constant; the codes may have further users.
     if (codes->type.data_type != DataType::kFloat32) graph_.rename(codes, graph_.unique_name(name + "_codes"));
-    return graph_.add_constant(graph_.unique_name(name), Tensor::of<float>(old.shape(), values));
+    return graph_.add_constant(graph_.unique_name(name), std::move(floats));
   }
 
   void fuse_pair(Node* dq) {

@@ -54,20 +54,21 @@ void pack_conv_weights(const ConvGeometry& g, int64_t c_pitch, std::span<const i
   OCTET_CHECK(static_cast<int64_t>(weights.size()) == g.out_channels * in_per_group * g.kernel_h * g.kernel_w);
   OCTET_CHECK(static_cast<int64_t>(packed.size()) == l.weight_bytes);
   std::fill(packed.begin(), packed.end(), int8_t{0});
-  const int64_t tap_bytes = g.groups == 1 ? c_pitch : l.dwords * 4;
-  size_t at = 0;
-  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+  const bool one_run = l.segments_per_row == 1 && g.groups == 1 && g.dilation_w == 1;
+  const int64_t taps = g.kernel_h * g.kernel_w;
+  const int8_t* from = weights.data();
+  for (int64_t oc = 0; oc < g.out_channels; ++oc, from += in_per_group * taps) {
     const int64_t block = oc / kChannelBlock;
     const int64_t first = oc / out_per_group * in_per_group - block_channel_offset(g, c_pitch, block);
-    for (int64_t ic = 0; ic < in_per_group; ++ic)
-      for (int64_t ky = 0; ky < g.kernel_h; ++ky)
-        for (int64_t kx = 0; kx < g.kernel_w; ++kx) {
-          const bool one_run = l.segments_per_row == 1 && g.groups == 1 && g.dilation_w == 1;
-          const int64_t segment = one_run ? ky : ky * g.kernel_w + kx;
-          const int64_t byte = (one_run ? kx * tap_bytes : 0) + first + ic;
-          const int64_t dword = (block * l.segments + segment) * l.dwords + byte / 4;
-          packed[dword * 64 + oc % kChannelBlock * 4 + byte % 4] = weights[at++];
-        }
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t segment = one_run ? tap / g.kernel_w : tap;
+      const int64_t start = (one_run ? tap % g.kernel_w * c_pitch : 0) + first;  // byte of the segment
+      int8_t* to = packed.data() + (block * l.segments + segment) * l.dwords * 64 + oc % kChannelBlock * 4;
+      for (int64_t ic = 0; ic < in_per_group; ++ic) {
+        const auto byte = static_cast<size_t>(start + ic);
+        to[byte / 4 * 64 + byte % 4] = from[ic * taps + tap];
+      }
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 // epilogue applied to the sums in registers. The pixels need not be neighbours, so tiles run over the ends of rows. Dot
 // supplies the product of 4 bytes of input with the weights of 8 output channels:
 //   static Y add(Y sum, Y input, Y weights);
+// and may have a kPixelTerm: the dword in front of each pixel's input is added to all its sums.
 #pragma once
 #include "engine/kernels/avx2/finish.h"
 
@@ -40,7 +41,14 @@ void multiply_tile(const PixelTile& t) {
   for (int p = 0; p < P; ++p) {
     x[p] = t.in + t.places[p].in;
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) sum[p][v] = load32(t.acc_init + t.places[p].start + 8 * v);
+    for (int v = 0; v < V; ++v) {
+      sum[p][v] = load32(t.acc_init + t.places[p].start + 8 * v);
+      if constexpr (requires { Dot::kPixelTerm; }) {
+        int32_t term;
+        std::memcpy(&term, x[p] - 4, 4);
+        sum[p][v] = _mm256_add_epi32(sum[p][v], _mm256_set1_epi32(term));
+      }
+    }
   }
   const int8_t* w = t.panel;
   for (int64_t y = 0; y < t.kernel_h; ++y)

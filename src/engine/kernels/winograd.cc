@@ -1,6 +1,7 @@
 #include "engine/kernels/winograd.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -40,7 +41,9 @@ WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
   p.position_bytes = p.channels * kChannelBlock * 2 + 2 * kLine;
   p.block_bytes = kWinogradPositions * p.position_bytes;
   p.sums_at = static_cast<int64_t>(sizeof(WinogradHeader)) + blocks * p.block_bytes;
-  p.prepared_bytes = p.sums_at + blocks * p.chunks * 2 * kChannelBlock * 4;
+  p.starts_at = p.sums_at + blocks * p.chunks * 2 * kChannelBlock * 4;
+  p.multipliers_at = p.starts_at + blocks * kChannelBlock * 4;
+  p.prepared_bytes = p.multipliers_at + blocks * kChannelBlock * 4;
   // One for the positions of a product's tiles.
   const int64_t products = p.block_tiles;  // at most one for each tile
   p.v_bytes = kWinogradPositions * (p.block_tiles * p.channels * 2 + products * kLine);
@@ -67,6 +70,26 @@ int32_t winograd_parts(const int32_t* sums, int64_t blocks, int64_t chunks) {
   int64_t parts = 1;
   while (!holds(parts)) OCTET_CHECK(++parts <= chunks);
   return static_cast<int32_t>(parts);
+}
+
+bool winograd_at_once(const ConvArgs& a, const WinogradPlan& plan, const int32_t* sums, int32_t* starts,
+                      float* multipliers) {
+  constexpr float kLeast = 0x1p-100f;  // far from the smallest float with all its bits
+  for (int64_t c = 0; c < padded_channels(a.geometry.out_channels); ++c) {
+    const int64_t block = c / kChannelBlock, lane = c % kChannelBlock;
+    int64_t positive = 0, negative = 0;
+    for (int64_t i = 0; i < plan.chunks; ++i) {
+      const int32_t* sum = sums + (block * plan.chunks + i) * 2 * kChannelBlock + lane;
+      positive += sum[0], negative += sum[kChannelBlock];
+    }
+    const int64_t start = a.acc_init[c];
+    const float m = c < a.geometry.out_channels ? a.epilogue.multiplier[c] : 0;
+    if (255 * positive + start >= kLimit || 255 * negative - start >= kLimit) return false;
+    if (m != 0 && !(std::fabs(m) >= kLeast)) return false;
+    starts[c] = static_cast<int32_t>(static_cast<uint32_t>(a.acc_init[c]) * 576);
+    multipliers[c] = m / 64;
+  }
+  return true;
 }
 
 }  // namespace octet::kernels

@@ -18,6 +18,9 @@
 // - That is proved for every output channel when the weights are prepared: 255 * (sum of the positive weights) and
 //   255 * (sum of the absolute values of the negative ones) are below 2^25. Where a channel has too many weights for
 //   it, the input channels are cut into parts that are recovered one by one; 112 channels always fit one part.
+// - Where all channels fit one part together with their acc_init, the start is added to S (as 576 acc_init, to the one
+//   position that reaches all 16 outputs alike), and the shift is left out: the outputs get 64 acc, and 1/64 of their
+//   multipliers. Both factors are powers of two, so the floats are the same.
 //
 // Loops: a block of tiles is transformed (V), then for groups of output channels 36 products V * U are taken (M) and
 // transformed back, so that V and M stay in the L2 cache and every panel of U serves all tiles of the block.
@@ -49,6 +52,7 @@ struct WinogradPlan {
   int64_t max_parts = 1;    // into which the input channels may be cut
   int64_t sum_blocks = 0;   // room in M: blocks x parts
   int64_t position_bytes = 0, block_bytes = 0, sums_at = 0, prepared_bytes = 0;  // of the transformed weights
+  int64_t starts_at = 0, multipliers_at = 0;                                     // see WinogradHeader::at_once
   int64_t v_bytes = 0, m_bytes = 0, acc_bytes = 0, tile_bytes = 0, scratch_bytes = 0;
 };
 
@@ -56,6 +60,7 @@ struct WinogradPlan {
 // [16 output channels][2], 16 bits each, and at sums_at what winograd_parts() takes.
 struct alignas(64) WinogradHeader {
   int32_t parts = 1;
+  int32_t at_once = 0;  // 576 acc_init is at starts_at, and 1/64 of the multipliers is at multipliers_at
 };
 
 // 3x3, stride 1, dilation 1, one group, codes with whole blocks of 16 channels; any padding, size and epilogue.
@@ -65,6 +70,10 @@ WinogradPlan winograd_plan(const ConvArgs& args, const WinogradBlocking& blockin
 // The fewest parts of equally many chunks for which the proof above holds. sums: [block][chunk][2][16], the sums of the
 // positive weights and of the absolute values of the negative ones.
 int32_t winograd_parts(const int32_t* sums, int64_t blocks, int64_t chunks);
+
+// Whether the start may be part of the sums and the shift be left out (see above); fills both arrays if so.
+bool winograd_at_once(const ConvArgs& args, const WinogradPlan& plan, const int32_t* sums, int32_t* starts,
+                      float* multipliers);
 
 // One instruction set's Winograd convolution. `prepared` (plan.prepared_bytes) and `scratch` (plan.scratch_bytes, of
 // one thread) are 64-byte aligned; the plan is winograd_plan(args, blocking).

@@ -34,7 +34,9 @@ struct Vectors32 {
   typedef int32_t Accumulators __attribute__((vector_size(32)));
   // The elements 0, 2, 4 ..., then 1, 3, 5 ... (a template, so that it exists only where these vectors do)
   template <typename S>
-  static OCTET_FLAT S even_then_odd(S s) { return __builtin_shufflevector(s, s, 0, 2, 4, 6, 1, 3, 5, 7); }
+  static OCTET_FLAT S even_then_odd(S s) {
+    return __builtin_shufflevector(s, s, 0, 2, 4, 6, 1, 3, 5, 7);
+  }
 };
 struct Vectors64 {
   typedef uint16_t Words __attribute__((vector_size(64)));
@@ -77,10 +79,11 @@ OCTET_FLAT void transform_weights(const Words& a, const Words& b, const Words& c
 template <typename Sums>
 OCTET_FLAT void transform_output(const Sums (&m)[6], Sums (&y)[4]) {
   const Sums s1 = m[1] + m[2], d1 = m[1] - m[2], s2 = m[3] + m[4], d2 = m[3] - m[4];
+  const Sums twice = d2 + d2;
   y[0] = m[0] + s1 + s2;
-  y[1] = d1 + (d2 << 1);
+  y[1] = d1 + twice;
   y[2] = s1 + (s2 << 2);
-  y[3] = d1 + (d2 << 3) + (m[5] << 2);
+  y[3] = d1 + ((twice + m[5]) << 2);
 }
 
 template <typename Vector>
@@ -170,6 +173,9 @@ class Winograd {
     }
     WinogradHeader header;
     header.parts = winograd_parts(sums, l.blocks, plan.chunks);
+    header.at_once =
+        header.parts == 1 && winograd_at_once(a, plan, sums, reinterpret_cast<int32_t*>(prepared + plan.starts_at),
+                                              reinterpret_cast<float*>(prepared + plan.multipliers_at));
     std::memcpy(prepared, &header, sizeof header);
   }
 
@@ -205,17 +211,34 @@ class Winograd {
   TilePlace* tiles_;
   int64_t parts_, group_;
   int64_t count_ = 0, products_ = 0;  // of the current block of tiles
+  const int32_t* starts_;             // where they are part of the sums
+  const Epilogue epilogue_;
   typename K::Rows finish_;
 
+  static WinogradHeader header_of(const std::byte* prepared) {
+    WinogradHeader header;
+    std::memcpy(&header, prepared, sizeof header);
+    return header;
+  }
+  static Epilogue epilogue_of(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared) {
+    Epilogue e = a.epilogue;
+    if (header_of(prepared).at_once) e.multiplier = reinterpret_cast<const float*>(prepared + plan.multipliers_at);
+    return e;
+  }
+
   Winograd(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch)
-      : args_(a), plan_(plan), u_(prepared + sizeof(WinogradHeader)), finish_(a.epilogue) {
+      : args_(a),
+        plan_(plan),
+        u_(prepared + sizeof(WinogradHeader)),
+        epilogue_(epilogue_of(a, plan, prepared)),
+        finish_(epilogue_) {
     v_ = scratch;
     m_ = v_ + plan.v_bytes;
     acc_ = reinterpret_cast<int32_t*>(m_ + plan.m_bytes);
     tiles_ = reinterpret_cast<TilePlace*>(m_ + plan.m_bytes + plan.acc_bytes);
-    WinogradHeader header;
-    std::memcpy(&header, prepared, sizeof header);
+    const WinogradHeader header = header_of(prepared);
     parts_ = header.parts;
+    starts_ = header.at_once ? reinterpret_cast<const int32_t*>(prepared + plan.starts_at) : nullptr;
     const int64_t fit = plan.sum_blocks / parts_ / kUnit * kUnit;
     group_ = fit < plan.group ? fit : plan.group;
   }
@@ -374,11 +397,18 @@ class Winograd {
       int64_t end = first + 1;
       while (end < range.end && tiles_[end].n == t.n && tiles_[end].y == t.y) ++end;
       const int64_t row = (end - first) * kWinogradTile;  // pixels of a row of acc_
-      for (int64_t i = first; i < end; ++i)
-        for (int64_t part = 0; part < parts_; ++part)
-          recover<V>(m_of(unit * parts_ + part, range) + (i - range.begin) * kWinogradPositions * V * kChannelBlock,
-                     args_.acc_init + block * kChannelBlock, part > 0,
-                     acc_ + (i - first) * kWinogradTile * V * kChannelBlock, row);
+      for (int64_t i = first; i < end; ++i) {
+        const auto m_of_part = [&](int64_t part) {
+          return m_of(unit * parts_ + part, range) + (i - range.begin) * kWinogradPositions * V * kChannelBlock;
+        };
+        int32_t* acc = acc_ + (i - first) * kWinogradTile * V * kChannelBlock;
+        if (starts_) {
+          recover<V, true>(m_of_part(0), starts_ + block * kChannelBlock, false, acc, row);
+        } else {
+          for (int64_t part = 0; part < parts_; ++part)
+            recover<V, false>(m_of_part(part), args_.acc_init + block * kChannelBlock, part > 0, acc, row);
+        }
+      }
       const int64_t pixels = row - kWinogradTile + tiles_[end - 1].width;
       for (int64_t y = 0; y < t.height; ++y)
         finish_.template operator()<V>(acc_ + y * row * V * kChannelBlock, pixels, block * kChannelBlock, t.n, t.y + y,
@@ -387,23 +417,25 @@ class Winograd {
     }
   }
 
-  // One tile of M, [36][V][16], to acc [4 rows of `row` pixels][V][16].
-  template <int V>
-  static void recover(const uint32_t* m, const int32_t* acc_init, bool add, int32_t* acc, int64_t row) {
+  // One tile of M, [36][V][16], to acc [4 rows of `row` pixels][V][16]. AtOnce: to 64 acc, see winograd.h.
+  template <int V, bool AtOnce>
+  static void recover(const uint32_t* m, const int32_t* starts, bool add, int32_t* acc, int64_t row) {
     constexpr int64_t kLanes = sizeof(Sums) / 4;
     constexpr int64_t kStep = V * kChannelBlock;
     for (int64_t lane = 0; lane < V * kChannelBlock; lane += kLanes) {
       Sums lines[4][6];
       const uint32_t* from = m + lane;
+      const auto start = load_vector<Accumulators>(starts + lane);
+#pragma GCC unroll 6
       for (int x = 0; x < 6; ++x) {
         Sums column[6], y[4];
 #pragma GCC unroll 6
         for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * kStep);
+        if (AtOnce && x == 1) column[1] += __builtin_bit_cast(Sums, start);
         transform_output(column, y);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
       }
-      const auto start = load_vector<Accumulators>(acc_init + lane);
       for (int y = 0; y < 4; ++y) {
         Sums outputs[4];
         transform_output(lines[y], outputs);
@@ -411,9 +443,13 @@ class Winograd {
 #pragma GCC unroll 4
         for (int x = 0; x < 4; ++x) {
           const Sums product = outputs[x] * 954437177u;
-          const Accumulators sum = (__builtin_bit_cast(Accumulators, product) >> 6) +
-                                   (add ? load_vector<Accumulators>(to + x * V * kChannelBlock) : start);
-          store_vector(to + x * V * kChannelBlock, sum);
+          if constexpr (AtOnce) {
+            store_vector(to + x * V * kChannelBlock, product);
+          } else {
+            const Accumulators sum = (__builtin_bit_cast(Accumulators, product) >> 6) +
+                                     (add ? load_vector<Accumulators>(to + x * V * kChannelBlock) : start);
+            store_vector(to + x * V * kChannelBlock, sum);
+          }
         }
       }
     }

@@ -31,6 +31,7 @@ struct Constants {
   __m512 residual_start, residual_correction;  // see residual_product()
   Z residual_zero_point, zero_point16, low8, high8;
   bool bounded = false;            // Numbers::kBounded
+  bool plain = false;              // zero point 0, codes 0..255: what saturation gives
   const uint8_t* table = nullptr;  // applied in registers
 };
 
@@ -84,6 +85,7 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.low8 = _mm512_set1_epi8(static_cast<char>(e.lo));
   c.high8 = _mm512_set1_epi8(static_cast<char>(e.hi));
   c.bounded = sums_are_bounded(e);
+  c.plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
   c.table = has_vbmi() ? e.table : nullptr;
   return c;
 }
@@ -117,8 +119,9 @@ OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Co
 
 // 64 codes in the order of the arguments.
 OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const Constants& k) {
-  const Z low = _mm512_adds_epi16(_mm512_packs_epi32(a, b), k.zero_point16);
-  const Z high = _mm512_adds_epi16(_mm512_packs_epi32(c, d), k.zero_point16);
+  Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
+  if (k.plain) return _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
+  low = _mm512_adds_epi16(low, k.zero_point16), high = _mm512_adds_epi16(high, k.zero_point16);
   const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
   return _mm512_min_epu8(_mm512_max_epu8(bytes, k.low8), k.high8);
 }

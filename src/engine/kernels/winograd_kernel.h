@@ -134,7 +134,7 @@ struct Ahead {
   template <int V>
   OCTET_FLAT void fetch(int64_t u_block) {
     for (int64_t i = 0; i < lines; ++i, at += 64)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) __builtin_prefetch(at + 2 * v * u_block);
   }
 };
@@ -347,6 +347,13 @@ class Winograd {
     static constexpr Multiply* kTable[] = {K::template multiply<P + 1, V>...};
     return kTable[tiles - 1];
   }
+  template <int V = kUnit>
+  static Multiply* multiply_of(int64_t tiles, int64_t blocks) {
+    if constexpr (V > 1) {
+      if (blocks < V) return multiply_of<V - 1>(tiles, blocks);
+    }
+    return multiply_of<V>(tiles, std::make_integer_sequence<int, kTiles>{});
+  }
 
   void multiply(Range group) {
     // Weights of large layers come from beyond the L2 cache: every panel is fetched while the one before it is used, a
@@ -355,7 +362,7 @@ class Winograd {
     const std::byte* u = u_ + group.begin * plan_.block_bytes;
     for (int64_t i = 0; i < kWinogradPositions; ++i)
       for (int64_t b = group.begin, unit = 0; b < group.end; b += kUnit, ++unit) {
-        const bool whole = b + kUnit <= group.end;
+        const int64_t unit_blocks = b + kUnit < group.end ? kUnit : group.end - b;
         const std::byte* next = b + kUnit < group.end
                                     ? u + kUnit * plan_.block_bytes
                                     : u_ + group.begin * plan_.block_bytes + (i + 1) * plan_.position_bytes;
@@ -364,10 +371,9 @@ class Winograd {
           const int64_t count = chunks.end - chunks.begin, panel = chunks.begin * kChunk * kChannelBlock * 2;
           for (int64_t p = 0; p < products_; ++p) {
             const Range range = product(p);
-            const int64_t tiles = range.end - range.begin, vectors = (whole ? kUnit : 1) * kChannelBlock;
+            const int64_t tiles = range.end - range.begin, vectors = unit_blocks * kChannelBlock;
             const std::byte* v = v_of(range, p) + i * v_position_bytes(tiles) + chunks.begin * tiles * kChunk * 2;
-            constexpr std::make_integer_sequence<int, kTiles> kCounts{};
-            Multiply* f = whole ? multiply_of<kUnit>(tiles, kCounts) : multiply_of<1>(tiles, kCounts);
+            Multiply* f = multiply_of(tiles, unit_blocks);
             const int64_t first = p * lines;
             const Ahead ahead{next + panel + first * count * 64, first < kPanelLines ? lines : 0};
             f(reinterpret_cast<const int16_t*>(v), reinterpret_cast<const int16_t*>(u + panel), plan_.block_bytes / 2,
@@ -380,13 +386,14 @@ class Winograd {
 
   void finish(Range group) {
     for (int64_t b = group.begin, unit = 0; b < group.end; b += kUnit, ++unit)
-      for (int64_t p = 0; p < products_; ++p) {
-        if (b + kUnit <= group.end) {
-          finish_product<kUnit>(b, unit, product(p));
-        } else {
-          finish_product<1>(b, unit, product(p));
-        }
-      }
+      for (int64_t p = 0; p < products_; ++p) finish_unit(b, unit, product(p), group.end - b);
+  }
+  template <int V = kUnit>
+  void finish_unit(int64_t block, int64_t unit, Range range, int64_t blocks) {
+    if constexpr (V > 1) {
+      if (blocks < V) return finish_unit<V - 1>(block, unit, range, blocks);
+    }
+    finish_product<V>(block, unit, range);
   }
 
   // Tiles that follow each other in a row of tiles leave together.

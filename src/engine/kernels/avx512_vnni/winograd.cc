@@ -1,4 +1,4 @@
-// Winograd convolution with vpdpwssd: products of 14 tiles x 32 output channels.
+// Winograd convolution with vpdpwssd: products of 6 tiles x 64 output channels.
 #include "engine/kernels/winograd_kernel.h"
 
 #include "engine/kernels/avx512_vnni/finish.h"
@@ -8,7 +8,7 @@ namespace {
 
 struct Avx512Winograd {
   using Vectors = Vectors64;
-  static constexpr WinogradBlocking kBlocking{.chunk = 32, .tiles = 14, .unit = 2, .block_tiles = 56, .group = 4};
+  static constexpr WinogradBlocking kBlocking{.chunk = 32, .tiles = 6, .unit = 4, .block_tiles = 54, .group = 4};
 
   // A broadcast by itself: as an operand of the product it would cost a load for each of them.
   static OCTET_INLINE Z broadcast(const int16_t* pair) {
@@ -27,9 +27,9 @@ struct Avx512Winograd {
   template <int P, int V>
   static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m, Ahead ahead) {
     Z acc[P][V];
-#pragma GCC unroll 14
+#pragma GCC unroll 6
     for (int p = 0; p < P; ++p)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int i = 0; i < V; ++i) acc[p][i] = _mm512_setzero_si512();
     for (; chunks > 0; --chunks, v += (P - 1) * 32) {
       ahead.fetch<V>(u_block);
@@ -37,20 +37,20 @@ struct Avx512Winograd {
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
           Z weight[V];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
           for (int i = 0; i < V; ++i) weight[i] = _mm512_load_si512(u + i * u_block + k * 32);
-#pragma GCC unroll 14
+#pragma GCC unroll 6
           for (int p = 0; p < P; ++p) {
             const Z pair = broadcast(v + p * 32 + k * 2);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (int i = 0; i < V; ++i) acc[p][i] = _mm512_dpwssd_epi32(acc[p][i], pair, weight[i]);
           }
         }
       }
     }
-#pragma GCC unroll 14
+#pragma GCC unroll 6
     for (int p = 0; p < P; ++p)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int i = 0; i < V; ++i) _mm512_storeu_si512(m + (p * 36 * V + i) * 16, acc[p][i]);
   }
 

@@ -17,6 +17,19 @@ struct TileSource {
   int64_t pixel_step = 0, row_step = 0, image_step = 0;  // bytes from one output pixel, row, image to the next
 };
 
+inline TileSource tile_source(const ConvArgs& a) {
+  const ConvGeometry& g = a.geometry;
+  return {a.in.data - g.pad_top * a.in.row_stride - g.pad_left * a.in.c_pitch, g.stride_w * a.in.c_pitch,
+          g.stride_h * a.in.row_stride, a.in.image_stride};
+}
+
+// Pixels of the input from one output row to the next where those of all rows are equally spaced, else 0.
+inline int64_t line_pitch(const ConvArgs& a) {
+  const ConvGeometry& g = a.geometry;
+  const int64_t pitch = a.in.row_stride / a.in.c_pitch;
+  return g.stride_h == 1 && g.stride_w == 1 && a.in.row_stride == pitch * a.in.c_pitch ? pitch : 0;
+}
+
 // Bytes from one pixel and row to the next.
 struct Places {
   int64_t pixel = 0, row = 0, image = 0;

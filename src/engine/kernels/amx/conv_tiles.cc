@@ -16,21 +16,14 @@ int64_t chunk_dwords(int64_t dwords) {
   return 1;
 }
 
-// Pixels of the input from one output row to the next where those of all rows are equally spaced, else 0.
-int64_t line_pitch(const ConvArgs& a) {
-  const ConvGeometry& g = a.geometry;
-  const int64_t pitch = a.in.row_stride / a.in.c_pitch;
-  return g.stride_h == 1 && g.stride_w == 1 && a.in.row_stride == pitch * a.in.c_pitch ? pitch : 0;
-}
-
 int64_t block_bytes(const ConvLayout& l) {
   return l.segments * l.dwords * 64;
 }
 
 template <int MT, int NT>
 void run(const TileChoice& choice, const TileWork& work, const ConvArgs& a, Range rows, Range blocks) {
-  if (choice.stream_weights) return run_blocks<MT, NT, true>(work, a, rows, blocks);
-  run_blocks<MT, NT, false>(work, a, rows, blocks);
+  if (choice.stream_weights) return run_blocks<MT, NT, Walk::kWholeStreaming>(work, a, rows, blocks);
+  run_blocks<MT, NT, Walk::kWhole>(work, a, rows, blocks);
 }
 
 template <Blocking B>
@@ -48,7 +41,7 @@ double multiply_cycles(Blocking blocking, int64_t panel_bytes, int64_t c_pitch) 
     case Blocking::k2x2:
       return weights_in_l1 ? 21 : 29;
     case Blocking::k4x1:
-      return weights_in_l1 ? 23 : pixels_in_l1 ? 24 : 30;
+      return weights_in_l1 ? 23 : pixels_in_l1 ? 26 : 30;
     default:
       return weights_in_l1 ? 23 : 36;
   }
@@ -59,17 +52,11 @@ int64_t k_steps(const ConvLayout& l) {
 }
 
 double cost_with(Blocking blocking, const ConvArgs& a, int threads) {
-  const QTensor& out = a.epilogue.out;
   const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
-  const BandShape band = band_shape(out.h, out.w, line_pitch(a));
-  const int64_t tiles = out.n * band.tiles_per_line * (band.pitch > 0 ? 1 : out.h);
-  TileCost c{tiles, l.blocks, k_steps(l), multiply_cycles(blocking, 2 * block_bytes(l), a.in.c_pitch),
-             blocking == Blocking::k1x4   ? -0.3
-             : blocking == Blocking::k4x1 ? 1.0
-                                          : 0.0};
+  double cycles = multiply_cycles(blocking, 2 * block_bytes(l), a.in.c_pitch);
   // A narrower last block loads more for each multiplication.
-  if (blocking == Blocking::k1x4 && l.blocks % 4 != 0) c.cycles *= 1.1;
-  return microseconds(c, a.epilogue, threads);
+  if (blocking == Blocking::k1x4 && l.blocks % 4 != 0) cycles *= 1.1;
+  return tiles_cost_at(cycles, a, threads, blocking == Blocking::k1x4 ? -0.3 : blocking == Blocking::k4x1 ? 1.0 : 0.0);
 }
 
 template <Blocking B>
@@ -125,6 +112,14 @@ TileChoice choose_blocking(const ConvArgs& a, Range, Range blocks) {
   return c;
 }
 
+double tiles_cost_at(double cycles, const ConvArgs& a, int threads, double store) {
+  const QTensor& out = a.epilogue.out;
+  const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
+  const BandShape band = band_shape(out.h, out.w, line_pitch(a));
+  const int64_t tiles = out.n * band.tiles_per_line * (band.pitch > 0 ? 1 : out.h);
+  return microseconds({tiles, l.blocks, k_steps(l), cycles, store}, a.epilogue, threads);
+}
+
 double tiles_cost(const ConvArgs& a, int threads) {
   return cost_with(
       choose_blocking(a, {0, a.epilogue.out.h}, {0, conv_layout(a.geometry, a.in.c_pitch).blocks}).blocking, a,
@@ -136,12 +131,11 @@ void run_tiles(const TileChoice& choice, const ConvArgs& a, Range rows, Range bl
   const ConvGeometry& g = a.geometry;
   const ConvLayout l = conv_layout(g, a.in.c_pitch);
   TileWork work;
-  work.source = {a.in.data - g.pad_top * a.in.row_stride - g.pad_left * a.in.c_pitch, g.stride_w * a.in.c_pitch,
-                 g.stride_h * a.in.row_stride, a.in.image_stride};
+  work.source = tile_source(a);
   work.pitch = line_pitch(a);
   work.chunk_dwords = chunk_dwords(l.dwords);
   work.weights = a.weights;
-  work.block_bytes = block_bytes(l);
+  work.block_bytes = work.next_block = block_bytes(l);
   work.channels_inside = choice.channels_inside;
   KStep steps[kMaxSteps];
   int64_t weights = 0;

@@ -16,6 +16,9 @@ struct TileChoice {
 // False where too little of a tile would be used: matrix-vector products, a few channels of a group, 4-byte pixels.
 bool tiles_apply(const ConvArgs& args);
 TileChoice choose_blocking(const ConvArgs& args, Range rows, Range blocks);
+// Estimated time when a multiplication takes this many cycles, its share of the loads included; `store`: more cycles
+// for every 16 outputs.
+double tiles_cost_at(double cycles, const ConvArgs& args, int threads, double store = 0);
 // ConvTactic::cost of what choose_blocking chooses.
 double tiles_cost(const ConvArgs& args, int threads);
 void run_tiles(const TileChoice& choice, const ConvArgs& args, Range rows, Range blocks);

@@ -95,7 +95,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   work.step_count = f.kernel_h;
   work.chunk_dwords = f.step_dwords;
   work.weights = reinterpret_cast<const int8_t*>(a.prepared);
-  work.block_bytes = f.block_bytes();
+  work.block_bytes = work.next_block = f.block_bytes();
   work.channels_inside = true;
   // What a row of outputs reads; a folded row may hold one column, and a folded kernel one row, beyond it.
   const int64_t read_bytes = ((out.w - 1) * 2 + g.kernel_w) * 4;
@@ -112,9 +112,9 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
     work.source.first = scratch - y * f.row_bytes();
     const Range band{row, row + take};
     if (blocks.end - blocks.begin >= 4) {
-      run_blocks<1, 4, false>(work, a, band, blocks);
+      run_blocks<1, 4, Walk::kWhole>(work, a, band, blocks);
     } else {
-      run_blocks<2, 2, false>(work, a, band, blocks);
+      run_blocks<2, 2, Walk::kWhole>(work, a, band, blocks);
     }
     row += take;
   }

@@ -10,13 +10,21 @@ namespace {
 // block of 16 channels).
 struct KStep {
   int32_t in = 0, weights = 0;
+  int32_t fetch = 0;  // Walk::kSliced: the first of the pixels to bring into the L1 cache meanwhile
+};
+
+// How a block walks along K.
+enum class Walk {
+  kWhole,
+  kWholeStreaming,  // weights past the L1 cache
+  kSliced           // one slice of K of many blocks before the next slice, whose sums start from those of the last
 };
 
 struct BlockPlan {
   const KStep* steps = nullptr;
   int64_t step_count = 0;
   int64_t pixel_step = 0;    // bytes between the pixels of a tile
-  int64_t block_bytes = 0;   // between the weights of one block of 16 channels and the next
+  int64_t block_bytes = 0;   // between the weights of one block of 16 channels and the next, within a step
   int64_t finish_chunk = 0;  // pixels of `job` to finish in each step
 };
 
@@ -61,32 +69,60 @@ OCTET_INLINE void store_sum(std::byte* sums) {
   tile_store<R::sum(M, N)>(sums + R::sum(M, N) * kTileBytes, 64);
 }
 
-template <int MT, int NT, int M, int N, bool Stream, bool First>
+// Pixels that a step of Walk::kSliced fetches.
+constexpr int kFetchedPixels = 12;
+
+// `start`: sums to go on from, or nullptr to start from zero.
+template <int MT, int NT, int M, int N, Walk W, bool First>
 OCTET_INLINE void multiply_step(const BlockPlan& p, const KStep& step, const uint8_t* const (&in)[M], const int8_t* w,
-                                std::byte* previous) {
+                                std::byte* previous, const std::byte* start) {
   using R = Roles<MT, NT>;
   const int64_t at = step.in, stride = p.pixel_step;
   const int8_t* weights = w + step.weights;
   const auto load_weights = [&](auto n) __attribute__((always_inline)) {
     constexpr int T = R::weights(decltype(n)::value);
-    if constexpr (Stream) {
+    if constexpr (W == Walk::kWholeStreaming) {
       tile_load_streaming<T>(weights + n.value * p.block_bytes, 64);
     } else {
       tile_load<T>(weights + n.value * p.block_bytes, 64);
     }
   };
+  const auto multiply = [&](auto m, auto n) __attribute__((always_inline)) {
+    constexpr int kM = decltype(m)::value, kN = decltype(n)::value;
+    if constexpr (First) {
+      store_sum<MT, NT, kM, kN>(previous);
+      if (W == Walk::kSliced && start != nullptr) {
+        tile_load<R::sum(kM, kN)>(start + R::sum(kM, kN) * kTileBytes, 64);
+      } else {
+        tile_zero<R::sum(kM, kN)>();
+      }
+    }
+    tile_multiply<R::sum(kM, kN), R::activations(kM), R::weights(kN)>();
+    if constexpr (W == Walk::kSliced) {
+      constexpr int kShare = kFetchedPixels / (M * N);
+      const uint8_t* pixel = in[0] + step.fetch + (kM * N + kN) * kShare * stride;
+#pragma GCC unroll 12
+      for (int i = 0; i < kShare; ++i, pixel += stride) _mm_prefetch(pixel, _MM_HINT_T0);
+    }
+  };
+  if constexpr (W == Walk::kSliced) {
+    repeat<N>([&](auto n) __attribute__((always_inline)) {
+      load_weights(n);
+      repeat<M>([&](auto m) __attribute__((always_inline)) {
+        constexpr int kM = decltype(m)::value;
+        if constexpr (decltype(n)::value == 0) tile_load<R::activations(kM)>(in[kM] + at, stride);
+        multiply(m, n);
+      });
+    });
+    return;
+  }
   constexpr bool kKept = N <= R::kWeights;  // every weight tile has its own register
   repeat<M>([&](auto m) __attribute__((always_inline)) {
     constexpr int kM = decltype(m)::value;
     tile_load<R::activations(kM)>(in[kM] + at, stride);
     repeat<N>([&](auto n) __attribute__((always_inline)) {
-      constexpr int kN = decltype(n)::value;
       if constexpr (!kKept || kM == 0) load_weights(n);
-      if constexpr (First) {
-        store_sum<MT, NT, kM, kN>(previous);
-        tile_zero<R::sum(kM, kN)>();
-      }
-      tile_multiply<R::sum(kM, kN), R::activations(kM), R::weights(kN)>();
+      multiply(m, n);
     });
   });
 }
@@ -105,36 +141,36 @@ OCTET_INLINE void store_other_sums(std::byte* sums) {
 // The tile unit does not rename sums: storing all four and only then starting over would leave it idle for the whole
 // store. So the previous block's sums are stored one by one in the first step, each just ahead of the multiply that
 // reuses its tile. The block before that is finished during all steps.
-template <int MT, int NT, int M, int N, bool Stream>
+template <int MT, int NT, int M, int N, Walk W>
 void multiply_block(const BlockPlan& p, const uint8_t* const* tiles, const int8_t* w, std::byte* previous,
-                    FinishJob& job, Prefetch& prefetch) {
+                    const std::byte* start, FinishJob& job, Prefetch& prefetch) {
   const uint8_t* in[M];
   for (int m = 0; m < M; ++m) in[m] = tiles[m];
-  multiply_step<MT, NT, M, N, Stream, true>(p, p.steps[0], in, w, previous);
+  multiply_step<MT, NT, M, N, W, true>(p, p.steps[0], in, w, previous, start);
   store_other_sums<MT, NT, M, N>(previous);
   job.finish(job, p.finish_chunk);
   prefetch.some();
   for (int64_t s = 1; s < p.step_count; ++s) {
-    multiply_step<MT, NT, M, N, Stream, false>(p, p.steps[s], in, w, previous);
+    multiply_step<MT, NT, M, N, W, false>(p, p.steps[s], in, w, previous, start);
     if (job.next < job.count) job.finish(job, p.finish_chunk);
     prefetch.some();
   }
   if (job.next < job.count) job.finish(job, job.count);
 }
 
-using MultiplyFunction = void(const BlockPlan&, const uint8_t* const*, const int8_t*, std::byte*, FinishJob&,
-                              Prefetch&);
+using MultiplyFunction = void(const BlockPlan&, const uint8_t* const*, const int8_t*, std::byte*, const std::byte*,
+                              FinishJob&, Prefetch&);
 
 // The function for a block of `m` x `n` tiles, 1 <= m <= MT, 1 <= n <= NT.
-template <int MT, int NT, bool Stream>
+template <int MT, int NT, Walk W>
 MultiplyFunction* choose_multiply(int64_t m, int64_t n) {
   static constexpr MultiplyFunction* kFunctions[4][4] = {
-      {multiply_block<MT, NT, 1, 1, Stream>, multiply_block<MT, NT, 1, (NT < 2 ? 1 : 2), Stream>,
-       multiply_block<MT, NT, 1, (NT < 3 ? 1 : 3), Stream>, multiply_block<MT, NT, 1, (NT < 4 ? 1 : 4), Stream>},
-      {multiply_block<MT, NT, (MT < 2 ? 1 : 2), 1, Stream>,
-       multiply_block<MT, NT, (MT < 2 ? 1 : 2), (NT < 2 ? 1 : 2), Stream>, nullptr, nullptr},
-      {multiply_block<MT, NT, (MT < 3 ? 1 : 3), 1, Stream>, nullptr, nullptr, nullptr},
-      {multiply_block<MT, NT, (MT < 4 ? 1 : 4), 1, Stream>, nullptr, nullptr, nullptr}};
+      {multiply_block<MT, NT, 1, 1, W>, multiply_block<MT, NT, 1, (NT < 2 ? 1 : 2), W>,
+       multiply_block<MT, NT, 1, (NT < 3 ? 1 : 3), W>, multiply_block<MT, NT, 1, (NT < 4 ? 1 : 4), W>},
+      {multiply_block<MT, NT, (MT < 2 ? 1 : 2), 1, W>, multiply_block<MT, NT, (MT < 2 ? 1 : 2), (NT < 2 ? 1 : 2), W>,
+       nullptr, nullptr},
+      {multiply_block<MT, NT, (MT < 3 ? 1 : 3), 1, W>, nullptr, nullptr, nullptr},
+      {multiply_block<MT, NT, (MT < 4 ? 1 : 4), 1, W>, nullptr, nullptr, nullptr}};
   return kFunctions[m - 1][n - 1];
 }
 

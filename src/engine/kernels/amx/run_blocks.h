@@ -13,8 +13,12 @@ struct TileWork {
   const KStep* steps = nullptr;
   int64_t step_count = 0, chunk_dwords = 0;  // steps along K; dwords of a step
   const int8_t* weights = nullptr;
-  int64_t block_bytes = 0;
+  int64_t block_bytes = 0;       // of the weights of 16 channels
+  int64_t next_block = 0;        // bytes within a step from one such block to the next
   bool channels_inside = false;  // all channels of a block of pixels, then the next: where the weights fit the L1 cache
+  // Walk::kSliced, which excludes channels_inside:
+  int64_t slice_steps = 0;
+  std::byte* partial_sums = nullptr;  // of a band, kTileBytes for each tile of pixels and tile of channels of a block
 };
 
 // Offsets within an image are 32-bit.
@@ -52,7 +56,7 @@ inline OutputPlaces output_places(const Epilogue& e) {
 
 inline void finish_nothing(FinishJob&, int64_t) {}
 
-template <int MT, int NT, bool Stream>
+template <int MT, int NT, Walk W>
 void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range blocks) {
   const Epilogue& e = a.epilogue;
   const OutputPlaces places = output_places(e);
@@ -64,7 +68,7 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
                                      NT < 4 ? nullptr : choose_finish<4>(a, constants, products)};
   alignas(64) std::byte sums[2][MT * NT * kTileBytes];
   Band band;
-  BlockPlan plan{work.steps, work.step_count, work.source.pixel_step, work.block_bytes, 0};
+  BlockPlan plan{work.steps, work.step_count, work.source.pixel_step, work.next_block, 0};
   // Sums of one block are in the tiles, those of the block before it in memory: vector loads right behind the tile
   // stores would wait until these have left the store buffer.
   FinishJob in_tiles, in_memory;
@@ -73,12 +77,13 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
   in_tiles.epilogue = &e;
   in_tiles.constants = &constants;
   in_memory = in_tiles;
-  int buffer = 0;  // for the sums that are in the tiles
+  int buffer = 0;
+  std::byte* held = sums[0];  // where the sums go that are in the tiles
   Prefetch prefetch;
   int64_t configured = 0;
 
   const auto flush = [&] {  // the sums of the last block before their buffer, tiles or places change
-    store_other_sums<MT, NT, 0, 0>(sums[buffer]);
+    store_other_sums<MT, NT, 0, 0>(held);
     for (FinishJob* job : {&in_memory, &in_tiles}) {
       job->finish(*job, job->count);
       job->finish = finish_nothing, job->count = job->next = 0;
@@ -97,14 +102,24 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
     const int64_t out_at = n * places.out.image + y * places.out.row;
     const int64_t residual_at = n * places.residual.image + y * places.residual.row;
 
-    const auto block = [&](int64_t tile, int64_t b) {
+    // Steps [from, to) of a block.
+    const auto block = [&](int64_t tile, int64_t b, int64_t from, int64_t to) {
       const int64_t m = smaller(MT, band.tiles - tile), count = smaller(NT, blocks.end - b);
+      std::byte* const partial = W == Walk::kSliced ? work.partial_sums + tile * NT * kTileBytes : nullptr;
+      plan.steps = work.steps + from;
+      plan.step_count = to - from;
       // Whole groups of four vectors, and enough of them a call to pay for the constants.
       const int64_t even = (in_memory.count + plan.step_count - 1) / plan.step_count;
       plan.finish_chunk = even <= 4 ? 4 : (even + 3) / 4 * 4;
-      choose_multiply<MT, NT, Stream>(m, count)(plan, band.tile + tile, work.weights + b * work.block_bytes,
-                                                sums[buffer], in_memory, prefetch);
+      choose_multiply<MT, NT, W>(m, count)(plan, band.tile + tile, work.weights + b * work.block_bytes, held,
+                                           from > 0 ? partial : nullptr, in_memory, prefetch);
       in_memory = in_tiles;
+      if (to < work.step_count) {
+        in_tiles.finish = finish_nothing;
+        in_tiles.count = 0;
+        held = partial;
+        return;
+      }
       const int64_t pixel = band.first_pixel[tile];
       in_tiles.finish = finish[count - 1];
       in_tiles.pixels = {band.sums + pixel, band.out + pixel, band.residual + pixel};
@@ -113,20 +128,22 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
       in_tiles.out = places.out_data + out_at + b * 16 * places.channel_bytes;
       if (places.residual_data) in_tiles.residual = places.residual_data + residual_at + b * 16 * places.channel_bytes;
       buffer ^= 1;
-      in_tiles.sums = sums[buffer];
+      in_tiles.sums = held = sums[buffer];
     };
     if (work.channels_inside) {
       for (int64_t tile = 0; tile < band.tiles; tile += MT)
-        for (int64_t b = blocks.begin; b < blocks.end; b += NT) block(tile, b);
+        for (int64_t b = blocks.begin; b < blocks.end; b += NT) block(tile, b, 0, work.step_count);
     } else {
-      const int64_t pixel_blocks = (band.tiles + MT - 1) / MT;
+      const int64_t fetches = (band.tiles + MT - 1) / MT * work.step_count;
+      const int64_t slice = W == Walk::kSliced ? work.slice_steps : work.step_count;
       for (int64_t b = blocks.begin; b < blocks.end; b += NT) {
         // Meanwhile the next weights come from wherever they are into the L2 cache.
         prefetch.next = work.weights + smaller(b + NT, blocks.end) * work.block_bytes;
         prefetch.end = work.weights + smaller(b + 2 * NT, blocks.end) * work.block_bytes;
-        prefetch.lines = ((prefetch.end - prefetch.next) / 64 + pixel_blocks * plan.step_count - 1) /
-                         (pixel_blocks * plan.step_count);
-        for (int64_t tile = 0; tile < band.tiles; tile += MT) block(tile, b);
+        prefetch.lines = ((prefetch.end - prefetch.next) / 64 + fetches - 1) / fetches;
+        for (int64_t from = 0; from < work.step_count; from += slice)
+          for (int64_t tile = 0; tile < band.tiles; tile += MT)
+            block(tile, b, from, smaller(from + slice, work.step_count));
       }
     }
     row += take;

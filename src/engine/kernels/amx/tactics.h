@@ -10,5 +10,7 @@ ConvTactic tiles_4x1_tactic();
 ConvTactic tiles_1x4_tactic();
 // Stride-2 convolutions on 4-byte pixels: squares of 2x2 pixels become one pixel of 16 bytes.
 ConvTactic folded_tactic();
+// 3 columns of taps, weights from the L2 cache: K in slices that fit the L1 cache.
+ConvTactic sliced_tactic();
 
 }  // namespace octet::kernels

@@ -105,7 +105,9 @@ OCTET_INLINE void multiply_step(const BlockPlan& p, const KStep& step, const uin
       for (int i = 0; i < kShare; ++i, pixel += stride) _mm_prefetch(pixel, _MM_HINT_T0);
     }
   };
-  if constexpr (W == Walk::kSliced) {
+  // Weights first where they come from afar: of 2x2 tiles, both pixels meet the first weights while the second are
+  // on their way.
+  if constexpr (W != Walk::kWhole && MT == 2) {
     repeat<N>([&](auto n) __attribute__((always_inline)) {
       load_weights(n);
       repeat<M>([&](auto m) __attribute__((always_inline)) {

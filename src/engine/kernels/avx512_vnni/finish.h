@@ -29,6 +29,8 @@ enum class Numbers {
 struct Constants {
   __m512 mid_low, mid_high, mid_multiplier, residual_multiplier, high;
   __m512 residual_start, residual_correction;  // see residual_product()
+  __m512 mid_start;                            // 2^23 + the zero point
+  Z mid_zero_point;
   Z residual_zero_point, zero_point16, low8, high8;
   bool bounded = false;            // Numbers::kBounded
   bool plain = false;              // zero point 0, codes 0..255: what saturation gives
@@ -77,6 +79,8 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.mid_high = _mm512_set1_ps(static_cast<float>(e.mid_hi - e.mid_zero_point));
   c.mid_multiplier = _mm512_set1_ps(e.mid_multiplier);
   c.residual_multiplier = _mm512_set1_ps(e.residual_multiplier);
+  c.mid_start = _mm512_set1_ps(8388608.0f + static_cast<float>(e.mid_zero_point));
+  c.mid_zero_point = _mm512_set1_epi32(e.mid_zero_point);
   c.residual_start = _mm512_set1_ps(8388608.0f + static_cast<float>(e.residual.zero_point));
   c.residual_correction = _mm512_set1_ps(-8388608.0f * e.residual_multiplier);
   c.residual_zero_point = _mm512_set1_epi32(e.residual.zero_point);
@@ -90,14 +94,19 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   return c;
 }
 
-// fl((r - zero_point) * multiplier) of 16 codes r, without a conversion: r in the low bits of 2^23f is the float 2^23 +
-// r. Without a zero point, fma(2^23 + r, m, -2^23 m) is that product in one instruction.
+// A byte b in the low bits of 2^23f is the float 2^23 + b. `places`: in each dword the index of its byte within the
+// 128-bit lane.
+OCTET_INLINE __m512 bytes_on_two23(Z bytes, Z places) {
+  return _mm512_castsi512_ps(
+      _mm512_mask_shuffle_epi8(_mm512_set1_epi32(kBitsOfTwo23), 0x1111111111111111, bytes, places));
+}
+
+// fl((r - zero_point) * multiplier) of 16 codes r, without a conversion. Without a zero point,
+// fma(2^23 + r, m, -2^23 m) is that product in one instruction.
 template <Numbers K>
 OCTET_INLINE __m512 residual_product(const uint8_t* residual, const Constants& c) {
-  const Z bytes = _mm512_broadcast_i32x4(load16(residual));
-  const Z place = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const __m512 r =
-      _mm512_castsi512_ps(_mm512_mask_shuffle_epi8(_mm512_set1_epi32(kBitsOfTwo23), 0x1111111111111111, bytes, place));
+  const Z places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512 r = bytes_on_two23(_mm512_broadcast_i32x4(load16(residual)), places);
   if constexpr (K == Numbers::kNoZeroPoint) return _mm512_fmadd_ps(r, c.residual_multiplier, c.residual_correction);
   return _mm512_mul_ps(_mm512_sub_ps(r, c.residual_start), c.residual_multiplier);
 }

@@ -180,7 +180,7 @@ using FinishFunction = void(FinishJob&, int64_t);
 
 template <int N, Sum S>
 FinishFunction* finish_for(Values values, bool saturating = false) {
-  if constexpr (S == Sum::kTwice || S == Sum::kTwiceFused) {
+  if constexpr (N >= 3 && (S == Sum::kTwice || S == Sum::kTwiceFused)) {
     if (saturating && values == Values::kBounded) return finish_codes_block<N, S, Values::kBounded, true>;
     if (saturating && values >= Values::kPlain) return finish_codes_block<N, S, Values::kPlain, true>;
   }
@@ -211,7 +211,7 @@ FinishFunction* choose_finish(const ConvArgs& a, const Constants& c, int64_t pro
                         : zero && e.lo == 0 && e.hi == 255 ? Values::kPlain
                                                            : Values::kBounded;
   if (e.residual.data) {
-    const bool saturating = e.mid_lo == 0 && e.mid_hi == 255;
+    const bool saturating = N >= 3 && e.mid_lo == 0 && e.mid_hi == 255;  // with fewer, no gain was seen
     if (!e.rounds_twice) return finish_for<N, Sum::kOnce>(values);
     return e.sum_fuses ? finish_for<N, Sum::kTwiceFused>(values, saturating)
                        : finish_for<N, Sum::kTwice>(values, saturating);

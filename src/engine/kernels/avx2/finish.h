@@ -108,7 +108,7 @@ class Finish {
   template <Sum S>
   void codes(const int32_t* acc, int64_t channel, uint8_t* out, const uint8_t* residual) const {
     const Y v0 = value<S, false>(load32(acc), channel, residual);
-    const Y v1 = value<S, false>(load32(acc + 8), channel + 8, residual + 8);
+    const Y v1 = value<S, false>(load32(acc + 8), channel + 8, S == Sum::kNone ? nullptr : residual + 8);
     Y both = limits_.pack(v0, v1, v0, v1);
     if (lookup_) both = (*lookup_)(both);
     store_codes(out, _mm256_castsi256_si128(both), e_.out.c_pitch < 16);

@@ -150,8 +150,9 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
   const BytePlan p = byte_plan(a);
   const ConvLayout layout = conv_layout(g, a.in.c_pitch);
   const Finish finish(e);
-  TileFunction* const* const whole = pixel_tiles<Dot, 2>(finish);
-  TileFunction* const* const half = pixel_tiles<Dot, 1>(finish);
+  const bool relu = finish.straight() && relu_shortcut(a, g.in_channels);
+  TileFunction* const* const whole = pixel_tiles<Dot, 2>(finish, relu);
+  TileFunction* const* const half = pixel_tiles<Dot, 1>(finish, relu);
   auto* panel = reinterpret_cast<int8_t*>(scratch);
   auto* pixels = reinterpret_cast<uint8_t*>(scratch + p.panel_bytes) + 4;
   auto* places = reinterpret_cast<PixelPlace*>(scratch + p.panel_bytes + p.pixels_bytes);
@@ -186,7 +187,7 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       const int8_t* weights = a.weights + b * layout.dwords * 64;
       tile.panel = kSigned ? panel : weights;
-      std::memcpy(starts, a.acc_init + b * 16, 64);
+      for (int64_t i = 0; i < 16; ++i) starts[i] = a.acc_init[b * 16 + i] + (relu ? kBitsOfTwo23 : 0);
       if constexpr (kSigned) unsign_weights(weights, p.dwords, panel, starts);
       for (int64_t i = 16; i < own; i += 16) std::memcpy(starts + i, starts, 64);
       add_differences(repairs, end, weights, starts);

@@ -72,17 +72,18 @@ void multiply_tile(const PixelTile& t) {
   if constexpr (kStraight) {
     const auto value = [&](int p, int v) __attribute__((always_inline)) {
       if (v >= V) return _mm256_setzero_si256();
-      return t.finish->value<S, true>(sum[p][v < V ? v : 0], t.channel + v * 8,
-                                      S == Sum::kNone ? nullptr : t.residual + t.places[p].residual + v * 8);
+      return t.finish->value<S, true>(
+          sum[p][v < V ? v : 0], t.channel + v * 8,
+          S == Sum::kNone || S == Sum::kRelu ? nullptr : t.residual + t.places[p].residual + v * 8);
     };
     constexpr int kPairs = (P + 1) / 2;
     Y codes[kPairs];
 #pragma GCC unroll 4
     for (int i = 0; i < kPairs; ++i) {
       const int p = 2 * i, q = p + 1 < P ? p + 1 : p;
-      codes[i] = t.finish->pack(value(p, 0), value(p, 1), value(q, 0), value(q, 1));
+      codes[i] = t.finish->template pack<S>(value(p, 0), value(p, 1), value(q, 0), value(q, 1));
     }
-    if (t.finish->has_table()) t.finish->look_up(codes, kPairs);
+    if (S != Sum::kRelu && t.finish->has_table()) t.finish->look_up(codes, kPairs);
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
       uint8_t* out = t.out + t.places[p].out;
@@ -111,9 +112,10 @@ constexpr TileFunction* kPixelTiles[kTilePixels + 1] = {nullptr,
                                                         multiply_tile<Dot, 5, V, S, kStraight>,
                                                         multiply_tile<Dot, 6, V, S, kStraight>};
 
-// By number of pixels.
+// By number of pixels. `relu`: relu_shortcut(), and the sums start with kBitsOfTwo23.
 template <typename Dot, int V>
-TileFunction* const* pixel_tiles(const Finish& finish) {
+TileFunction* const* pixel_tiles(const Finish& finish, bool relu = false) {
+  if (relu && finish.straight()) return kPixelTiles<Dot, V, Sum::kRelu, true>;
   if (!finish.straight()) return kPixelTiles<Dot, V, Sum::kNone, false>;
   switch (finish.sum()) {
     case Sum::kOnce:

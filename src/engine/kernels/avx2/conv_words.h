@@ -23,8 +23,9 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
   const Epilogue& e = a.epilogue;
   const WordPlan p = word_plan(a);
   const Finish finish(e);
-  TileFunction* const* const whole = pixel_tiles<WordDot, 2>(finish);
-  TileFunction* const* const half = pixel_tiles<WordDot, 1>(finish);
+  const bool relu = finish.straight() && relu_shortcut(a, g.kernel_h * g.kernel_w * g.in_channels / g.groups);
+  TileFunction* const* const whole = pixel_tiles<WordDot, 2>(finish, relu);
+  TileFunction* const* const half = pixel_tiles<WordDot, 1>(finish, relu);
   auto* panel = reinterpret_cast<int16_t*>(scratch);
   auto* places = reinterpret_cast<PixelPlace*>(scratch + p.panel_bytes);
   auto* words = reinterpret_cast<uint16_t*>(scratch + p.panel_bytes + p.place_bytes);
@@ -36,6 +37,8 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                  .panel_skip = 0,
                  .panel = reinterpret_cast<const int8_t*>(panel),
                  .finish = &finish};
+  alignas(64) int32_t start[16];
+  tile.acc_init = start;
   int64_t placed = 0;
   for (int64_t row = rows.begin; row < rows.end;) {
     const int64_t n = row / e.out.h, y0 = row % e.out.h;
@@ -54,7 +57,7 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       widen_weights(a, p, b, panel);
       tile.in = reinterpret_cast<const uint8_t*>(words + block_channel_offset(g, a.in.c_pitch, b));
-      tile.acc_init = a.acc_init + b * 16;
+      for (int64_t i = 0; i < 16; ++i) start[i] = a.acc_init[b * 16 + i] + (relu ? kBitsOfTwo23 : 0);
       tile.channel = b * 16;
       tile.out = e.out.data ? e.out.data + n * e.out.image_stride + y0 * e.out.row_stride + b * 16 : nullptr;
       tile.residual = e.residual.data

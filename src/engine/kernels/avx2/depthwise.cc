@@ -36,8 +36,11 @@ OCTET_INLINE void store_codes_of_row(const Strips& s, Y* codes, uint8_t* out) {
             p % 2 ? _mm256_extracti128_si256(codes[p / 2], 1) : _mm256_castsi256_si128(codes[p / 2]));
 }
 
-// P pixels of two output rows, or of one. kStraight: finishes them in registers; else sums are [row][pixel][half].
-template <int P, bool kTwoRows, int kStep, bool kStraight>
+// What becomes of the sums: [row][pixel][half] in memory, or codes from registers, by relu_shortcut() or not.
+enum class End { kSums, kCodes, kReluCodes };
+
+// P pixels of two output rows, or of one.
+template <int P, bool kTwoRows, int kStep, End kEnd>
 void multiply_strips(const Strips& s, Y* sums) {
   constexpr int kPairs = (P + 1) / 2;
   Y words[2][2][kPairs];  // [row][half]: two pixels each
@@ -59,7 +62,7 @@ void multiply_strips(const Strips& s, Y* sums) {
         }
       }
     }
-    if constexpr (!kStraight) {
+    if constexpr (kEnd == End::kSums) {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) {
         sums[p * 2 + half] = sum[p][0];
@@ -67,43 +70,49 @@ void multiply_strips(const Strips& s, Y* sums) {
       }
     } else {
       const auto scaled = [&](Y acc, int h) __attribute__((always_inline)) {
+        if constexpr (kEnd == End::kReluCodes) return Finish::relu_value(acc, _mm256_castsi256_ps(s.multiplier[h]));
         return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_castsi256_ps(s.multiplier[h])));
       };
 #pragma GCC unroll 4
       for (int i = 0; i < kPairs; ++i) {
         const int p = 2 * i, q = p + 1 < P ? p + 1 : p;
-        const Limits& limits = s.finish->limits();
+        const auto words_of = [&](Y a, Y b) __attribute__((always_inline)) {
+          return kEnd == End::kReluCodes ? _mm256_packs_epi32(a, b) : s.finish->limits().words(a, b);
+        };
         const int second = kTwoRows ? half : 1;
-        words[0][half][i] = limits.words(scaled(sum[p][0], half), scaled(sum[q][0], half));
-        words[kTwoRows ? 1 : 0][second][i] = limits.words(scaled(sum[p][1], second), scaled(sum[q][1], second));
+        words[0][half][i] = words_of(scaled(sum[p][0], half), scaled(sum[q][0], half));
+        words[kTwoRows ? 1 : 0][second][i] = words_of(scaled(sum[p][1], second), scaled(sum[q][1], second));
       }
     }
   }
-  if constexpr (kStraight) {
+  if constexpr (kEnd != End::kSums) {
     for (int row = 0; row < (kTwoRows && s.out[1] ? 2 : 1); ++row) {
       Y codes[kPairs];
 #pragma GCC unroll 4
-      for (int i = 0; i < kPairs; ++i) codes[i] = s.finish->limits().pack_words(words[row][0][i], words[row][1][i]);
+      for (int i = 0; i < kPairs; ++i) {
+        const Y ac = words[row][0][i], bd = words[row][1][i];
+        codes[i] = kEnd == End::kReluCodes ? Limits::pack_words_only(ac, bd) : s.finish->limits().pack_words(ac, bd);
+      }
       store_codes_of_row<P>(s, codes, s.out[row]);
     }
   }
 }
 
 using TileFunction = void(const Strips& s, Y* sums);
-template <bool kTwoRows, int kStep, bool kStraight>
+template <bool kTwoRows, int kStep, End kEnd>
 constexpr TileFunction* kTiles[kTilePixels + 1] = {nullptr,
-                                                   multiply_strips<1, kTwoRows, kStep, kStraight>,
-                                                   multiply_strips<2, kTwoRows, kStep, kStraight>,
-                                                   multiply_strips<3, kTwoRows, kStep, kStraight>,
-                                                   multiply_strips<4, kTwoRows, kStep, kStraight>,
-                                                   multiply_strips<5, kTwoRows, kStep, kStraight>,
-                                                   multiply_strips<6, kTwoRows, kStep, kStraight>};
+                                                   multiply_strips<1, kTwoRows, kStep, kEnd>,
+                                                   multiply_strips<2, kTwoRows, kStep, kEnd>,
+                                                   multiply_strips<3, kTwoRows, kStep, kEnd>,
+                                                   multiply_strips<4, kTwoRows, kStep, kEnd>,
+                                                   multiply_strips<5, kTwoRows, kStep, kEnd>,
+                                                   multiply_strips<6, kTwoRows, kStep, kEnd>};
 
 // By number of pixels, for strides along the width of 1 and 2.
-template <bool kStraight>
+template <End kEnd>
 TileFunction* const* tile_functions(bool two_rows, int64_t stride_w) {
-  if (stride_w == 1) return two_rows ? kTiles<true, 2, kStraight> : kTiles<false, 2, kStraight>;
-  return two_rows ? kTiles<true, 4, kStraight> : kTiles<false, 4, kStraight>;
+  if (stride_w == 1) return two_rows ? kTiles<true, 2, kEnd> : kTiles<false, 2, kEnd>;
+  return two_rows ? kTiles<true, 4, kEnd> : kTiles<false, 4, kEnd>;
 }
 
 // Any other stride: pixel by pixel.
@@ -115,7 +124,7 @@ void multiply_apart(const Strips& s, int64_t pixels, int64_t step, Y* sums) {
     Strips one = s;
     one.strips = strips;
     Y sum[4];
-    multiply_strips<1, kTwoRows, 2, false>(one, sum);
+    multiply_strips<1, kTwoRows, 2, End::kSums>(one, sum);
     for (int half = 0; half < 2; ++half) {
       sums[p * 2 + half] = sum[half];
       if (kTwoRows) sums[(pixels + p) * 2 + half] = sum[2 + half];
@@ -145,7 +154,7 @@ struct ChannelBlock {
   Y multiplier[2];
 };
 
-void prepare_block(const ConvArgs& a, int64_t c, bool two_rows, int64_t pairs, ChannelBlock& block) {
+void prepare_block(const ConvArgs& a, int64_t c, bool two_rows, int64_t pairs, bool relu, ChannelBlock& block) {
   const ConvGeometry& g = a.geometry;
   const int64_t padded = (g.out_channels + 15) / 16 * 16;
   const auto tap = [&](int64_t ky, int64_t kx) __attribute__((always_inline)) {
@@ -162,7 +171,9 @@ void prepare_block(const ConvArgs& a, int64_t c, bool two_rows, int64_t pairs, C
       if (two_rows) *to++ = _mm256_unpackhi_epi16(before, first);
     }
   const float* m = a.epilogue.multiplier + c;
-  to_lanes(load32(a.acc_init + c), load32(a.acc_init + c + 8), block.start);
+  const Y bits = _mm256_set1_epi32(relu ? kBitsOfTwo23 : 0);
+  to_lanes(_mm256_add_epi32(load32(a.acc_init + c), bits), _mm256_add_epi32(load32(a.acc_init + c + 8), bits),
+           block.start);
   to_lanes(load32(m), load32(m + 8), block.multiplier);
 }
 
@@ -186,13 +197,15 @@ void depthwise_avx2(const ConvArgs& a, Range rows) {
   if (pairs * g.kernel_w > kMaxPairs || width == 0) return kernels(Isa::kScalar).depthwise(a, rows);
   const Finish finish(e);
   const bool straight = finish.straight() && finish.sum() == Sum::kNone && g.stride_w <= 2;
-  TileFunction* const* const tiles =
-      straight ? tile_functions<true>(two_rows, g.stride_w) : tile_functions<false>(two_rows, g.stride_w);
+  const bool relu = straight && relu_shortcut(a, g.kernel_h * g.kernel_w);
+  TileFunction* const* const tiles = relu       ? tile_functions<End::kReluCodes>(two_rows, g.stride_w)
+                                     : straight ? tile_functions<End::kCodes>(two_rows, g.stride_w)
+                                                : tile_functions<End::kSums>(two_rows, g.stride_w);
   alignas(64) Y storage[kStripBytes / 32];
   ChannelBlock block;
   Y sums[kTilePixels * 4];
   for (int64_t c = 0; c < g.out_channels; c += 16) {
-    prepare_block(a, c, two_rows, pairs, block);
+    prepare_block(a, c, two_rows, pairs, relu, block);
     for (int64_t row = rows.begin; row < rows.end;) {
       const int64_t n = row / e.out.h, y0 = row % e.out.h, height = smaller(rows.end - row, e.out.h - y0);
       row += height;

@@ -10,7 +10,29 @@
 namespace octet::kernels {
 namespace {
 
-enum class Sum { kNone, kOnce, kTwice };  // residual: none, one rounding, two roundings
+enum class Sum {
+  kNone,
+  kRelu,
+  kOnce,
+  kTwice
+};  // residual: none (kRelu: see relu_shortcut), one rounding, two roundings
+
+constexpr int32_t kBitsOfTwo23 = 0x4b000000;  // the float 2^23
+
+// Codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23: then a sum may start with the bits of 2^23f added
+// to it. Read as a float, a sum s >= 0 is exactly 2^23 + s, and fma(2^23 + s, m, -2^23 m) = fl(s * m) is the product
+// that the reference rounds, without a conversion. A negative sum gives a float below 2^23, so a product that is not
+// positive and ends as 0, as it should. The products of a sum are at most `products` times 255 * 128.
+inline bool relu_shortcut(const ConvArgs& a, int64_t products) {
+  const Epilogue& e = a.epilogue;
+  if (e.out.data == nullptr || e.out.c_pitch < 16 || e.residual.data || e.table || e.lo != 0 || e.hi != 255 ||
+      e.out.zero_point != 0 || products > 256)
+    return false;
+  const int64_t room = (int64_t{1} << 23) - products * 255 * 128;
+  for (int64_t c = 0; c < e.out.c; ++c)
+    if (!(e.multiplier[c] >= 0 && e.multiplier[c] < 1) || a.acc_init[c] >= room || a.acc_init[c] <= -room) return false;
+  return true;
+}
 
 // The epilogue of one convolution, made once for each call of a kernel. A residual may be the output itself: pixels are
 // read before they are written.
@@ -47,18 +69,29 @@ class Finish {
   // 8 channels of a pixel -> rounded dwords. `residual`: their 8 codes.
   template <Sum S, bool kBounded>
   OCTET_INLINE Y value(Y acc, int64_t channel, const uint8_t* residual) const {
+    if constexpr (S == Sum::kRelu) return relu_value(acc, _mm256_loadu_ps(e_.multiplier + channel));
     __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_loadu_ps(e_.multiplier + channel));
     if constexpr (S == Sum::kTwice) {
       v = _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
       v = _mm256_mul_ps(_mm256_min_ps(_mm256_max_ps(v, mid_low_), mid_high_), mid_multiplier_);
     }
-    if constexpr (S != Sum::kNone) {
+    if constexpr (S == Sum::kOnce || S == Sum::kTwice) {
       const Y code = _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(residual)), residual_zero_);
       v = _mm256_add_ps(v, _mm256_mul_ps(_mm256_cvtepi32_ps(code), residual_multiplier_));
     }
     return kBounded ? _mm256_cvtps_epi32(v) : limits_.round(v);
   }
-  OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const { return limits_.pack(a, b, c, d); }
+  static OCTET_INLINE Y relu_value(Y acc, __m256 multiplier) {
+    return _mm256_cvtps_epi32(
+        _mm256_fmadd_ps(_mm256_castsi256_ps(acc), multiplier, _mm256_mul_ps(multiplier, _mm256_set1_ps(-8388608.0f))));
+  }
+  template <Sum S>
+  OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const {
+    if constexpr (S == Sum::kRelu)
+      return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)),
+                                         _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return limits_.pack(a, b, c, d);
+  }
   const Limits& limits() const { return limits_; }
   __attribute__((noinline)) void look_up(Y* codes, int64_t vectors) const {
     for (int64_t i = 0; i < vectors; ++i) codes[i] = (*lookup_)(codes[i]);
@@ -70,6 +103,7 @@ class Finish {
     if (e_.out.data == nullptr) return floats(acc, channel, index);
     switch (sum_) {
       case Sum::kNone:
+      case Sum::kRelu:
         return codes<Sum::kNone>(acc, channel, out, residual);
       case Sum::kOnce:
         return codes<Sum::kOnce>(acc, channel, out, residual);
@@ -91,6 +125,7 @@ class Finish {
     if (straight()) {
       switch (sum_) {
         case Sum::kNone:
+        case Sum::kRelu:
           return codes_in_pairs<Sum::kNone>(acc, pixels, channel, out, residual);
         case Sum::kOnce:
           return codes_in_pairs<Sum::kOnce>(acc, pixels, channel, out, residual);

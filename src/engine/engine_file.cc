@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <vector>
 
 #include "base/cpu_limits.h"
@@ -33,17 +35,20 @@ uint64_t header_hash(const Header& header) {
   return hash64(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, header_hash)));
 }
 
-// The hash of the hashes of pieces, so that cores share the reading of a large file.
-uint64_t constant_hash(std::span<const std::byte> bytes) {
+// The hash of the hashes of pieces, so that cores share the reading of a large file; one of them does `meanwhile`,
+// which must not throw, first.
+uint64_t constant_hash(
+    std::span<const std::byte> bytes, const std::function<void()>& meanwhile = [] {}) {
   constexpr size_t kPiece = 1 << 20;
   constexpr int kMaxThreads = 4;  // memory is no faster with more
   std::vector<uint64_t> hashes((bytes.size() + kPiece - 1) / kPiece);
-  const auto hash_piece = [&](int64_t i) {
-    const size_t at = static_cast<size_t>(i) * kPiece;
-    hashes[i] = hash64(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
+  const auto work = [&](int64_t i) {
+    if (i == 0) return meanwhile();
+    const size_t at = static_cast<size_t>(i - 1) * kPiece;
+    hashes[i - 1] = hash64(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
   };
   const bool large = hashes.size() >= 4;  // fewer are read before another thread has started
-  parallel_for(static_cast<int64_t>(hashes.size()), large ? std::min(available_cpus(), kMaxThreads) : 1, hash_piece);
+  parallel_for(static_cast<int64_t>(hashes.size()) + 1, large ? std::min(available_cpus(), kMaxThreads) : 1, work);
   return hash64(std::as_bytes(std::span<const uint64_t>(hashes)), bytes.size());
 }
 
@@ -60,8 +65,18 @@ class MappedBlob : public ConstantBlob {
   std::span<const std::byte> bytes_;
 };
 
+// Runs `work`; its UserErrors name the file.
+template <typename Work>
+void in_file(const std::string& name, Work work) {
+  try {
+    work();
+  } catch (const UserError& e) {
+    fail(name, ": ", e.what());
+  }
+}
+
 struct Sections {
-  std::string_view plan;
+  Plan plan;  // without constants, not validated
   std::span<const std::byte> constants;
 };
 
@@ -88,23 +103,31 @@ Sections split(std::span<const std::byte> bytes, const std::string& name) {
   const auto plan = body.first(header.plan_bytes), constants = body.subspan(header.plan_bytes);
   require(hash64(plan) == header.plan_hash, name,
           ": damaged (the checksum of the plan does not match); compile or copy it again");
-  require(constant_hash(constants) == header.constant_hash, name,
+  Sections sections{.constants = constants};
+  std::exception_ptr error;
+  const auto parse = [&] {
+    try {
+      sections.plan = plan_from_json({reinterpret_cast<const char*>(plan.data()), plan.size()});
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
+  require(constant_hash(constants, parse) == header.constant_hash, name,
           ": damaged (the checksum of the weights does not match); compile or copy it again");
-  return {{reinterpret_cast<const char*>(plan.data()), plan.size()}, constants};
+  if (error) in_file(name, [&] { std::rethrow_exception(error); });
+  return sections;
 }
 
-Plan checked_plan(const Sections& sections, std::shared_ptr<const ConstantBlob> constants, const std::string& name,
+Plan checked_plan(Sections sections, std::shared_ptr<const ConstantBlob> constants, const std::string& name,
                   const PlanLimits& limits) {
-  try {
-    Plan plan = plan_from_json(sections.plan);
-    for (Plan& profile : plan.profiles) profile.constants = constants;
-    plan.constants = std::move(constants);
+  Plan& plan = sections.plan;
+  for (Plan& profile : plan.profiles) profile.constants = constants;
+  plan.constants = std::move(constants);
+  in_file(name, [&] {
     validate(plan, limits);
     validate_profiles(plan, limits);
-    return plan;
-  } catch (const UserError& e) {
-    fail(name, ": ", e.what());
-  }
+  });
+  return std::move(plan);
 }
 
 std::span<const std::byte> constants_of(const Plan& plan) {
@@ -149,19 +172,20 @@ void save_engine(const Plan& plan, const std::filesystem::path& path) {
 
 std::shared_ptr<const Plan> load_engine(const std::filesystem::path& path, const PlanLimits& limits) {
   const auto file = std::make_shared<MappedFile>(path);
-  const Sections sections = split(file->bytes(), path.string());
+  Sections sections = split(file->bytes(), path.string());
   // Kernels may load up to one vector beyond the last constant. Behind the end of the file the rest of its last page
   // can be read; where that is too short, the constants are copied.
   const bool room = (file->bytes().size() + 4095) / 4096 * 4096 - file->bytes().size() >= 64;
   const auto blob =
       room ? std::make_shared<MappedBlob>(file, sections.constants) : make_constant_blob(sections.constants);
-  return std::make_shared<const Plan>(checked_plan(sections, blob, path.string(), limits));
+  return std::make_shared<const Plan>(checked_plan(std::move(sections), blob, path.string(), limits));
 }
 
 std::shared_ptr<const Plan> parse_engine(std::span<const std::byte> bytes, const std::string& name,
                                          const PlanLimits& limits) {
-  const Sections sections = split(bytes, name);
-  return std::make_shared<const Plan>(checked_plan(sections, make_constant_blob(sections.constants), name, limits));
+  Sections sections = split(bytes, name);
+  auto blob = make_constant_blob(sections.constants);
+  return std::make_shared<const Plan>(checked_plan(std::move(sections), std::move(blob), name, limits));
 }
 
 void repair_checksum(std::span<std::byte> bytes) {

@@ -24,11 +24,13 @@ TeamOptions team_options(const ExecutorOptions& options) {
   return team;
 }
 
-AlignedMemory allocate(int64_t bytes) {
+// Zeros first, then scratch memory, whose content does not matter: whoever uses it first is the thread it belongs to.
+AlignedMemory allocate(int64_t zeros, int64_t scratch) {
+  const int64_t bytes = zeros + scratch;
   try {
     // One vector more: wide loads may start at the last byte.
     AlignedMemory memory(bytes + 64);
-    std::memset(memory.data(), 0, static_cast<size_t>(memory.size()));
+    std::memset(memory.data(), 0, static_cast<size_t>(zeros));
     return memory;
   } catch (const std::bad_alloc&) {
     fail("cannot allocate the ", bytes, " bytes of working memory of the engine");
@@ -63,7 +65,7 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
   memory_.data.assign(count, nullptr);
   const int64_t scratch_start = (plan_->arena_bytes + 63) / 64 * 64;
   memory_.scratch_bytes = prepared_->scratch_bytes();
-  arena_ = allocate(scratch_start + team_.threads() * memory_.scratch_bytes);
+  arena_ = allocate(scratch_start, team_.threads() * memory_.scratch_bytes);
   memory_.scratch = arena_.data() + scratch_start;
   for (size_t i = 0; i < count; ++i) {
     const Buffer& b = plan_->buffers[i];

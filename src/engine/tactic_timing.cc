@@ -3,6 +3,7 @@
 #include <chrono>
 #include <limits>
 #include <random>
+#include <string_view>
 
 #include "engine/executor.h"
 #include "engine/steps_conv.h"
@@ -11,8 +12,8 @@
 namespace octet::engine {
 namespace {
 
-constexpr double kWorthwhile = 0.97;  // of the estimate's time
-constexpr int kMinRuns = 3, kMaxRuns = 40;
+constexpr int kPasses = 3;
+constexpr int kMinRuns = 3, kMaxRuns = 20;  // in each of them
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -40,22 +41,23 @@ struct Tensors {
   std::vector<float*> outputs;
 };
 
-// Fastest time of every step, and of the whole network, in ns.
+// Fastest time of every step, and of the whole network, in ns, over all times that it was measured.
 struct Times {
+  explicit Times(size_t steps) : steps(steps, std::numeric_limits<int64_t>::max()) {}
+
   std::vector<int64_t> steps;
   int64_t whole = std::numeric_limits<int64_t>::max();
   int runs = 0;
 };
 
-Times time_plan(const Plan& plan, Tensors& tensors, const TacticOptions& options, double limit_seconds) {
+void time_plan(const Plan& plan, Tensors& tensors, const TacticOptions& options, double limit_seconds, Times& times) {
   // The plan outlives the executor.
   Executor executor(std::shared_ptr<const Plan>(&plan, [](const Plan*) {}),
                     {.threads = options.threads, .isa = options.isa});
-  Times times{.steps = std::vector<int64_t>(plan.steps.size(), std::numeric_limits<int64_t>::max())};
   executor.run(tensors.inputs.data(), tensors.outputs.data());
   executor.set_profiling(true);
   const auto start = std::chrono::steady_clock::now();
-  while (times.runs < kMinRuns || (times.runs < kMaxRuns && seconds_since(start) < limit_seconds)) {
+  for (int runs = 0; runs < kMinRuns || (runs < kMaxRuns && seconds_since(start) < limit_seconds); ++runs) {
     executor.clear_profile();
     executor.run(tensors.inputs.data(), tensors.outputs.data());
     int64_t whole = 0;
@@ -67,7 +69,62 @@ Times time_plan(const Plan& plan, Tensors& tensors, const TacticOptions& options
     times.whole = std::min(times.whole, whole);
     ++times.runs;
   }
+}
+
+// "tiles2x2 amx_int8/rows": amx_int8.
+std::string_view isa_of(const std::string& tactic) {
+  const std::string_view text = std::string_view(tactic).substr(tactic.find(' ') + 1);
+  return text.substr(0, text.find('/'));
+}
+
+// One kernel for every step, and how the whole network fared with them.
+struct Choice {
+  explicit Choice(const Plan& plan) : plan(plan), times(plan.steps.size()) {}
+
+  Plan plan;
+  int changed = 0;  // steps that left their estimate
+  Times times;
+};
+
+using Candidates =
+    std::vector<std::vector<std::string>>;  // of every step, the estimate first; empty: nothing to choose
+
+// What each round measured: the first, second, third ... candidate of all steps.
+std::vector<Times> time_candidates(const Plan& plan, const Candidates& names, Tensors& tensors,
+                                   const TacticOptions& options) {
+  size_t rounds = 1;
+  for (const std::vector<std::string>& n : names) rounds = std::max(rounds, n.size());
+  std::vector<Times> times(rounds, Times(plan.steps.size()));
+  Plan trial = plan;
+  const auto start = std::chrono::steady_clock::now();
+  const double share = options.limit_seconds / static_cast<double>(kPasses * rounds);
+  // Every candidate is measured in each pass: the speed of a machine changes within seconds.
+  for (int pass = 0; pass < kPasses && (pass == 0 || seconds_since(start) < options.limit_seconds); ++pass)
+    for (size_t round = 0; round < rounds; ++round) {
+      for (size_t i = 0; i < plan.steps.size(); ++i)
+        if (!names[i].empty()) trial.steps[i].tactic = names[i][std::min(round, names[i].size() - 1)];
+      time_plan(trial, tensors, options, share, times[round]);
+    }
   return times;
+}
+
+// Every step's fastest candidate, where it needs less than `bar` of the estimate's time.
+Choice fastest_candidates(const Plan& plan, const Candidates& names, const std::vector<Times>& times, double bar,
+                          bool same_isa) {
+  Choice choice(plan);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    size_t best = 0;
+    double limit = bar * static_cast<double>(times[0].steps[i]);
+    for (size_t round = 1; round < names[i].size(); ++round) {
+      if (same_isa && isa_of(names[i][round]) != isa_of(names[i][0])) continue;
+      const auto ns = static_cast<double>(times[round].steps[i]);
+      if (ns < limit) best = round, limit = ns;
+    }
+    if (best == 0) continue;
+    choice.plan.steps[i].tactic = names[i][best];
+    ++choice.changed;
+  }
+  return choice;
 }
 
 }  // namespace
@@ -76,47 +133,34 @@ TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& given) {
   const auto start = std::chrono::steady_clock::now();
   TacticOptions options = given;
   if (options.threads <= 0) options.threads = available_cpus();
+  options.limit_seconds = given.limit_seconds / 2;  // for the candidates, and as much for the choices
   choose_tactics_by_model(plan, options);
-  std::vector<std::vector<std::string>> names(plan.steps.size());
-  size_t rounds = 1;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (plan.steps[i].kind != kConvKind) continue;
-    names[i] = conv_tactic_names(plan, plan.steps[i], kernels::kernels(options.isa), options.threads);
-    rounds = std::max(rounds, names[i].size());
-  }
-  Tensors tensors(plan);
-  TimedTactics out;
-  std::vector<int64_t> best(plan.steps.size(), 0);
-  std::vector<size_t> choice(plan.steps.size(), 0);
-  // Rounds, and a last one that compares the choice as a whole with the estimates.
-  const double share = options.limit_seconds / static_cast<double>(rounds + 2);
-  Plan trial = plan;
-  for (size_t round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < plan.steps.size(); ++i)
-      if (!names[i].empty()) trial.steps[i].tactic = names[i][std::min(round, names[i].size() - 1)];
-    const Times times = time_plan(trial, tensors, options, share);
-    out.runs += times.runs;
-    if (round == 0) out.before_ms = static_cast<double>(times.whole) / 1e6;
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      if (names[i].size() <= round) continue;
-      const double bar = choice[i] == 0 ? kWorthwhile : 1;
-      if (round > 0 && static_cast<double>(times.steps[i]) >= bar * static_cast<double>(best[i])) continue;
-      best[i] = times.steps[i];
-      choice[i] = round;
-    }
-  }
+  Candidates names(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    if (!names[i].empty()) trial.steps[i].tactic = names[i][choice[i]];
-  const Times with_choice = time_plan(trial, tensors, options, share), with_model = time_plan(plan, tensors, options, share);
-  out.runs += with_choice.runs + with_model.runs;
-  out.before_ms = std::min(out.before_ms, static_cast<double>(with_model.whole) / 1e6);
-  out.after_ms = static_cast<double>(with_choice.whole) / 1e6;
-  if (out.after_ms < out.before_ms) {
-    for (size_t i = 0; i < plan.steps.size(); ++i) out.changed += choice[i] != 0;
-    plan = std::move(trial);
-  } else {
-    out.after_ms = out.before_ms;
-  }
+    if (plan.steps[i].kind == kConvKind)
+      names[i] = conv_tactic_names(plan, plan.steps[i], kernels::kernels(options.isa), options.threads);
+  Tensors tensors(plan);
+  const std::vector<Times> times = time_candidates(plan, names, tensors, options);
+  // The fastest candidate of each step alone is not always best for all: units that one kernel wakes slow the next one,
+  // and whoever writes a tensor has it in its cache. So several choices run as a whole, from no change to every gain.
+  std::vector<Choice> choices{Choice(plan)};
+  for (const bool same_isa : {true, false})
+    for (const double bar : {0.97, 0.9, 0.8}) {
+      Choice choice = fastest_candidates(plan, names, times, bar, same_isa);
+      if (choice.changed > 0) choices.push_back(std::move(choice));
+    }
+  const auto second_half = std::chrono::steady_clock::now();
+  const double share = options.limit_seconds / static_cast<double>(kPasses * choices.size());
+  for (int pass = 0; pass < kPasses && (pass == 0 || seconds_since(second_half) < options.limit_seconds); ++pass)
+    for (Choice& choice : choices) time_plan(choice.plan, tensors, options, share, choice.times);
+  TimedTactics out;
+  for (const Times& t : times) out.runs += t.runs;
+  for (const Choice& choice : choices) out.runs += choice.times.runs;
+  Choice& best = *std::ranges::min_element(choices, {}, [](const Choice& c) { return c.times.whole; });
+  out.before_ms = static_cast<double>(choices[0].times.whole) / 1e6;
+  out.after_ms = static_cast<double>(best.times.whole) / 1e6;
+  out.changed = best.changed;
+  plan = std::move(best.plan);
   out.seconds = seconds_since(start);
   return out;
 }

@@ -31,9 +31,9 @@ struct TacticOptions {
 // Names the best estimate in every convolution of the plan.
 void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
 
-// Runs the whole network with every step's first, second, third ... candidate and names the fastest of each step: weights
-// come from as far, and inputs from the same core, as in earnest. A step keeps its estimate unless another candidate is
-// faster by 3 %. Reproducible from then on: the plan names what runs.
+// Runs the whole network with every step's first, second, third ... candidate, several times in turn, so that weights come
+// from as far, and inputs from the same core, as in earnest. Then whole choices compete: the estimates, and those where a
+// step takes its fastest candidate if that saves 3, 10 or 20 %. Reproducible from then on: the plan names what runs.
 struct TimedTactics {
   int runs = 0;           // of the network
   double seconds = 0;     // spent

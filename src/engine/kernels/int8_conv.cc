@@ -97,9 +97,13 @@ ConvShare conv_share(const ConvArgs& args, int part, int parts) {
   const int64_t activation_bytes = args.in.n * args.in.h * args.in.w * args.in.c_pitch;
   // Pairs of blocks: one block alone cannot use the wide register blockings.
   const int64_t pairs = (l.blocks + 1) / 2;
-  const bool by_blocks = args.split == ConvSplit::kAuto ? share.rows.end < 2 * parts ||
-                                                              (l.weight_bytes > 2 * activation_bytes && pairs >= parts)
-                                                        : args.split == ConvSplit::kChannels;
+  // A thread's own rows are in its own cache, so sharing the rows wins while the weights are not much larger; with few
+  // rows the shares are uneven besides.
+  const int64_t bearable = share.rows.end < 4 * parts ? 2 : 6;
+  const bool by_blocks =
+      args.split == ConvSplit::kAuto
+          ? share.rows.end < 2 * parts || (l.weight_bytes > bearable * activation_bytes && pairs >= parts)
+          : args.split == ConvSplit::kChannels;
   if (by_blocks) {
     share.blocks = {std::min(l.blocks, pairs * part / parts * 2), std::min(l.blocks, pairs * (part + 1) / parts * 2)};
   } else {

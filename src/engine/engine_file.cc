@@ -58,7 +58,7 @@ class MappedBlob : public ConstantBlob {
   MappedBlob(std::shared_ptr<MappedFile> file, std::span<const std::byte> bytes)
       : file_(std::move(file)), bytes_(bytes) {}
   std::span<const std::byte> bytes() const override { return bytes_; }
-  void release() const override { file_->release(bytes_); }
+  void release(std::span<const std::byte> part) const override { file_->release(part); }
 
  private:
   std::shared_ptr<MappedFile> file_;

@@ -76,8 +76,9 @@ class ConstantBlob {
  public:
   virtual ~ConstantBlob() = default;
   virtual std::span<const std::byte> bytes() const = 0;
-  // Most of it will not be read soon: where it can be read again from a file, its memory is given back until then.
-  virtual void release() const {}
+  // This part of bytes() will not be read soon: where it can be read again from a file, its memory is given back until
+  // then.
+  virtual void release(std::span<const std::byte> part) const {}
 };
 // A 64-byte aligned copy.
 std::shared_ptr<const ConstantBlob> make_constant_blob(std::span<const std::byte> bytes);

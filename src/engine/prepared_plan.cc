@@ -54,8 +54,11 @@ void PreparedPlan::derive_weights() {
   const int threads = derived_bytes_ < kParallelBytes ? 1 : std::min(available_cpus(), 16);
   parallel_for(static_cast<int64_t>(open.size()), threads,
                [&](int64_t i) { open[i]->make(const_cast<std::byte*>(open[i]->data)); });
-  // The kernels read these from now on, and hardly any of the file's.
-  if (plan_->constants) plan_->constants->release();
+  // The kernels read these from now on, and hardly any of those in the file.
+  for (size_t i = 0; i < steps_.size(); ++i)
+    if (const auto weights = plan_->steps[i].constants.find("weights");
+        steps_[i].derived && weights != plan_->steps[i].constants.end())
+      plan_->constants->release(plan_->constant_bytes(weights->second, 1));
 }
 
 }  // namespace octet::engine

@@ -131,8 +131,11 @@ TEST(EngineFile, AForeignTacticIsReplaced) {
   for (const char* tactic : {"", "direct amx_int8/rows", "direct avx2", "winograd4x4 avx512_vnni/channels", "magic sve2",
                              "direct", "/", " "}) {
     const auto plan = parse(engine::engine_file_bytes(conv_chain_plan(tactic)));
-    for (const engine::Step& s : plan->steps)
-      if (s.kind == "conv") EXPECT_EQ(s.tactic, tactic);
+    for (const engine::Step& s : plan->steps) {
+      if (s.kind == "conv") {
+        EXPECT_EQ(s.tactic, tactic);
+      }
+    }
     for (Isa isa : supported_isas()) {
       const std::vector<float> y = run(plan, {.threads = 2, .isa = isa});
       if (expected.empty()) expected = y;

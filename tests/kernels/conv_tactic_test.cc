@@ -83,15 +83,22 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
   std::mt19937 rng(13);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   std::set<std::string> names;
-  for (int i = 0; i < 60 && !HasFailure(); ++i) {
-    const int size = pick(3, 24), stride = pick(1, 2);
-    const testing::ConvShape shape{
+  int windows = 0;  // that bytes_avx2() takes too
+  for (int i = 0; i < 120 && !HasFailure(); ++i) {
+    const int stride = pick(1, 2);
+    testing::ConvShape shape{
         pick(1, 2),
-        size,
-        pick(3, 24),
+        pick(5, 24),
+        pick(5, 24),
         {.in_channels = pick(1, 20) * pick(1, 8), .out_channels = pick(1, 70), .stride_h = stride, .stride_w = stride}};
+    if (i % 2 == 1) {
+      ConvGeometry& g = shape.geometry;
+      g.kernel_h = pick(1, 3), g.kernel_w = pick(1, 3), g.dilation_h = pick(1, 2), g.dilation_w = pick(1, 2);
+      g.stride_w = pick(1, 3), g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
+    }
     const auto c = testing::make_conv_case(rng, shape, {.residual = pick(0, 3) == 0, .narrow = pick(0, 1) == 0});
     const QTensor& in = c->in.view;
+    windows += i % 2 == 1 && in.zero_point < 64;
     const int spread = pick(1, 60), rare = pick(20, 400);
     for (int64_t y = 0; y < in.n * in.h; ++y)
       for (int64_t x = 0; x < in.w * in.c_pitch; ++x) {
@@ -103,6 +110,7 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
   }
   if (isa_supported(Isa::kAvx2)) {
     EXPECT_TRUE(names.contains("avx2 bytes"));
+    EXPECT_GT(windows, 10);
   }
 }
 
@@ -114,10 +122,10 @@ TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
   struct Layer {
     int64_t size, in, out, kernel, stride;
   };
-  for (const Layer& l : {Layer{64, 3, 40, 7, 2}, Layer{40, 1, 24, 5, 1}, Layer{33, 4, 16, 3, 2},
-                         Layer{40, 16, 40, 1, 1}, Layer{28, 24, 8, 1, 2}, Layer{30, 32, 24, 3, 1},
-                         Layer{7, 520, 33, 1, 1}, Layer{50, 64, 112, 1, 1}, Layer{9, 256, 72, 3, 1},
-                         Layer{50, 128, 48, 3, 1}}) {
+  for (const Layer& l :
+       {Layer{64, 3, 40, 7, 2}, Layer{40, 1, 24, 5, 1}, Layer{33, 4, 16, 3, 2}, Layer{40, 16, 40, 1, 1},
+        Layer{28, 24, 8, 1, 2}, Layer{30, 32, 24, 3, 1}, Layer{7, 520, 33, 1, 1}, Layer{50, 64, 112, 1, 1},
+        Layer{9, 256, 72, 3, 1}, Layer{50, 128, 48, 3, 1}}) {
     const testing::ConvShape shape{1,
                                    l.size,
                                    l.size,

@@ -3,6 +3,7 @@
 // those of conv_words.h and conv_bytes.h. "direct" takes few pixels
 // too: the weights are read once and widened inside the product, even and odd bytes of a dword apart, which leaves the
 // sums in channel order.
+#include "engine/kernels/avx2/conv_byte_windows.h"
 #include "engine/kernels/avx2/conv_bytes.h"
 #include "engine/kernels/avx2/conv_rows.h"
 #include "engine/kernels/avx2/conv_words.h"
@@ -57,28 +58,36 @@ double words_cost(const ConvArgs& a, int threads) {
   return cycles / (3500.0 * threads);
 }
 
+bool is_pointwise(const ConvGeometry& g) {
+  return g.kernel_h == 1 && g.kernel_w == 1;
+}
+
 bool bytes_apply(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
-  return words_apply(a) && g.groups == 1 && g.kernel_h == 1 && g.kernel_w == 1 && a.in.c_pitch >= 16;
+  return words_apply(a) && g.groups == 1 && a.in.c_pitch >= 16 && (is_pointwise(g) || !byte_plan(a).is_signed);
 }
 
 int64_t bytes_scratch(const ConvArgs& a) {
-  const int64_t words = word_plan(a).scratch_bytes, bytes = byte_plan(a).scratch_bytes;
+  const int64_t words = word_plan(a).scratch_bytes;
+  const int64_t bytes = is_pointwise(a.geometry) ? byte_plan(a).scratch_bytes : byte_window_plan(a).scratch_bytes;
   return words > bytes ? words : bytes;
 }
 
 void run_bytes(const ConvArgs& a, Range rows, Range blocks) {
+  if (!is_pointwise(a.geometry)) return conv_byte_windows(a, rows, blocks, a.scratch);
   (byte_plan(a).is_signed ? conv_bytes<true> : conv_bytes<false>)(a, rows, blocks, a.scratch);
 }
 
 // Measured: 26 products a cycle, 5 cycles to finish 16 sums (9 with a residual), 0.6 to copy a dword.
 double bytes_cost(const ConvArgs& a, int threads) {
   const BytePlan p = byte_plan(a);
+  const ConvGeometry& g = a.geometry;
   const QTensor& out = a.epilogue.out;
-  const double pixels = static_cast<double>(out.n * out.h * out.w);
-  const double blocks = static_cast<double>(conv_layout(a.geometry, a.in.c_pitch).blocks);
+  const double pixels = static_cast<double>(out.n * out.h * out.w), taps = static_cast<double>(g.kernel_h * g.kernel_w);
+  const double blocks = static_cast<double>(conv_layout(g, a.in.c_pitch).blocks);
   const double dwords = static_cast<double>(p.dwords), finish = a.epilogue.residual.data ? 9 : 5;
-  const double cycles = pixels * (blocks * (dwords * 64 / 26 + finish + (p.is_signed ? 2 : 0)) + dwords * 0.6);
+  const double copied = static_cast<double>(is_pointwise(g) ? 1 : g.stride_h * g.stride_w) * dwords;
+  const double cycles = pixels * (blocks * (taps * dwords * 64 / 26 + finish + (p.is_signed ? 2 : 0)) + copied * 0.6);
   return cycles / (3500.0 * threads);
 }
 

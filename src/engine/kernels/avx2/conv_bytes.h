@@ -1,9 +1,9 @@
-// Exact 1x1 convolution on bytes, for processors without byte dot products. vpmaddubsw adds two products u8 x s8 with
-// 16-bit saturation, but while the two codes are small enough no weights reach it. So the inner loop multiplies bytes:
-// vpmaddubsw, vpmaddwd by ones and vpaddd for 4 input channels x 8 output channels, three quarters of what words need
-// (conv_words.h). Most codes are small, because the largest of a tensor sets its scale. Where a pair is too large, the
-// copy of the pixels gets a smaller code, and the difference is added to the sums that the pixel starts with. Too many
-// of them, and the rows are left to conv_words().
+// Exact 1x1 convolution on bytes, for processors without byte dot products (larger kernels: conv_byte_windows.h).
+// vpmaddubsw adds two products u8 x s8 with 16-bit saturation, but while the two codes are small enough no weights
+// reach it. So the inner loop multiplies bytes: vpmaddubsw, vpmaddwd by ones and vpaddd for 4 input channels x 8 output
+// channels, three quarters of what words need (conv_words.h). Most codes are small, because the largest of a tensor
+// sets its scale. Where a pair is too large, the copy of the pixels gets a smaller code, and the difference is added to
+// the sums that the pixel starts with. Too many of them, and the rows are left to conv_words().
 //
 // Codes that start at a small zero point x weights: pairs up to 256, as 256 * 127 and 256 * -128 are 16-bit integers.
 // Codes around a zero point in the middle of their range: less 128 they are the signed operand d, and the weights plus

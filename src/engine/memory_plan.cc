@@ -1,5 +1,6 @@
 // Static memory plan: offline best fit. Buffers are placed by decreasing size, each in the smallest gap that is free
-// during its whole life; large tensors come first because they decide the size of the arena.
+// during its whole life; large tensors come first because they decide the size of the arena. Where all tensors are
+// small enough for the caches, one that can share the memory of a larger one gets its middle.
 #include <algorithm>
 #include <limits>
 
@@ -20,16 +21,37 @@ int64_t align64(int64_t x) {
   return (x + 63) / 64 * 64;
 }
 
+bool together(const Life& a, const Life& b) {
+  return a.last >= b.first && a.first <= b.last;
+}
+
 // The best place for `life` among those placed that live at the same time (sorted by offset).
 int64_t best_fit(const Life& life, const std::vector<Life>& placed) {
   int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Life& other : placed) {
-    if (other.last < life.first || other.first > life.last) continue;
+    if (!together(life, other)) continue;
     const int64_t gap = other.offset - end;
     if (gap >= life.bytes && gap < best_gap) best = end, best_gap = gap;
     end = std::max(end, other.offset + other.bytes);
   }
   return best >= 0 ? best : end;
+}
+
+// A place whose middle is that of a buffer (all are larger) not in use at the same time, the one used last before;
+// -1: there is none that is free. Threads share most steps by rows, so each then writes what it wrote or read before
+// and has in its cache, instead of taking lines out of the cache of another.
+int64_t middle_fit(const Life& life, const std::vector<Life>& placed) {
+  int64_t best = -1;
+  int latest = -1;
+  for (const Life& below : placed) {
+    if (below.last >= life.first || below.last <= latest) continue;
+    const int64_t offset = (below.offset + (below.bytes - life.bytes) / 2) / 64 * 64;
+    const bool free = std::none_of(placed.begin(), placed.end(), [&](const Life& other) {
+      return together(life, other) && offset < other.offset + other.bytes && other.offset < offset + life.bytes;
+    });
+    if (free) best = offset, latest = below.last;
+  }
+  return best;
 }
 
 }  // namespace
@@ -57,10 +79,16 @@ void plan_memory(Plan& plan) {
     order.push_back(life);
   }
   std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  // With larger tensors the memory has left the caches by the time it is used again.
+  constexpr int64_t kCachedBytes = int64_t{2} << 20;
+  const bool cached = order.empty() || order.front().bytes <= kCachedBytes;
   std::vector<Life> placed;
   plan.arena_bytes = 0;
   for (Life& life : order) {
-    life.offset = life.last < 0 ? 0 : best_fit(life, placed);  // a buffer that no step touches needs no room of its own
+    life.offset = -1;
+    if (life.last < 0) life.offset = 0;  // a buffer that no step touches needs no room of its own
+    if (life.offset < 0 && cached) life.offset = middle_fit(life, placed);
+    if (life.offset < 0) life.offset = best_fit(life, placed);
     plan.buffers[life.buffer].offset = life.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, life.offset + life.bytes);
     const auto at = std::upper_bound(placed.begin(), placed.end(), life.offset,

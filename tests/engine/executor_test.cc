@@ -155,5 +155,18 @@ TEST(MemoryPlan, TensorsThatLiveTogetherDoNotOverlap) {
   EXPECT_EQ(plan.buffers[11].offset, -1);
 }
 
+// Threads share both by rows, so each finds its half of the second in its own cache.
+TEST(MemoryPlan, ASmallTensorGetsTheMiddleOfALargerOneBeforeIt) {
+  engine::Plan plan;
+  for (int64_t size : {10, 800, 100, 200, 10})
+    plan.buffers.push_back({.name = std::to_string(size), .shape = {1, 16 * size}});
+  plan.inputs = {0}, plan.outputs = {4};
+  for (int i = 1; i < 5; ++i)
+    plan.steps.push_back({.kind = "unary", .name = std::to_string(i), .inputs = {i - 1}, .outputs = {i}});
+  engine::plan_memory(plan);
+  const auto middle = [&](int b) { return plan.buffers[b].offset + plan.buffers[b].bytes() / 2; };
+  EXPECT_NEAR(static_cast<double>(middle(1)), static_cast<double>(middle(3)), 64);
+}
+
 }  // namespace
 }  // namespace octet::testing

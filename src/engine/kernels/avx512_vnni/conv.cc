@@ -181,21 +181,32 @@ double tile_cost(int64_t pixels, int vectors) {
   return (cost < 5 ? 5 : cost) + 0.3;
 }
 
-// A line of `width` pixels is cut into the fewest tiles, as equal as possible.
-double line_cost(int64_t width, int vectors) {
+// Cycles from 16 accumulators of a tile of so many vectors to their codes. Three vectors fill a store badly, and the
+// halves of two pixels have to be taken apart.
+struct FinishCost {
+  double vectors[kMaxVectors + 1];
+};
+constexpr FinishCost kInRegisters{}, kCodes{{0, 4, 3.2, 3.8, 2.9}}, kSums{{0, 9, 7.1, 8.1, 6.4}};
+
+// A line of `width` pixels is cut into the fewest tiles, as equal as possible. In cycles for each dword.
+double line_cost(int64_t width, int vectors, double finish) {
   const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
   const int64_t longer = width % tiles;
   return static_cast<double>(longer) * tile_cost(width / tiles + 1, vectors) +
-         static_cast<double>(tiles - longer) * tile_cost(width / tiles, vectors);
+         static_cast<double>(tiles - longer) * tile_cost(width / tiles, vectors) +
+         static_cast<double>(width * vectors) * finish;
 }
 
 // Vectors per tile for lines of this width and this many blocks.
-int choose_vectors(int64_t width, int64_t blocks) {
+int choose_vectors(int64_t width, int64_t blocks, const FinishCost& finish, int64_t dwords) {
+  const auto cost_of = [&](int vectors) {
+    return line_cost(width, vectors, finish.vectors[vectors] / static_cast<double>(dwords));
+  };
   int best = 1;
   double best_cost = 1e300;
   for (int v = kMaxVectors; v >= 1; --v) {
-    double cost = static_cast<double>(blocks / v) * line_cost(width, v);
-    if (blocks % v) cost += line_cost(width, static_cast<int>(blocks % v));
+    double cost = static_cast<double>(blocks / v) * cost_of(v);
+    if (blocks % v) cost += cost_of(static_cast<int>(blocks % v));
     if (cost < best_cost) best = v, best_cost = cost;
   }
   return best;
@@ -249,9 +260,10 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const int64_t lines = flat ? 1 : rows.end - rows.begin;
   // Grouped blocks read different input channels, and a 4-byte pixel has room for one block only.
   const bool single = g.groups > 1 || (e.out.data && e.out.c_pitch < 16);
-  const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin);
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
+  const FinishCost& finish_cost = relu ? kInRegisters : e.residual.data ? kSums : kCodes;
+  const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin, finish_cost, l.segments * l.dwords);
   const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
   ReluFinish finish;
   finish.out_pixel = e.out.c_pitch;

@@ -56,7 +56,9 @@ void multiply_strips(const Strips& s, Y* sums) {
         const Y w0 = w[0], w1 = w[1];
 #pragma GCC unroll 8
         for (int p = 0; p < P; ++p) {
-          const Y first = load32(column + p * kStep), second = kTwoRows ? first : load32(column + p * kStep + 1);
+          Y first = load32(column + p * kStep);
+          asm("" : "+x"(first));  // loaded once: as an operand in memory it would be loaded by both products
+          const Y second = kTwoRows ? first : load32(column + p * kStep + 1);
           sum[p][0] = _mm256_add_epi32(sum[p][0], _mm256_madd_epi16(first, w0));
           sum[p][1] = _mm256_add_epi32(sum[p][1], _mm256_madd_epi16(second, w1));
         }

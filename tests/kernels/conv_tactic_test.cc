@@ -125,7 +125,7 @@ TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
   for (const Layer& l :
        {Layer{64, 3, 40, 7, 2}, Layer{40, 1, 24, 5, 1}, Layer{33, 4, 16, 3, 2}, Layer{40, 16, 40, 1, 1},
         Layer{28, 24, 8, 1, 2}, Layer{30, 32, 24, 3, 1}, Layer{7, 520, 33, 1, 1}, Layer{50, 64, 112, 1, 1},
-        Layer{9, 256, 72, 3, 1}, Layer{50, 128, 48, 3, 1}}) {
+        Layer{9, 256, 72, 3, 1}, Layer{50, 128, 48, 3, 1}, Layer{13, 128, 72, 3, 2}}) {
     const testing::ConvShape shape{1,
                                    l.size,
                                    l.size,
@@ -146,7 +146,7 @@ TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
     }
   }
   if (!isa_supported(Isa::kAmxInt8)) return;
-  for (const char* name : {"tiles2x2", "tiles4x1", "tiles1x4", "folded", "sliced"})
+  for (const char* name : {"tiles2x2", "tiles4x1", "tiles1x4", "folded", "sliced", "planes"})
     EXPECT_TRUE(names.contains(std::string("amx_int8 ") + name)) << name;
 }
 

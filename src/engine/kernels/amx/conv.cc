@@ -17,7 +17,7 @@ void conv_amx(const ConvArgs& a, Range rows, Range blocks) {
 
 void add_amx_kernels(KernelTable& table) {
   for (const ConvTactic& tactic :
-       {folded_tactic(), sliced_tactic(), tiles_2x2_tactic(), tiles_4x1_tactic(), tiles_1x4_tactic()})
+       {folded_tactic(), sliced_tactic(), planes_tactic(), tiles_2x2_tactic(), tiles_4x1_tactic(), tiles_1x4_tactic()})
     table.conv_tactics.push_back(tactic);
   set_direct_conv(table, conv_amx, Isa::kAmxInt8, [](const ConvArgs& a, int threads) {
     // Where the tiles do not apply it is the dot products of AVX-512, and these are a tactic already.

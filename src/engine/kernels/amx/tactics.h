@@ -12,5 +12,7 @@ ConvTactic tiles_1x4_tactic();
 ConvTactic folded_tactic();
 // 3 columns of taps, weights from the L2 cache: K in slices that fit the L1 cache.
 ConvTactic sliced_tactic();
+// A stride and short rows: the pixels of each phase of the stride in a plane of their own.
+ConvTactic planes_tactic();
 
 }  // namespace octet::kernels

@@ -99,7 +99,7 @@ ConvShare conv_share(const ConvArgs& args, int part, int parts) {
   const int64_t pairs = (l.blocks + 1) / 2;
   // A thread's own rows are in its own cache, so sharing the rows wins while the weights are not much larger; with few
   // rows the shares are uneven besides.
-  const int64_t bearable = share.rows.end < 4 * parts ? 2 : 6;
+  const int64_t bearable = share.rows.end < 4 * parts ? 2 : 12;
   const bool by_blocks =
       args.split == ConvSplit::kAuto
           ? share.rows.end < 2 * parts || (l.weight_bytes > bearable * activation_bytes && pairs >= parts)

@@ -50,7 +50,7 @@ template <const WinogradKernel& kKernel, Isa kIsa>
 struct Tactic {
   static constexpr Rates kRates = kIsa == Isa::kAvx2      ? Rates{20, 9.5, 21}
                                   : kIsa == Isa::kAvxVnni ? Rates{25, 9.5, 21}
-                                                          : Rates{51, 7, 12.5};
+                                                          : Rates{53, 7, 12.5};
 
   static WinogradPlan plan(const ConvArgs& a) { return winograd_plan(a, kKernel.blocking); }
   static int64_t prepared_bytes(const ConvArgs& a) { return plan(a).prepared_bytes; }

@@ -27,26 +27,34 @@ struct Avx512Winograd {
   template <int P, int V>
   static void multiply(const int16_t* v, const int16_t* u, int64_t u_block, int64_t chunks, uint32_t* m, Ahead ahead) {
     Z acc[P][V];
+    // Each by itself: the compiler would copy one, and copies take the ports of the products.
 #pragma GCC unroll 6
     for (int p = 0; p < P; ++p)
 #pragma GCC unroll 4
-      for (int i = 0; i < V; ++i) acc[p][i] = _mm512_setzero_si512();
-    for (; chunks > 0; --chunks, v += (P - 1) * 32) {
+      for (int i = 0; i < V; ++i) asm volatile("vpxord %0, %0, %0" : "=v"(acc[p][i]));
+    // A pointer for each block, hidden from the compiler, which would keep the distance to every line instead.
+    const int16_t* blocks[V];
+#pragma GCC unroll 4
+    for (int i = 0; i < V; ++i) {
+      blocks[i] = u + i * u_block;
+      asm("" : "+r"(blocks[i]));
+    }
+    for (; chunks > 0; --chunks, v += P * 32) {
       ahead.fetch<V>(u_block);
-      for (int quarter = 0; quarter < 4; ++quarter, v += 8, u += 4 * 32) {
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; ++k) {
+        Z weight[V];
 #pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-          Z weight[V];
-#pragma GCC unroll 4
-          for (int i = 0; i < V; ++i) weight[i] = _mm512_load_si512(u + i * u_block + k * 32);
+        for (int i = 0; i < V; ++i) weight[i] = _mm512_load_si512(blocks[i] + k * 32);
 #pragma GCC unroll 6
-          for (int p = 0; p < P; ++p) {
-            const Z pair = broadcast(v + p * 32 + k * 2);
+        for (int p = 0; p < P; ++p) {
+          const Z pair = broadcast(v + p * 32 + k * 2);
 #pragma GCC unroll 4
-            for (int i = 0; i < V; ++i) acc[p][i] = _mm512_dpwssd_epi32(acc[p][i], pair, weight[i]);
-          }
+          for (int i = 0; i < V; ++i) acc[p][i] = _mm512_dpwssd_epi32(acc[p][i], pair, weight[i]);
         }
       }
+#pragma GCC unroll 4
+      for (int i = 0; i < V; ++i) blocks[i] += 16 * 32;
     }
 #pragma GCC unroll 6
     for (int p = 0; p < P; ++p)

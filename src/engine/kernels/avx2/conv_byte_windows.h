@@ -154,7 +154,8 @@ inline void conv_byte_windows(const ConvArgs& a, Range rows, Range blocks, std::
       tile.residual = e.residual.data
                           ? e.residual.data + n * e.residual.image_stride + y0 * e.residual.row_stride + b * 16
                           : nullptr;
-      for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w);
+      for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w,
+                    kByteTilePixels);
     }
     row += height;
   }

@@ -18,20 +18,23 @@ namespace octet::kernels {
 namespace {
 
 constexpr int64_t kRepairShare = 16;  // at most one of so many dwords is repaired
-alignas(32) constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+constexpr int64_t kByteTilePixels = 5;  // 10 sums, two vectors of weights, ones, one of input, two products
 
-// Four products of 16-bit pairs. The ones are an operand in memory: all registers are taken.
-OCTET_INLINE Y add_pairs(Y sum, Y pairs) {
-  asm("vpmaddwd %1, %0, %0" : "+x"(pairs) : "m"(*reinterpret_cast<const Y*>(kOnes)));
-  return _mm256_add_epi32(sum, pairs);
+// Sum of the products of bytes; `ones` make dwords of pairs.
+OCTET_INLINE Y add_pairs(Y sum, Y pairs, Y ones) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
 }
 struct ByteDot {
-  static OCTET_INLINE Y add(Y sum, Y input, Y weights) { return add_pairs(sum, _mm256_maddubs_epi16(input, weights)); }
+  static OCTET_INLINE Y add(Y sum, Y input, Y weights, Y ones) {
+    return add_pairs(sum, _mm256_maddubs_epi16(input, weights), ones);
+  }
 };
 struct SignedByteDot {
   // The dword in front of a pixel is added to its sums.
   static constexpr bool kPixelTerm = true;
-  static OCTET_INLINE Y add(Y sum, Y input, Y weights) { return add_pairs(sum, _mm256_maddubs_epi16(weights, input)); }
+  static OCTET_INLINE Y add(Y sum, Y input, Y weights, Y ones) {
+    return add_pairs(sum, _mm256_maddubs_epi16(weights, input), ones);
+  }
 };
 
 // What the copy of four codes lacks at its even places.
@@ -135,7 +138,7 @@ inline void unsign_weights(const int8_t* weights, int64_t dwords, int8_t* panel,
     for (int half = 0; half < 2; ++half) {
       const Y w = load32(weights + d * 64 + half * 32);
       store32(panel + d * 64 + half * 32, _mm256_xor_si256(w, _mm256_set1_epi8(-128)));
-      sum[half] = ByteDot::add(sum[half], _mm256_set1_epi8(1), w);
+      sum[half] = ByteDot::add(sum[half], _mm256_set1_epi8(1), w, _mm256_set1_epi16(1));
     }
   for (int half = 0; half < 2; ++half)
     store32(start + half * 8, _mm256_add_epi32(load32(start + half * 8), _mm256_slli_epi32(sum[half], 7)));
@@ -196,7 +199,8 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
       tile.residual = e.residual.data
                           ? e.residual.data + n * e.residual.image_stride + y0 * e.residual.row_stride + b * 16
                           : nullptr;
-      for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w);
+      for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w,
+                    kByteTilePixels);
     }
     row += height;
   }

@@ -1,7 +1,7 @@
 // Register blocking of INT8 convolutions with 256-bit vectors: some output pixels x 16 output channels, with the
 // epilogue applied to the sums in registers. The pixels need not be neighbours, so tiles run over the ends of rows. Dot
 // supplies the product of 4 bytes of input with the weights of 8 output channels:
-//   static Y add(Y sum, Y input, Y weights);
+//   static Y add(Y sum, Y input, Y weights, Y ones);
 // and may have a kPixelTerm: the dword in front of each pixel's input is added to all its sums.
 #pragma once
 #include "engine/kernels/avx2/finish.h"
@@ -51,6 +51,8 @@ void multiply_tile(const PixelTile& t) {
     }
   }
   const int8_t* w = t.panel;
+  Y ones = _mm256_set1_epi16(1);
+  asm("" : "+x"(ones));  // in a register, or dropped
   for (int64_t y = 0; y < t.kernel_h; ++y)
     for (int64_t s = 0; s < t.segments_per_row; ++s, w += t.panel_skip) {
       int64_t at = y * t.tap_row_step + s * t.tap_step;
@@ -65,7 +67,7 @@ void multiply_tile(const PixelTile& t) {
           std::memcpy(&four, x[p] + at, 4);
           const Y input = _mm256_set1_epi32(four);
 #pragma GCC unroll 2
-          for (int v = 0; v < V; ++v) sum[p][v] = Dot::add(sum[p][v], input, weights[v]);
+          for (int v = 0; v < V; ++v) sum[p][v] = Dot::add(sum[p][v], input, weights[v], ones);
         }
       }
     }
@@ -127,12 +129,12 @@ TileFunction* const* pixel_tiles(const Finish& finish, bool relu = false) {
   }
 }
 
-// All pixels of `places` for one block of output channels: tiles of six and a rest, or where that would be one pixel,
-// one tile less.
+// All pixels of `places` for one block of output channels: tiles of `whole` pixels and a rest, or where that would be
+// one pixel, one tile less.
 inline void for_each_tile(PixelTile& tile, TileFunction* const* functions, const PixelPlace* places, int64_t pixels,
-                          int64_t first_pixel) {
+                          int64_t first_pixel, int64_t whole = kTilePixels) {
   for (int64_t at = 0; at < pixels;) {
-    const int64_t left = pixels - at, size = left == kTilePixels + 1 ? 4 : smaller(left, kTilePixels);
+    const int64_t left = pixels - at, size = left == whole + 1 ? whole / 2 + 1 : smaller(left, whole);
     tile.places = places + at;
     tile.first_pixel = first_pixel + at;
     functions[size](tile);

@@ -12,7 +12,7 @@ namespace octet::kernels {
 namespace {
 
 struct WordDot {
-  static OCTET_INLINE Y add(Y sum, Y input, Y weights) {
+  static OCTET_INLINE Y add(Y sum, Y input, Y weights, Y) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(input, weights));
   }
 };

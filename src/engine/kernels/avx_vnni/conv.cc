@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kChunkPixels = 252;  // worked on at once for each block of weights: a multiple of the tile
 
 struct VnniDot {
-  static OCTET_INLINE Y add(Y sum, Y input, Y weights) { return _mm256_dpbusd_avx_epi32(sum, input, weights); }
+  static OCTET_INLINE Y add(Y sum, Y input, Y weights, Y) { return _mm256_dpbusd_avx_epi32(sum, input, weights); }
 };
 
 void conv_avx_vnni(const ConvArgs& a, Range rows, Range blocks) {

@@ -17,7 +17,7 @@
 namespace octet::kernels {
 namespace {
 
-constexpr int64_t kRepairShare = 16;  // at most one of so many dwords is repaired
+constexpr int64_t kRepairShare = 16;    // at most one of so many dwords is repaired
 constexpr int64_t kByteTilePixels = 5;  // 10 sums, two vectors of weights, ones, one of input, two products
 
 // Sum of the products of bytes; `ones` make dwords of pairs.
@@ -37,11 +37,26 @@ struct SignedByteDot {
   }
 };
 
-// What the copy of four codes lacks at its even places.
+// Unsigned codes whose *groups* (the pairs at the same place of two neighbouring dwords) sum up to at most 256: then
+// the products of two dwords may be added before they become dwords.
+struct GroupDot {
+  static constexpr bool kTwoDwords = true;
+  static OCTET_INLINE Y add(Y sum, const Y (&input)[2], Y first_weights, Y second_weights, Y ones) {
+    return add_pairs(
+        sum,
+        _mm256_add_epi16(_mm256_maddubs_epi16(input[0], first_weights), _mm256_maddubs_epi16(input[1], second_weights)),
+        ones);
+  }
+};
+constexpr int64_t kGroupTilePixels = 4;    // 8 sums, four vectors of weights, ones, one of input, two products
+constexpr int64_t kGroupRepairShare = 24;  // more repairs take more time than groups save
+
+// What the copy of four codes lacks.
 struct Repair {
   int32_t start = 0;  // of the pixel's own sums, in entries
   int32_t panel = 0;  // bytes from the first weights of a block
-  int32_t words = 0;  // the two differences
+  int32_t words = 0;  // the two differences at the even places
+  int32_t odd_words = 0;
 };
 
 // In the scratch of a thread: [weights of a block plus 128][copied pixels][places][repairs][the sums that pixels start
@@ -119,14 +134,46 @@ OCTET_INLINE Repair* copy_pixel(const uint8_t* in, int64_t dwords, int32_t start
   return repairs;
 }
 
+// The same with groups that cannot saturate: the second pair of a larger one becomes zero, and the first is copied as
+// above. `dwords` is even.
+OCTET_INLINE Repair* copy_groups(const uint8_t* in, int64_t dwords, int32_t start, uint8_t* to, Repair* repairs,
+                                 const Repair* end) {
+  const Y low = _mm256_set1_epi16(0xff), ones = _mm256_set1_epi8(1), most = _mm256_set1_epi16(256);
+  const Y seconds = _mm256_set1_epi64x(static_cast<int64_t>(0xffffffff00000000)), zero = _mm256_setzero_si256();
+  for (int64_t d = 0; d < dwords; d += 8) {
+    Y codes = load32(in + 4 * d);
+    if (d + 8 > dwords) codes = _mm256_and_si256(codes, first_floats(dwords - d));
+    const Y pairs = _mm256_maddubs_epi16(codes, ones);
+    const Y large = _mm256_subs_epu16(_mm256_add_epi16(pairs, _mm256_shuffle_epi32(pairs, 0xb1)), most);
+    if (!_mm256_testz_si256(large, large)) [[unlikely]] {
+      const Y second = _mm256_andnot_si256(_mm256_cmpeq_epi16(large, zero), seconds);
+      const Y taken = _mm256_blendv_epi8(_mm256_and_si256(_mm256_subs_epu16(pairs, most), low), codes, second);
+      codes = _mm256_sub_epi8(codes, taken);
+      alignas(32) int32_t even[8], odd[8];
+      store32(even, _mm256_and_si256(taken, low));
+      store32(odd, _mm256_srli_epi16(taken, 8));
+      const Y none = _mm256_cmpeq_epi32(taken, zero);
+      for (int which = ~_mm256_movemask_ps(_mm256_castsi256_ps(none)) & 0xff; which != 0; which &= which - 1) {
+        const int i = __builtin_ctz(static_cast<unsigned>(which));
+        if (repairs == end) break;
+        *repairs++ = {start, static_cast<int32_t>(d + i) * 64, even[i], odd[i]};
+      }
+    }
+    store32(to + 4 * d, codes);
+  }
+  return repairs;
+}
+
 // Adds what the copies lack to the sums that their pixels start with.
 inline void add_differences(const Repair* repairs, const Repair* end, const int8_t* panel, int32_t* starts) {
   for (const Repair* r = repairs; r < end; ++r) {
-    const Y words = _mm256_set1_epi32(r->words);
+    const Y words = _mm256_set1_epi32(r->words), odd_words = _mm256_set1_epi32(r->odd_words);
     int32_t* sums = starts + r->start;
     for (int half = 0; half < 2; ++half) {
-      const Y w = _mm256_srai_epi16(_mm256_slli_epi16(load32(panel + r->panel + half * 32), 8), 8);
-      store32(sums + half * 8, _mm256_add_epi32(load32(sums + half * 8), _mm256_madd_epi16(words, w)));
+      const Y w = load32(panel + r->panel + half * 32), even = _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
+      const Y products =
+          _mm256_add_epi32(_mm256_madd_epi16(words, even), _mm256_madd_epi16(odd_words, _mm256_srai_epi16(w, 8)));
+      store32(sums + half * 8, _mm256_add_epi32(load32(sums + half * 8), products));
     }
   }
 }
@@ -156,6 +203,8 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
   const bool relu = finish.straight() && relu_shortcut(a, g.in_channels);
   TileFunction* const* const whole = pixel_tiles<Dot, 2>(finish, relu);
   TileFunction* const* const half = pixel_tiles<Dot, 1>(finish, relu);
+  TileFunction* const* const group_whole = pixel_tiles<GroupDot, 2>(finish, relu);
+  TileFunction* const* const group_half = pixel_tiles<GroupDot, 1>(finish, relu);
   auto* panel = reinterpret_cast<int8_t*>(scratch);
   auto* pixels = reinterpret_cast<uint8_t*>(scratch + p.panel_bytes) + 4;
   auto* places = reinterpret_cast<PixelPlace*>(scratch + p.panel_bytes + p.pixels_bytes);
@@ -164,25 +213,34 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
       reinterpret_cast<int32_t*>(scratch + p.panel_bytes + p.pixels_bytes + p.places_bytes + p.repairs_bytes);
   PixelTile tile{
       .kernel_h = 1, .segments_per_row = 1, .steps = p.dwords, .in = pixels, .acc_init = starts, .finish = &finish};
+  bool groups = !kSigned && p.dwords % 2 == 0;
   for (int64_t row = rows.begin; row < rows.end;) {
     const int64_t n = row / e.out.h, y0 = row % e.out.h;
     const int64_t height = smaller(smaller(p.chunk_rows, e.out.h - y0), rows.end - row);
     const uint8_t* image = a.in.data + n * a.in.image_stride - g.pad_left * a.in.c_pitch;
     Repair* end = repairs;
     int32_t own = 16;  // where the sums of the next pixel with repairs start
-    PixelPlace* place = places;
-    for (int64_t y = 0; y < height; ++y) {
-      const uint8_t* in = image + ((y0 + y) * g.stride_h - g.pad_top) * a.in.row_stride;
-      for (int64_t x = 0; x < e.out.w; ++x, ++place, in += g.stride_w * a.in.c_pitch) {
-        const int64_t at = (place - places) * p.pixel_bytes;
-        Repair* const before = end;
-        end = copy_pixel<kSigned>(in, p.dwords, own, pixels + at, end, repairs + p.repairs);
-        *place = {static_cast<int32_t>(at), static_cast<int32_t>(y * e.out.row_stride + x * e.out.c_pitch),
-                  static_cast<int32_t>(y * e.residual.row_stride + x * e.residual.c_pitch), end != before ? own : 0};
-        own += end != before ? 16 : 0;
+    const auto copy = [&]<bool kGroups>() {
+      const int64_t share = height * e.out.w * p.dwords / (kGroups ? kGroupRepairShare : kRepairShare) + 1;
+      const Repair* const most = repairs + smaller(share, p.repairs);
+      end = repairs, own = 16;
+      PixelPlace* place = places;
+      for (int64_t y = 0; y < height && end != most; ++y) {
+        const uint8_t* in = image + ((y0 + y) * g.stride_h - g.pad_top) * a.in.row_stride;
+        for (int64_t x = 0; x < e.out.w; ++x, ++place, in += g.stride_w * a.in.c_pitch) {
+          const int64_t at = (place - places) * p.pixel_bytes;
+          Repair* const before = end;
+          end = kGroups ? copy_groups(in, p.dwords, own, pixels + at, end, most)
+                        : copy_pixel<kSigned>(in, p.dwords, own, pixels + at, end, most);
+          *place = {static_cast<int32_t>(at), static_cast<int32_t>(y * e.out.row_stride + x * e.out.c_pitch),
+                    static_cast<int32_t>(y * e.residual.row_stride + x * e.residual.c_pitch), end != before ? own : 0};
+          own += end != before ? 16 : 0;
+        }
       }
-    }
-    if (end == repairs + p.repairs) {  // too many
+      return end != most;  // else there are too many
+    };
+    groups = groups && copy.template operator()<true>();
+    if (!groups && !copy.template operator()<false>()) {
       conv_words(a, {row, row + height}, blocks, scratch);
       row += height;
       continue;
@@ -199,8 +257,11 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
       tile.residual = e.residual.data
                           ? e.residual.data + n * e.residual.image_stride + y0 * e.residual.row_stride + b * 16
                           : nullptr;
-      for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w,
-                    kByteTilePixels);
+      const bool few = g.out_channels - b * 16 <= 8;
+      if (groups)
+        for_each_tile(tile, few ? group_half : group_whole, places, height * e.out.w, row * e.out.w, kGroupTilePixels);
+      else
+        for_each_tile(tile, few ? half : whole, places, height * e.out.w, row * e.out.w, kByteTilePixels);
     }
     row += height;
   }

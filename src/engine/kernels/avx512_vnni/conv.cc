@@ -186,7 +186,7 @@ double tile_cost(int64_t pixels, int vectors) {
 struct FinishCost {
   double vectors[kMaxVectors + 1];
 };
-constexpr FinishCost kInRegisters{}, kCodes{{0, 4, 3.2, 3.8, 2.9}}, kSums{{0, 9, 7.1, 8.1, 6.4}};
+constexpr FinishCost kNoFinish{}, kCodes{{0, 4, 3.2, 3.8, 2.9}}, kSums{{0, 9, 7.1, 8.1, 6.4}};
 
 // A line of `width` pixels is cut into the fewest tiles, as equal as possible. In cycles for each dword.
 double line_cost(int64_t width, int vectors, double finish) {
@@ -262,7 +262,9 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const bool single = g.groups > 1 || (e.out.data && e.out.c_pitch < 16);
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
-  const FinishCost& finish_cost = relu ? kInRegisters : e.residual.data ? kSums : kCodes;
+  // With more products the finish hardly counts, and wide tiles of weights that come from afar lose what it gains.
+  const bool short_sums = l.segments * l.dwords <= 32;
+  const FinishCost& finish_cost = relu || !short_sums ? kNoFinish : e.residual.data ? kSums : kCodes;
   const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin, finish_cost, l.segments * l.dwords);
   const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
   ReluFinish finish;

@@ -186,8 +186,9 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
   return out;
 }
 
-std::vector<std::string> conv_tactic_names(const Plan& plan, const Step& step, const KernelTable& table, int threads) {
-  return tactic_names(table, read_conv(plan, step, false).shapes(plan), threads);
+std::vector<TacticCandidate> conv_candidates(const Plan& plan, const Step& step, const KernelTable& table,
+                                             int threads) {
+  return tactic_candidates(table, read_conv(plan, step, false).shapes(plan), threads);
 }
 
 PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const KernelTable& table) {

@@ -1,6 +1,7 @@
 // Convolution steps on codes, and the geometry of all steps with windows.
 #pragma once
 #include "engine/step_kinds.h"
+#include "engine/tactics.h"
 
 namespace octet::engine {
 
@@ -15,8 +16,8 @@ kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in,
 
 inline constexpr const char* kConvKind = "conv";
 // The tactics that can compute this step of that kind, the one with the lowest estimate first (tactics.h).
-std::vector<std::string> conv_tactic_names(const Plan& plan, const Step& step, const kernels::KernelTable& table,
-                                           int threads);
+std::vector<TacticCandidate> conv_candidates(const Plan& plan, const Step& step, const kernels::KernelTable& table,
+                                             int threads);
 // Inputs: codes, and with "residual" = 1 the residual (codes, or floats where the output is float). Constants: weights,
 // acc_init, multiplier, table. Numbers: geometry, zero_point (before the table), lo, hi, residual_multiplier, mid_* (a
 // residual that rounds twice), float_lo, float_hi. Depthwise with "row_sums" has the sums of its rows as second output

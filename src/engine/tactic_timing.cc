@@ -12,6 +12,7 @@
 namespace octet::engine {
 namespace {
 
+constexpr double kWorthMemory = 0.9;
 constexpr int kPasses = 3;
 constexpr int kMinRuns = 3, kMaxRuns = 20;  // in each of them
 
@@ -87,13 +88,13 @@ struct Choice {
 };
 
 using Candidates =
-    std::vector<std::vector<std::string>>;  // of every step, the estimate first; empty: nothing to choose
+    std::vector<std::vector<TacticCandidate>>;  // of every step, the estimate first; empty: nothing to choose
 
 // What each round measured: the first, second, third ... candidate of all steps.
-std::vector<Times> time_candidates(const Plan& plan, const Candidates& names, Tensors& tensors,
+std::vector<Times> time_candidates(const Plan& plan, const Candidates& candidates, Tensors& tensors,
                                    const TacticOptions& options) {
   size_t rounds = 1;
-  for (const std::vector<std::string>& n : names) rounds = std::max(rounds, n.size());
+  for (const std::vector<TacticCandidate>& n : candidates) rounds = std::max(rounds, n.size());
   std::vector<Times> times(rounds, Times(plan.steps.size()));
   Plan trial = plan;
   const auto start = std::chrono::steady_clock::now();
@@ -102,26 +103,31 @@ std::vector<Times> time_candidates(const Plan& plan, const Candidates& names, Te
   for (int pass = 0; pass < kPasses && (pass == 0 || seconds_since(start) < options.limit_seconds); ++pass)
     for (size_t round = 0; round < rounds; ++round) {
       for (size_t i = 0; i < plan.steps.size(); ++i)
-        if (!names[i].empty()) trial.steps[i].tactic = names[i][std::min(round, names[i].size() - 1)];
+        if (!candidates[i].empty())
+          trial.steps[i].tactic = candidates[i][std::min(round, candidates[i].size() - 1)].name;
       time_plan(trial, tensors, options, share, times[round]);
     }
   return times;
 }
 
-// Every step's fastest candidate, where it needs less than `bar` of the estimate's time.
-Choice fastest_candidates(const Plan& plan, const Candidates& names, const std::vector<Times>& times, double bar,
+// Every step's fastest candidate, where it needs less than `bar` of the estimate's time, and less than kWorthMemory of
+// it where it takes more memory.
+Choice fastest_candidates(const Plan& plan, const Candidates& candidates, const std::vector<Times>& times, double bar,
                           bool same_isa) {
   Choice choice(plan);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     size_t best = 0;
-    double limit = bar * static_cast<double>(times[0].steps[i]);
-    for (size_t round = 1; round < names[i].size(); ++round) {
-      if (same_isa && isa_of(names[i][round]) != isa_of(names[i][0])) continue;
+    const auto estimate = static_cast<double>(times[0].steps[i]);
+    double limit = bar * estimate;
+    for (size_t round = 1; round < candidates[i].size(); ++round) {
+      const TacticCandidate& candidate = candidates[i][round];
+      if (same_isa && isa_of(candidate.name) != isa_of(candidates[i][0].name)) continue;
+      const bool larger = candidate.prepared_bytes > candidates[i][0].prepared_bytes;
       const auto ns = static_cast<double>(times[round].steps[i]);
-      if (ns < limit) best = round, limit = ns;
+      if (ns < limit && (!larger || ns < kWorthMemory * estimate)) best = round, limit = ns;
     }
     if (best == 0) continue;
-    choice.plan.steps[i].tactic = names[i][best];
+    choice.plan.steps[i].tactic = candidates[i][best].name;
     ++choice.changed;
   }
   return choice;
@@ -135,18 +141,18 @@ TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& given) {
   if (options.threads <= 0) options.threads = available_cpus();
   options.limit_seconds = given.limit_seconds / 2;  // for the candidates, and as much for the choices
   choose_tactics_by_model(plan, options);
-  Candidates names(plan.steps.size());
+  Candidates candidates(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i)
     if (plan.steps[i].kind == kConvKind)
-      names[i] = conv_tactic_names(plan, plan.steps[i], kernels::kernels(options.isa), options.threads);
+      candidates[i] = conv_candidates(plan, plan.steps[i], kernels::kernels(options.isa), options.threads);
   Tensors tensors(plan);
-  const std::vector<Times> times = time_candidates(plan, names, tensors, options);
+  const std::vector<Times> times = time_candidates(plan, candidates, tensors, options);
   // The fastest candidate of each step alone is not always best for all: units that one kernel wakes slow the next one,
   // and whoever writes a tensor has it in its cache. So several choices run as a whole, from no change to every gain.
   std::vector<Choice> choices{Choice(plan)};
   for (const bool same_isa : {true, false})
     for (const double bar : {0.97, 0.9, 0.8}) {
-      Choice choice = fastest_candidates(plan, names, times, bar, same_isa);
+      Choice choice = fastest_candidates(plan, candidates, times, bar, same_isa);
       if (choice.changed > 0) choices.push_back(std::move(choice));
     }
   const auto second_half = std::chrono::steady_clock::now();

@@ -55,12 +55,12 @@ TacticChoice choose_tactic(const KernelTable& table, const std::string& stored, 
   return {estimates(table, args, cpus).front().tactic, ConvSplit::kAuto};
 }
 
-std::vector<std::string> tactic_names(const KernelTable& table, const ConvArgs& args, int threads) {
+std::vector<TacticCandidate> tactic_candidates(const KernelTable& table, const ConvArgs& args, int threads) {
   const std::vector<Estimate> all = estimates(table, args, threads);
-  std::vector<std::string> out;
+  std::vector<TacticCandidate> out;
   for (const Estimate& e : all) {
     if (e.microseconds > kHopeless * all.front().microseconds) break;
-    out.push_back(name_of(*e.tactic));
+    out.push_back({name_of(*e.tactic), e.tactic->prepared_bytes ? e.tactic->prepared_bytes(args) : 0});
   }
   if (threads == 1) return out;
   // The automatic split is one of the two; the other is worth a try where there is enough to share.
@@ -72,7 +72,7 @@ std::vector<std::string> tactic_names(const KernelTable& table, const ConvArgs& 
     other.split = by_rows ? ConvSplit::kChannels : ConvSplit::kRows;
     const kernels::ConvShare changed = kernels::tactic_share(*all[i].tactic, other, 0, threads);
     if (changed.rows.end > changed.rows.begin && changed.blocks.end > changed.blocks.begin)
-      out.push_back(out[i] + (by_rows ? kChannels : kRows));
+      out.push_back({out[i].name + (by_rows ? kChannels : kRows), out[i].prepared_bytes});
   }
   return out;
 }
@@ -80,7 +80,8 @@ std::vector<std::string> tactic_names(const KernelTable& table, const ConvArgs& 
 void choose_tactics_by_model(Plan& plan, const TacticOptions& options) {
   const int threads = options.threads > 0 ? options.threads : available_cpus();
   for (Step& step : plan.steps)
-    if (step.kind == kConvKind) step.tactic = conv_tactic_names(plan, step, kernels::kernels(options.isa), threads)[0];
+    if (step.kind == kConvKind)
+      step.tactic = conv_candidates(plan, step, kernels::kernels(options.isa), threads)[0].name;
 }
 
 }  // namespace octet::engine

@@ -17,10 +17,15 @@ struct TacticChoice {
 // `stored`: Step::tactic. `args` as for ConvTactic::applies. Never fails: "direct" takes every convolution.
 TacticChoice choose_tactic(const kernels::KernelTable& table, const std::string& stored, const kernels::ConvArgs& args);
 
-// What Step::tactic may name for this convolution, lowest estimate first; candidates that are estimated at more than
-// `kHopeless` times the best are left out.
+// What Step::tactic may name for a convolution.
+struct TacticCandidate {
+  std::string name;
+  int64_t prepared_bytes = 0;  // of weights in an order of its own, which the engine makes at load
+};
+// Lowest estimate first; candidates that are estimated at more than `kHopeless` times the best are left out.
 inline constexpr double kHopeless = 4;
-std::vector<std::string> tactic_names(const kernels::KernelTable& table, const kernels::ConvArgs& args, int threads);
+std::vector<TacticCandidate> tactic_candidates(const kernels::KernelTable& table, const kernels::ConvArgs& args,
+                                               int threads);
 
 struct TacticOptions {
   Isa isa = default_isa();
@@ -31,14 +36,15 @@ struct TacticOptions {
 // Names the best estimate in every convolution of the plan.
 void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
 
-// Runs the whole network with every step's first, second, third ... candidate, several times in turn, so that weights come
-// from as far, and inputs from the same core, as in earnest. Then whole choices compete: the estimates, and those where a
-// step takes its fastest candidate if that saves 3, 10 or 20 %. Reproducible from then on: the plan names what runs.
+// Runs the whole network with every step's first, second, third ... candidate, several times in turn, so that weights
+// come from as far, and inputs from the same core, as in earnest. Then whole choices compete: the estimates, and those
+// where a step takes its fastest candidate if that saves 3, 10 or 20 %, and 10 % at least where it costs memory.
+// Reproducible from then on: the plan names what runs.
 struct TimedTactics {
-  int runs = 0;           // of the network
-  double seconds = 0;     // spent
+  int runs = 0;                        // of the network
+  double seconds = 0;                  // spent
   double before_ms = 0, after_ms = 0;  // fastest run with the estimates, and with the choice
-  int changed = 0;        // steps that left their estimate
+  int changed = 0;                     // steps that left their estimate
 };
 TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& options);
 

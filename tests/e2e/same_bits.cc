@@ -50,7 +50,7 @@ Dumps run(const Network& n, const std::shared_ptr<const engine::Plan>& plan, Isa
   return dumps;
 }
 
-// Bytes compared, or an error that names the first tensor that differs.
+// Bytes compared, or an error that candidates the first tensor that differs.
 int64_t compare(const Dumps& want, const Dumps& got, const std::string& what) {
   int64_t numbers = 0;
   for (const auto& [name, w] : want) {
@@ -77,9 +77,9 @@ void check(const std::string& path) {
       auto plan = std::make_shared<engine::Plan>(*n.plan);
       for (engine::Step& step : plan->steps) {
         if (step.kind != engine::kConvKind) continue;
-        const auto names = engine::conv_tactic_names(*plan, step, kernels::kernels(isa), 2);
-        rounds = std::max(rounds, names.size());
-        step.tactic = names[std::min(round, names.size() - 1)];
+        const auto candidates = engine::conv_candidates(*plan, step, kernels::kernels(isa), 2);
+        rounds = std::max(rounds, candidates.size());
+        step.tactic = candidates[std::min(round, candidates.size() - 1)].name;
       }
       // All thread counts with the engine's own choice, one of them in turn with the others.
       for (int threads = 1; threads <= 3; ++threads) {

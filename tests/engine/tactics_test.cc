@@ -33,9 +33,9 @@ TEST(Tactics, EveryCandidateGivesTheSameBits) {
   for (Isa isa : supported_isas())
     for (const Step& step : plan.steps) {
       if (step.kind != kConvKind) continue;
-      const auto names = conv_tactic_names(plan, step, kernels::kernels(isa), 2);
-      ASSERT_FALSE(names.empty());
-      for (const std::string& name : names) {
+      const auto candidates = conv_candidates(plan, step, kernels::kernels(isa), 2);
+      ASSERT_FALSE(candidates.empty());
+      for (const auto& [name, prepared_bytes] : candidates) {
         Plan with = plan;
         for (Step& s : with.steps)
           if (s.kind == kConvKind) s.tactic = name;
@@ -81,8 +81,8 @@ TEST(Tactics, TimingChoosesAmongTheCandidatesAndKeepsTheBits) {
   EXPECT_LE(timed.after_ms, timed.before_ms);
   for (const Step& s : plan.steps) {
     if (s.kind != kConvKind) continue;
-    const auto names = conv_tactic_names(plan, s, kernels::kernels(default_isa()), 2);
-    EXPECT_NE(std::find(names.begin(), names.end(), s.tactic), names.end()) << s.tactic;
+    const auto candidates = conv_candidates(plan, s, kernels::kernels(default_isa()), 2);
+    EXPECT_NE(std::ranges::find(candidates, s.tactic, &TacticCandidate::name), candidates.end()) << s.tactic;
   }
   EXPECT_EQ(outputs_of(plan, default_isa(), 2), want);
 }

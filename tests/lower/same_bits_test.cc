@@ -103,8 +103,8 @@ std::shared_ptr<const engine::Plan> with_random_tactics(const engine::Plan& plan
   auto out = std::make_shared<engine::Plan>(plan);
   for (engine::Step& step : out->steps) {
     if (step.kind != engine::kConvKind) continue;
-    const auto names = engine::conv_tactic_names(plan, step, kernels::kernels(isa), 3);
-    step.tactic = names[random() % names.size()];
+    const auto candidates = engine::conv_candidates(plan, step, kernels::kernels(isa), 3);
+    step.tactic = candidates[random() % candidates.size()].name;
   }
   return out;
 }

@@ -18,7 +18,7 @@ struct Rates {
   double transform;  // cycles for an input channel of a tile
   double finish;     // cycles for an output channel of a tile
 };
-constexpr double kStreamed = 4;  // bytes of weights a cycle from beyond the L2 cache, other layers between
+constexpr double kStreamed = 3.5;  // bytes of weights a cycle from beyond the L2 cache, other layers between
 constexpr double kKept = 1 << 20;  // bytes of weights that stay in the L2 cache
 constexpr double kCyclesPerMicrosecond = 3500;
 

@@ -25,12 +25,7 @@ inline ByteWindowPlan byte_window_plan(const ConvArgs& a) {
   p.steps = p.layout.segments_per_row > 1 || g.kernel_w == 1 ? (g.in_channels + 3) / 4 : p.layout.dwords;
   p.row_bytes = ((out.w - 1) * g.stride_w + (g.kernel_w - 1) * g.dilation_w + 1) * a.in.c_pitch;
   p.kernel_rows = (g.kernel_h - 1) * g.dilation_h + 1;
-  const int64_t near = kChunkBytes / (g.stride_h * p.row_bytes + out.w * padded_channels(out.c));
-  const int64_t enough = (kChunkPixels + out.w - 1) / out.w;
-  const int64_t fit = (kLargestChunk / p.row_bytes - p.kernel_rows) / g.stride_h + 1;
-  const int64_t wanted = smaller(near > enough ? near : enough, fit);
-  const int64_t chunks = wanted < 1 ? out.h : (out.h + wanted - 1) / wanted;
-  p.chunk_rows = (out.h + chunks - 1) / chunks;
+  p.chunk_rows = rows_of_chunk(out, {.row_bytes = p.row_bytes, .row_step = g.stride_h, .kernel_rows = p.kernel_rows});
   const auto round_up = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t pixels = p.chunk_rows * out.w;
   // Copying writes whole vectors.
@@ -146,14 +141,10 @@ inline void conv_byte_windows(const ConvArgs& a, Range rows, Range blocks, std::
     }
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       tile.panel = a.weights + b * block_bytes;
-      for (int64_t i = 0; i < 16; ++i) starts[i] = a.acc_init[b * 16 + i] + (relu ? kBitsOfTwo23 : 0);
+      start_sums(a, b, relu, starts);
       for (int64_t i = 16; i < repairs.starts_end(); i += 16) std::memcpy(starts + i, starts, 64);
       add_differences(repair_list, repairs.end(), tile.panel, starts);
-      tile.channel = b * 16;
-      tile.out = e.out.data ? e.out.data + n * e.out.image_stride + y0 * e.out.row_stride + b * 16 : nullptr;
-      tile.residual = e.residual.data
-                          ? e.residual.data + n * e.residual.image_stride + y0 * e.residual.row_stride + b * 16
-                          : nullptr;
+      tile.aim(e, n, y0, b * 16);
       for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w,
                     kByteTilePixels);
     }

@@ -75,12 +75,7 @@ inline BytePlan byte_plan(const ConvArgs& a) {
   p.is_signed = a.in.zero_point >= 64;
   p.dwords = (a.geometry.in_channels + 3) / 4;
   p.pixel_bytes = (p.dwords + 1) * 4;
-  const int64_t row_bytes = out.w * p.pixel_bytes;
-  const int64_t near = kChunkBytes / (row_bytes + out.w * padded_channels(out.c));
-  const int64_t enough = (kChunkPixels + out.w - 1) / out.w, fit = kLargestChunk / row_bytes;
-  const int64_t wanted = smaller(near > enough ? near : enough, fit);
-  const int64_t chunks = wanted < 1 ? out.h : (out.h + wanted - 1) / wanted;
-  p.chunk_rows = (out.h + chunks - 1) / chunks;
+  p.chunk_rows = rows_of_chunk(out, {.row_bytes = out.w * p.pixel_bytes});
   const auto round_up = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t pixels = p.chunk_rows * out.w;
   p.panel_bytes = p.is_signed ? p.dwords * 64 : 0;
@@ -248,15 +243,11 @@ void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch)
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       const int8_t* weights = a.weights + b * layout.dwords * 64;
       tile.panel = kSigned ? panel : weights;
-      for (int64_t i = 0; i < 16; ++i) starts[i] = a.acc_init[b * 16 + i] + (relu ? kBitsOfTwo23 : 0);
+      start_sums(a, b, relu, starts);
       if constexpr (kSigned) unsign_weights(weights, p.dwords, panel, starts);
       for (int64_t i = 16; i < own; i += 16) std::memcpy(starts + i, starts, 64);
       add_differences(repairs, end, weights, starts);
-      tile.channel = b * 16;
-      tile.out = e.out.data ? e.out.data + n * e.out.image_stride + y0 * e.out.row_stride + b * 16 : nullptr;
-      tile.residual = e.residual.data
-                          ? e.residual.data + n * e.residual.image_stride + y0 * e.residual.row_stride + b * 16
-                          : nullptr;
+      tile.aim(e, n, y0, b * 16);
       const bool few = g.out_channels - b * 16 <= 8;
       if (groups)
         for_each_tile(tile, few ? group_half : group_whole, places, height * e.out.w, row * e.out.w, kGroupTilePixels);

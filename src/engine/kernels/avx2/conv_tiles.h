@@ -30,7 +30,20 @@ struct PixelTile {
   uint8_t* out;             // of the first pixel and channel
   const uint8_t* residual;  // alike
   int64_t first_pixel;      // of the tile, counted over n * h * w: float tensors are dense
+
+  // At the outputs of the block of 16 that starts with `first_channel`, from the row `y` of image `n`.
+  void aim(const Epilogue& e, int64_t n, int64_t y, int64_t first_channel) {
+    const auto at = [&](const auto& t) {
+      return t.data ? t.data + n * t.image_stride + y * t.row_stride + first_channel : nullptr;
+    };
+    channel = first_channel, out = at(e.out), residual = at(e.residual);
+  }
 };
+
+// What the sums of all pixels of a block start with; `relu` as for pixel_tiles().
+inline void start_sums(const ConvArgs& a, int64_t block, bool relu, int32_t* starts) {
+  for (int64_t i = 0; i < 16; ++i) starts[i] = a.acc_init[block * 16 + i] + (relu ? kBitsOfTwo23 : 0);
+}
 
 // A Dot for 1x1 kernels that multiplies 8 bytes of input at once:
 //   static Y add(Y sum, const Y (&input)[2], Y first_weights, Y second_weights, Y ones);

@@ -57,12 +57,8 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       widen_weights(a, p, b, panel);
       tile.in = reinterpret_cast<const uint8_t*>(words + block_channel_offset(g, a.in.c_pitch, b));
-      for (int64_t i = 0; i < 16; ++i) start[i] = a.acc_init[b * 16 + i] + (relu ? kBitsOfTwo23 : 0);
-      tile.channel = b * 16;
-      tile.out = e.out.data ? e.out.data + n * e.out.image_stride + y0 * e.out.row_stride + b * 16 : nullptr;
-      tile.residual = e.residual.data
-                          ? e.residual.data + n * e.residual.image_stride + y0 * e.residual.row_stride + b * 16
-                          : nullptr;
+      start_sums(a, b, relu, start);
+      tile.aim(e, n, y0, b * 16);
       for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w);
     }
     row += height;

@@ -14,6 +14,24 @@ namespace {
 constexpr int64_t kChunkBytes = 24 * 1024, kChunkPixels = 300, kLargestChunk = 256 * 1024;
 constexpr int64_t kMaxImageRun = 256;  // words of a run of 4-byte pixels
 
+// What a chunk of output rows reads.
+struct ChunkInput {
+  int64_t row_bytes = 0;          // of an input row in the scratch
+  int64_t row_step = 1;           // input rows from one output row to the next
+  int64_t kernel_rows = 1;        // input rows that an output row needs, first to last
+  int64_t pixels = kChunkPixels;  // outputs that pay for the preparation
+};
+
+// Output rows that are worked on at once: all chunks of an image but the last have as many.
+inline int64_t rows_of_chunk(const QTensor& out, const ChunkInput& in) {
+  const int64_t near = kChunkBytes / (in.row_step * in.row_bytes + out.w * padded_channels(out.c));
+  const int64_t enough = (in.pixels + out.w - 1) / out.w;
+  const int64_t fit = (kLargestChunk / in.row_bytes - in.kernel_rows) / in.row_step + 1;
+  const int64_t wanted = smaller(near > enough ? near : enough, fit);
+  const int64_t chunks = wanted < 1 ? out.h : (out.h + wanted - 1) / wanted;
+  return (out.h + chunks - 1) / chunks;
+}
+
 // How a convolution is cut into words.
 struct WordPlan {
   ConvLayout layout;
@@ -59,12 +77,7 @@ inline WordPlan word_plan(const ConvArgs& a) {
     p.pairs = p.layout.dwords * 2;
   }
   const int64_t row_bytes = p.row_words * 2;
-  const int64_t near = kChunkBytes / (p.row_step * row_bytes + out.w * padded_channels(out.c));
-  const int64_t enough = ((p.compact ? 2 : 1) * kChunkPixels + out.w - 1) / out.w;
-  const int64_t fit = (kLargestChunk / row_bytes - p.kernel_rows) / p.row_step + 1;
-  const int64_t wanted = smaller(near > enough ? near : enough, fit);
-  const int64_t chunks = wanted < 1 ? out.h : (out.h + wanted - 1) / wanted;
-  p.chunk_rows = (out.h + chunks - 1) / chunks;
+  p.chunk_rows = rows_of_chunk(out, {row_bytes, p.row_step, p.kernel_rows, (p.compact ? 2 : 1) * kChunkPixels});
   p.panel_bytes = (p.layout.segments * p.pairs * 64 + 63) / 64 * 64;
   p.place_bytes = (p.chunk_rows * out.w * static_cast<int64_t>(sizeof(PixelPlace)) + 63) / 64 * 64;
   // A vector of words more at the end: widening writes whole vectors, a last pair may read one word too many.

@@ -3,6 +3,7 @@
 // column. With stride 1 a step makes two output rows from the same strips; the next step, as with stride 2, is one pair
 // of rows further down, so only one strip is new.
 //   strip: [column][channels 0-3 8-11 | 4-7 12-15][2 rows], in-lane unpacks leave the channels so
+#include "engine/kernels/avx2/depthwise_walks.h"
 #include "engine/kernels/avx2/finish.h"
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/avx2/vector.h"
@@ -200,6 +201,7 @@ void depthwise_avx2(const ConvArgs& a, Range rows) {
   const Finish finish(e);
   const bool straight = finish.straight() && finish.sum() == Sum::kNone && g.stride_w <= 2;
   const bool relu = straight && relu_shortcut(a, g.kernel_h * g.kernel_w);
+  if (straight && has_walks(g)) return walk_rows(a, rows, finish, relu);
   TileFunction* const* const tiles = relu       ? tile_functions<End::kReluCodes>(two_rows, g.stride_w)
                                      : straight ? tile_functions<End::kCodes>(two_rows, g.stride_w)
                                                 : tile_functions<End::kSums>(two_rows, g.stride_w);

@@ -14,7 +14,7 @@
 
 namespace octet::engine {
 
-inline constexpr uint32_t kEngineFormatVersion = 2;
+inline constexpr uint32_t kEngineFormatVersion = 3;
 
 // The bytes of the file.
 std::string engine_file_bytes(const Plan& plan);
@@ -30,8 +30,8 @@ std::shared_ptr<const Plan> load_engine(const std::filesystem::path& path, const
 std::shared_ptr<const Plan> parse_engine(std::span<const std::byte> bytes, const std::string& name,
                                          const PlanLimits& limits = {});
 
-// Makes the header's sizes and checksums fit the bytes behind it, as far as there is a header (for fuzzers and tests, which
-// must get past the checksum).
+// Makes the header's sizes and checksums fit the bytes behind it, as far as there is a header (for fuzzers and tests,
+// which must get past the checksum).
 void repair_checksum(std::span<std::byte> bytes);
 
 }  // namespace octet::engine

@@ -47,10 +47,12 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
       plan_(&prepared_->plan()),
       steps_(prepared_->steps()),
       team_(team_options(options)) {
+  std::set<int> filled;  // by the first of the steps that write parts of a tensor
   for (const Step& step : plan_->steps) {
     std::vector<HaloFill>& fills = halo_fills_.emplace_back();
     for (int id : step.outputs) {
       const int root = plan_->root(id);
+      if (!filled.insert(root).second) continue;
       const Buffer& b = plan_->buffers[root];
       const kernels::Halo& h = b.halo;
       if (b.layout == Layout::kCodes && h.top + h.bottom + h.left + h.right > 0) fills.push_back({root, b.n() * b.h()});

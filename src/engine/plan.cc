@@ -44,11 +44,21 @@ void check_codes(const Buffer& b) {
 
 // Steps write whole blocks of channels, so a range begins with a block and ends with one or with the root.
 bool is_channel_range(const Buffer& b, const Buffer& root) {
+  return b.channel_offset >= 0 && b.channel_offset <= root.c() - b.c() &&
+         b.channel_offset % kernels::kChannelBlock == 0 &&
+         (b.c() == root.c() || (root.c() >= kernels::kChannelBlock && b.c() % kernels::kChannelBlock == 0) ||
+          (root.c() >= kernels::kChannelBlock && b.channel_offset + b.c() == root.c()));
+}
+
+// Pixels first, first + step ... of `size`.
+bool is_lattice(const Buffer::Every& e, int64_t count, int64_t size) {
+  return e.step >= 1 && e.step <= size && e.first >= 0 && e.first < size && count <= (size - 1 - e.first) / e.step + 1;
+}
+
+bool is_part(const Buffer& b, const Buffer& root) {
   const kernels::Halo& h = b.halo;
-  return b.n() == root.n() && b.h() == root.h() && b.w() == root.w() && h.top + h.bottom + h.left + h.right == 0 &&
-         b.channel_offset >= 0 && b.channel_offset <= root.c() - b.c() &&
-         b.channel_offset % kernels::kChannelBlock == 0 && root.c() >= kernels::kChannelBlock &&
-         (b.c() % kernels::kChannelBlock == 0 || b.channel_offset + b.c() == root.c()) &&
+  return b.n() == root.n() && h.top + h.bottom + h.left + h.right == 0 && is_channel_range(b, root) &&
+         is_lattice(b.rows, b.h(), root.h()) && is_lattice(b.columns, b.w(), root.w()) &&
          b.zero_point == root.zero_point;
 }
 
@@ -70,15 +80,17 @@ void check_buffer(const Plan& plan, size_t index) {
                 b.n() * rows * columns <= kMaxElements / pitch,
             "buffer '", b.name, "' is too large");
   }
-  require(b.channel_offset == 0 || (b.alias_of >= 0 && b.layout == Layout::kCodes), "buffer '", b.name,
-          "' has the channel offset ", b.channel_offset, " of no other buffer");
+  const bool whole =
+      b.channel_offset == 0 && b.rows.first == 0 && b.rows.step == 1 && b.columns.first == 0 && b.columns.step == 1;
+  require(whole || (b.alias_of >= 0 && b.layout == Layout::kCodes), "buffer '", b.name,
+          "' is a part of no other buffer");
   if (b.alias_of >= 0) {
     require(static_cast<size_t>(b.alias_of) < index, "buffer '", b.name, "' is an alias of a later buffer");
     const Buffer& root = plan.buffers[b.alias_of];
     require(root.alias_of < 0, "buffer '", b.name, "' is an alias of an alias");
     const bool codes = b.layout == Layout::kCodes;
     require(codes == (root.layout == Layout::kCodes) && b.offset == root.offset &&
-                (codes ? is_channel_range(b, root) : b.bytes() <= root.bytes()),
+                (codes ? is_part(b, root) : b.bytes() <= root.bytes()),
             "buffer '", b.name, "' does not fit the memory of '", root.name, "'");
   }
   if (b.offset < 0) return;  // checked by the caller: only inputs and outputs
@@ -132,7 +144,9 @@ kernels::QTensor Plan::code_view(int id, uint8_t* start) const {
   const Buffer &b = buffers[id], &whole = buffers[root(id)];
   kernels::QTensor t =
       kernels::make_qtensor(start, whole.n(), whole.h(), whole.w(), whole.c(), whole.halo, b.zero_point);
-  t.data += b.channel_offset, t.c = b.c();
+  t.data += b.channel_offset + b.rows.first * t.row_stride + b.columns.first * t.c_pitch;
+  t.h = b.h(), t.w = b.w(), t.c = b.c();
+  t.row_stride *= b.rows.step, t.c_pitch *= b.columns.step;
   return t;
 }
 

@@ -35,10 +35,15 @@ struct Buffer {
   int32_t zero_point = 0, code_offset = 0, code_min = 0, code_max = 255;
   kernels::Halo halo;
   // The earlier buffer whose memory this one is: of floats the same bytes in another shape, of codes a range of the
-  // channels from channel_offset on, with the pixels, the halo and the pitch of that buffer (a piece of a Concat, which
-  // steps write and nobody reads).
+  // channels from channel_offset on (a piece of a Concat) or every few rows and columns of the pixels (a phase of a
+  // ConvTranspose), with the halo and the pitch of that buffer. Steps write such a part; none reads one but a
+  // convolution its residual.
   int alias_of = -1;
   int64_t channel_offset = 0;
+  struct Every {
+    int64_t first = 0, step = 1;
+  } rows, columns;
+  bool skips_pixels() const { return rows.step != 1 || columns.step != 1; }
   int64_t offset = -1;  // in the arena, a multiple of 64; -1: in the caller's memory
   int64_t elements() const;
   int64_t bytes() const;  // halo and read slack included

@@ -18,6 +18,10 @@ Json buffer_json(const Buffer& b) {
   Json j{{"name", b.name}, {"layout", layout_name(b.layout)}, {"shape", b.shape}, {"offset", b.offset}};
   if (b.alias_of >= 0) j["alias_of"] = b.alias_of;
   if (b.channel_offset > 0) j["channel_offset"] = b.channel_offset;
+  const auto every = [&j](const char* key, const Buffer::Every& e) {
+    if (e.first != 0 || e.step != 1) j[key] = {e.first, e.step};
+  };
+  every("rows", b.rows), every("columns", b.columns);
   if (b.layout != Layout::kCodes) return j;
   j["scale"] = static_cast<double>(b.scale);
   j["zero_point"] = b.zero_point;
@@ -124,6 +128,12 @@ Buffer read_buffer(const Json& json, size_t index) {
   b.offset = r.integer("offset");
   if (r.find("alias_of")) b.alias_of = r.small(r.at("alias_of"), "alias_of");
   if (r.find("channel_offset")) b.channel_offset = r.integer("channel_offset");
+  const auto every = [&r](const char* key, Buffer::Every* e) {
+    if (r.find(key) == nullptr) return;
+    const auto numbers = r.integers(key, 2);
+    e->first = numbers[0], e->step = numbers[1];
+  };
+  every("rows", &b.rows), every("columns", &b.columns);
   if (b.layout != Layout::kCodes) return b;
   b.scale = static_cast<float>(r.real(r.at("scale"), "scale"));
   b.zero_point = r.small(r.at("zero_point"), "zero_point");

@@ -25,12 +25,18 @@ class StepReader {
   int out(size_t i = 0) const { return step_.outputs[i]; }
   const Buffer& in_buffer(size_t i) const { return plan_.buffers[in(i)]; }
   const Buffer& out_buffer(size_t i = 0) const { return plan_.buffers[out(i)]; }
+  const Buffer& root(int id) const { return plan_.buffers[plan_.root(id)]; }
+  // What kernels will see of a buffer of codes, but for its address.
+  kernels::QTensor codes_view(int id) const { return plan_.code_view(id, reinterpret_cast<uint8_t*>(uintptr_t{4096})); }
   // The buffer, which must have this layout.
   const Buffer& codes_in(size_t i) const {
     check(in_buffer(i).alias_of < 0, "'", in_buffer(i).name, "' is a part of a tensor, which steps write only");
     return expect(in_buffer(i), Layout::kCodes);
   }
-  const Buffer& codes_out(size_t i = 0) const { return expect(out_buffer(i), Layout::kCodes); }
+  const Buffer& codes_out(size_t i = 0) const {
+    check(!out_buffer(i).skips_pixels(), "'", out_buffer(i).name, "' skips pixels, which only convolutions write");
+    return expect(out_buffer(i), Layout::kCodes);
+  }
   // A float buffer of either layout.
   const Buffer& float_in(size_t i) const { return expect_float(in_buffer(i)); }
   const Buffer& float_out(size_t i = 0) const { return expect_float(out_buffer(i)); }

@@ -64,6 +64,11 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
     r.check(out.layout == Layout::kFloatNhwc || out.shape.size() == 2, "a float output is NHWC");
     e.out.n = out.n(), e.out.h = out.h(), e.out.w = out.w(), e.out.c = out.c();
     e.out.c_pitch = out.c();
+  } else {
+    // Kernels see by the distance of pixels whether each has room for a block of channels.
+    const int64_t distance = r.codes_view(conv.out).c_pitch, room = kernels::channel_pitch(r.root(conv.out).c());
+    r.check(distance < kernels::kChannelBlock || room >= kernels::kChannelBlock, "'", out.name,
+            "' skips so many pixels that their distance hides their size");
   }
   const size_t outputs = r.has("row_sums") ? 2 : 1;  // the second: sums of rows (depthwise only)
   if (r.integer_or("residual", 0, 0, 1) == 0) {

@@ -132,8 +132,8 @@ PreparedStep mul(const Plan& plan, const Step& step, const KernelTable& table) {
           table.mul.isa};
 }
 
-// A window of n x h x w x c codes is copied from (in_h, in_w, in_c) to (out_h, out_w, out_c); "fill" first sets the
-// whole output to the zero point.
+// A window of n x h x w x c codes is copied from (in_h, in_w, in_c) to (out_h, out_w, out_c), there to every
+// (step_h)th row and (step_w)th column; "fill" first sets the whole output to the zero point.
 PreparedStep copy(const Plan& plan, const Step& step, const KernelTable& table) {
   const StepReader r(plan, step);
   r.arity(1, 1);
@@ -145,14 +145,15 @@ PreparedStep copy(const Plan& plan, const Step& step, const KernelTable& table) 
   };
   const Window size{r.integer_or("size_n", in.n(), 1, in.n()), r.integer_or("size_h", in.h(), 1, in.h()),
                     r.integer_or("size_w", in.w(), 1, in.w()), r.integer_or("size_c", in.c(), 1, in.c())};
-  const auto start = [&](const char* key, int64_t whole, int64_t part) {
-    r.check(part <= whole, "the window is larger than a buffer");
-    return r.integer_or(key, 0, 0, whole - part);
+  const auto start = [&](const char* key, int64_t whole, int64_t part, int64_t step = 1) {
+    r.check(part <= (whole - 1) / step + 1, "the window is larger than a buffer");
+    return r.integer_or(key, 0, 0, whole - 1 - (part - 1) * step);
   };
+  const int64_t step_h = r.integer_or("step_h", 1, 1, out.h()), step_w = r.integer_or("step_w", 1, 1, out.w());
   const Window from{start("in_n", in.n(), size.n), start("in_h", in.h(), size.h), start("in_w", in.w(), size.w),
                     start("in_c", in.c(), size.c)};
-  const Window to{start("out_n", out.n(), size.n), start("out_h", out.h(), size.h), start("out_w", out.w(), size.w),
-                  start("out_c", out.c(), size.c)};
+  const Window to{start("out_n", out.n(), size.n), start("out_h", out.h(), size.h, step_h),
+                  start("out_w", out.w(), size.w, step_w), start("out_c", out.c(), size.c)};
   const int x = r.in(0), y = r.out();
   const auto window = [size](kernels::QTensor t, const Window& at) {
     t.data += at.n * t.image_stride + at.h * t.row_stride + at.w * t.c_pitch + at.c;
@@ -162,6 +163,7 @@ PreparedStep copy(const Plan& plan, const Step& step, const KernelTable& table) 
   return {[=, kernel = table.copy](const Memory& m, int part, int parts) {
             kernels::CopyArgs args = base;
             args.in = window(m.q(x), from), args.out = window(m.q(y), to);
+            args.out.row_stride *= step_h, args.out.c_pitch *= step_w;
             kernel(args, share_of(size.n * size.h, part, parts));
           },
           table.copy.isa};

@@ -124,17 +124,18 @@ void fold_bias_adds(Graph& graph) {
   // Only these: the Adds among the nodes go on the way.
   std::vector<Node*> weighted;
   for (Node* node : node_list(graph))
-    if (node->kind == OpKind::kConv || node->kind == OpKind::kMatMul) weighted.push_back(node);
+    if (node->kind == OpKind::kConv || node->kind == OpKind::kConvTranspose || node->kind == OpKind::kMatMul)
+      weighted.push_back(node);
   for (Node* node : weighted) {
     std::vector<float> bias;
-    if (node->kind == OpKind::kConv && !node->has_input(2) && node->output()->type.shape->size() == 4) {
+    if (node->kind != OpKind::kMatMul && !node->has_input(2) && node->output()->type.shape->size() == 4) {
       const int64_t channels = (*node->output()->type.shape)[1];
       Node* add = bias_add(graph, *node, channels, 4, 1, &bias);
       if (add == nullptr || *add->output()->type.shape != *node->output()->type.shape) continue;
       Value* constant = add_bias_constant(graph, *node, bias);
       std::vector<Value*> inputs{node->input(0), node->input(1), constant};
       const std::string name = node->name;
-      Node* conv = graph.add_node(OpKind::kConv, graph.unique_name(name), inputs, {graph.unique_name(name + "/biased")},
+      Node* conv = graph.add_node(node->kind, graph.unique_name(name), inputs, {graph.unique_name(name + "/biased")},
                                   node->attributes, node);
       conv->output()->type = add->output()->type;
       supersede(graph, add->output(), conv->output());

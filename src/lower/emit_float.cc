@@ -7,6 +7,7 @@
 #include "engine/kernels/float_conv.h"
 #include "ir/infer.h"
 #include "lower/quant_params.h"
+#include "lower/transposed_conv.h"
 
 namespace octet::lower {
 namespace {
@@ -145,42 +146,13 @@ void emit_pool(PlanBuilder& b, const Node& node) {
 }
 
 void emit_conv_transpose(PlanBuilder& b, const Node& node) {
-  const ir::Shape &in = shape_of(node.input(0)), &weights = shape_of(node.input(1)), &out = shape_of(node.output());
-  if (in.size() != 4) unsupported(node, "a tensor that is no image");
-  require(is_constant(node.input(1)) && (!node.has_input(2) || is_constant(node.input(2))), "ConvTranspose '",
-          node.name, "': its weights are computed by the network; the engine needs constants");
-  const auto ints = [&](const char* key, int64_t fallback) { return node.get_ints(key, {fallback, fallback}); };
-  const auto strides = ints("strides", 1), dilations = ints("dilations", 1);
-  kernels::ConvGeometry g{.in_channels = in[1],
-                          .out_channels = out[1],
-                          .groups = node.get_int("group", 1),
-                          .kernel_h = weights[2],
-                          .kernel_w = weights[3],
-                          .stride_h = strides[0],
-                          .stride_w = strides[1],
-                          .dilation_h = dilations[0],
-                          .dilation_w = dilations[1]};
-  const auto pads = node.get_ints("pads", {0, 0, 0, 0});
-  g.pad_top = pads[0], g.pad_left = pads[1];
-  const std::string auto_pad = node.get_string("auto_pad", "NOTSET");
-  if (auto_pad == "VALID") g.pad_top = g.pad_left = 0;
-  if (auto_pad.rfind("SAME", 0) == 0 || !node.get_ints("output_shape").empty()) {
-    // The padding follows from the size of the output; the odd pixel is cut where ONNX says.
-    const auto extra = ints("output_padding", 0);
-    const auto begin = [&](size_t i, int64_t kernel) {
-      const int64_t whole = strides[i] * (in[i + 2] - 1) + extra[i] + (kernel - 1) * dilations[i] + 1;
-      const int64_t total = std::max<int64_t>(whole - out[i + 2], 0);
-      return auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
-    };
-    g.pad_top = begin(0, weights[2]), g.pad_left = begin(1, weights[3]);
-  }
-  if (g.pad_top < 0 || g.pad_left < 0) unsupported(node, "negative padding");
+  const Weighted w = read_conv_transpose(node);
   const auto weight_ref = b.constant(finite_weights(node, node.input(1)));
   engine::ConstantRef bias_ref;
   if (node.has_input(2)) bias_ref = b.constant(finite_weights(node, node.input(2)));
   const int x = b.nhwc(node.input(0)), y = b.define_real(node.output());
   Step& s = b.step("float_conv_transpose", node, {x}, {y});
-  write_geometry(s, g);
+  write_geometry(s, w.geometry);
   s.constants["weights"] = weight_ref;
   if (node.has_input(2)) s.constants["bias"] = bias_ref;
 }

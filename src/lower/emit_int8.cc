@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "lower/emit_float.h"
 #include "lower/moves.h"
 #include "lower/quant_params.h"
+#include "lower/transposed_conv.h"
 
 namespace octet::lower {
 
@@ -99,23 +101,27 @@ CodeLimits code_limits(const Bounds& bounds, const numerics::QuantParams& params
   return {numerics::quantize(bounds.lo, params) + offset, numerics::quantize(bounds.hi, params) + offset};
 }
 
-void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
+namespace {
+
+// The buffers of one convolution step; residual -1: none.
+struct ConvBuffers {
+  int in = -1, residual = -1, out = -1;
+};
+
+void emit_conv(PlanBuilder& b, const Int8Chain& chain, const ConvBuffers& at) {
   const Weighted& w = chain.weighted;
   const kernels::ConvGeometry& g = w.geometry;
   const bool depthwise = w.depthwise();
-  const int in = b.codes(w.x);
-  b.need_halo(in, {.top = g.pad_top, .bottom = w.pad_bottom, .left = g.pad_left, .right = w.pad_right});
-  std::vector<int> inputs{in};
-  if (chain.residual) inputs.push_back(chain.output ? b.codes(chain.residual) : b.real(chain.residual));
+  b.need_halo(at.in, {.top = g.pad_top, .bottom = w.pad_bottom, .left = g.pad_left, .right = w.pad_right});
+  std::vector<int> inputs{at.in};
+  if (chain.residual) inputs.push_back(at.residual);
   const bool table = !chain.table.empty();
-  const int out =
-      chain.output ? b.define_codes(chain.out, table ? chain.table_output : *chain.output) : b.define_real(chain.out);
   const auto weights = b.constant(pack_weights(chain, depthwise));
   const auto accumulator = b.constant(chain.weights->accumulator), multiplier = b.constant(multipliers(chain));
   engine::ConstantRef table_ref;
   if (table) table_ref = b.constant(chain.table);
   b.set_source(*chain.end, *chain.weighted.node, chain.op);
-  Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {out});
+  Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {at.out});
   s.int8 = true;
   write_geometry(s, g);
   s.constants["weights"] = weights, s.constants["acc_init"] = accumulator, s.constants["multiplier"] = multiplier;
@@ -140,6 +146,78 @@ void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
   s.ints["mid_zero_point"] = chain.middle->zero_point + code_offset(*chain.middle);
   s.ints["mid_lo"] = middle.lo, s.ints["mid_hi"] = middle.hi;
   s.floats["mid_multiplier"] = chain.middle->scale / chain.output->scale;
+}
+
+// A phase that has no place in the output, because kernels write floats without gaps and small pixels only at a small
+// distance: it is made beside it and moved.
+void emit_phase_aside(PlanBuilder& b, const Int8Chain& chain, const ConvPhase& phase, ConvBuffers at) {
+  const kernels::ConvGeometry& whole = chain.weighted.geometry;
+  const Weighted& w = phase.weighted;
+  const std::vector<int64_t> shape = b.buffer(at.out).shape, own{shape[0], shape[1], w.out_h, w.out_w};
+  const std::string name = b.buffer(at.out).name + "/phase";
+  const int aside = b.scratch(name, b.buffer(at.out).layout, own);
+  const int out = std::exchange(at.out, aside);
+  Int8Chain conv = chain;
+  conv.weighted = w;
+  if (chain.output) {
+    engine::Buffer &from = b.buffer(out), &to = b.buffer(aside);
+    to.scale = from.scale, to.zero_point = from.zero_point, to.code_offset = from.code_offset;
+    to.code_min = from.code_min, to.code_max = from.code_max;
+    emit_conv(b, conv, at);
+    Step& s = b.step("copy", *chain.end, {aside}, {out});
+    s.int8 = true;
+    s.ints["out_h"] = phase.row, s.ints["out_w"] = phase.column;
+    s.ints["step_h"] = w.out_h > 1 ? whole.stride_h : 1, s.ints["step_w"] = w.out_w > 1 ? whole.stride_w : 1;
+    return;
+  }
+  emit_conv(b, conv, at);
+  const auto in = nhwc_strides(own), to = nhwc_strides(shape);
+  b.copy(*chain.end, aside, out,
+         {.dims = {own[0], own[2], own[3], own[1]},
+          .in_strides = {in[0], in[2], in[3], in[1]},
+          .out_strides = {to[0], to[2] * whole.stride_h, to[3] * whole.stride_w, to[1]},
+          .out_offset = phase.row * to[2] + phase.column * to[3]});
+}
+
+// One convolution for each phase, which writes (and adds) the pixels of its own.
+void emit_phases(PlanBuilder& b, const Int8Chain& chain, const ConvBuffers& at) {
+  const Weighted& whole = chain.weighted;
+  const kernels::ConvGeometry& g = whole.geometry;
+  const int64_t pitch = kernels::channel_pitch(g.out_channels);
+  const bool in_place =
+      chain.output && (pitch >= kernels::kChannelBlock || pitch * g.stride_w < kernels::kChannelBlock);
+  for (const ConvPhase& phase : conv_phases(whole)) {
+    const Weighted& w = phase.weighted;
+    Int8Chain part = chain;
+    part.weights = std::make_shared<QuantizedWeights>(phase_weights(phase, whole, *chain.weights, chain.input));
+    ConvBuffers own = at;
+    const engine::Buffer::Every rows{phase.row, w.out_h > 1 ? g.stride_h : 1},
+        columns{phase.column, w.out_w > 1 ? g.stride_w : 1};
+    const auto pixels = [&](int codes) {
+      return b.pixels(codes, b.buffer(codes).name + "/phase", w.out_h, w.out_w, rows, columns);
+    };
+    if (chain.residual) own.residual = pixels(at.residual);
+    if (!in_place) {
+      emit_phase_aside(b, part, phase, own);
+      continue;
+    }
+    own.out = pixels(at.out);
+    part.weighted = w;
+    emit_conv(b, part, own);
+  }
+}
+
+}  // namespace
+
+void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
+  ConvBuffers at{.in = b.codes(chain.weighted.x)};
+  if (chain.residual) at.residual = chain.output ? b.codes(chain.residual) : b.real(chain.residual);
+  at.out = chain.output ? b.define_codes(chain.out, chain.table.empty() ? *chain.output : chain.table_output)
+                        : b.define_real(chain.out);
+  if (chain.weighted.transposed)
+    emit_phases(b, chain, at);
+  else
+    emit_conv(b, chain, at);
 }
 
 void emit_carrier(PlanBuilder& b, const Node& node, const numerics::QuantParams& params) {

@@ -227,17 +227,20 @@ std::optional<Lowering::Job> Lowering::int8_chain_to_float(const Chain& chain, c
 void Lowering::select_real(const Node& node) {
   const Value* out = node.output();
   const Chain chain = match_chain(graph_, out, {}, [this](const Value* v) { return quantized(v); });
+  std::string why;
   if (chain.weighted != nullptr) {
-    std::string why;
     if (auto job = int8_chain_to_float(chain, out, &why)) {
       jobs_.push_back(std::move(*job));
       return;
     }
+    if (!has_quantizers_) why.clear();
+  }
+  // In floats a ConvTranspose is a node as others are.
+  if (chain.weighted != nullptr && chain.weighted->kind != OpKind::kConvTranspose) {
     const bool conv = chain.weighted->kind == OpKind::kConv;
     const Weighted w = conv ? read_conv(*chain.weighted) : read_gemm(*chain.weighted, false);
     need_real(w.x);
     if (chain.residual) need_real(chain.residual);
-    if (!has_quantizers_) why.clear();
     jobs_.push_back([chain, out, why](PlanBuilder& b) {
       b.set_source(*out->producer, *chain.weighted, chain.op, why);
       emit_float_chain(b, chain, out);
@@ -262,7 +265,8 @@ void Lowering::select_real(const Node& node) {
   }
   for (const Value* in : node.inputs)
     if (in != nullptr && !is_constant(in)) need_real(in);
-  jobs_.push_back([&node, why = reason(node)](PlanBuilder& b) {
+  if (chain.weighted != &node) why = reason(node);
+  jobs_.push_back([&node, why](PlanBuilder& b) {
     b.set_source(node, node, node.info().name, why);
     emit_float(b, node);
   });

@@ -6,6 +6,7 @@
 #include "lower/emit_int8.h"
 #include "lower/lowering.h"
 #include "lower/quant_params.h"
+#include "lower/transposed_conv.h"
 
 namespace octet::lower {
 namespace {
@@ -46,6 +47,8 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   const Node& node = *chain.weighted;
   if (node.kind == OpKind::kConv) {
     *w = read_conv(node);
+  } else if (node.kind == OpKind::kConvTranspose) {
+    *w = read_conv_transpose(node);
   } else {
     *w = read_gemm(node, true);
     if (!quantized(w->x)) *w = read_gemm(node, false);

@@ -173,6 +173,16 @@ int PlanBuilder::define_codes(const Value* value, const numerics::QuantParams& p
   return forms_[value].codes = add_buffer(std::move(buffer));
 }
 
+int PlanBuilder::pixels(int codes, const std::string& name, int64_t h, int64_t w, Buffer::Every rows,
+                        Buffer::Every columns) {
+  Buffer part = plan_.buffers[codes];
+  part.name = name;
+  part.shape = {part.n(), part.c(), h, w};
+  part.halo = {};
+  part.alias_of = root(codes), part.rows = rows, part.columns = columns;
+  return add_buffer(std::move(part));
+}
+
 int PlanBuilder::define_real(const Value* value) {
   if (shape_of(value).size() != 4) return define_dense(value);
   return forms_[value].nhwc = add_buffer({.name = value->name, .layout = Layout::kFloatNhwc, .shape = shape_of(value)});

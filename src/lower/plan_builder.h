@@ -38,6 +38,9 @@ class PlanBuilder {
   void set_place(const ir::Value* value, const Place& place) { places_.emplace(value, place); }
   // The codes of `value` are a part of those of another tensor already.
   bool in_place(const ir::Value* value) const { return has_codes(value) && plan_.buffers[codes(value)].alias_of >= 0; }
+  // The pixels of `codes`, a whole tensor, in these places; its neighbours stay as they are.
+  int pixels(int codes, const std::string& name, int64_t h, int64_t w, engine::Buffer::Every rows,
+             engine::Buffer::Every columns);
   int define_real(const ir::Value* value);  // NHWC for rank 4, else dense
   int define_dense(const ir::Value* value);
   int define_index(const ir::Value* value);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/infer.h"
 #include "lower/quant_params.h"
+#include "lower/transposed_conv.h"
 #include "numerics/accumulator_bound.h"
 #include "numerics/quantize_span.h"
 
@@ -41,10 +42,30 @@ std::vector<float> bias_of(const Weighted& w) {
   return bias;
 }
 
+// The weights of a ConvTranspose as those of a convolution. A constant [in][out / groups] has a scale for each channel
+// of the second axis, the same in all groups, or for each of the first, which is one of the output where a group has
+// one input.
+WeightCodes transposed_codes(const Weighted& w) {
+  const kernels::ConvGeometry& g = w.geometry;
+  const int64_t per_group = g.out_channels / g.groups;
+  const bool by_input = g.groups == g.in_channels;
+  WeightCodes found = weight_codes(*w.node, w.node->input(1), 1);
+  const bool second_axis = found.problem.empty();
+  if (!second_axis && by_input)
+    if (WeightCodes first = weight_codes(*w.node, w.node->input(1), 0); first.problem.empty()) found = std::move(first);
+  if (!found.problem.empty()) return found;
+  std::vector<float> scales;
+  for (int64_t o = 0; o < g.out_channels; ++o)
+    scales.push_back(found.scales[second_axis ? o % per_group : o / per_group]);
+  return {.codes = convolution_order(g, found.codes), .scales = std::move(scales)};
+}
+
 }  // namespace
 
 bool is_weighted(const Node* node) {
-  return node != nullptr && (node->kind == OpKind::kConv || (node->kind == OpKind::kGemm && is_constant_gemm(*node)));
+  if (node == nullptr) return false;
+  return node->kind == OpKind::kConv || node->kind == OpKind::kConvTranspose ||
+         (node->kind == OpKind::kGemm && is_constant_gemm(*node));
 }
 
 bool single_use(const ir::Graph& graph, const Value* value) {
@@ -124,7 +145,9 @@ Weighted read_gemm(const Node& node, bool through_flatten) {
 QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams& input) {
   const kernels::ConvGeometry& g = w.geometry;
   if (g.kernel_h > kMaxKernel || g.kernel_w > kMaxKernel) return {.problem = "no INT8 kernel for so large a window"};
-  WeightCodes weights = weight_codes(*w.node, w.node->input(1), w.weight_axis);
+  if (w.transposed)
+    if (std::string problem = phases_problem(w); !problem.empty()) return {.problem = problem};
+  WeightCodes weights = w.transposed ? transposed_codes(w) : weight_codes(*w.node, w.node->input(1), w.weight_axis);
   if (!weights.problem.empty()) return {.problem = weights.problem};
   QuantizedWeights out{.scales = std::move(weights.scales)};
   const int64_t per_channel = static_cast<int64_t>(weights.codes.size()) / g.out_channels;
@@ -138,7 +161,8 @@ QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams
   }
   const std::vector<float> bias = bias_of(w);
   const int64_t zero_point = input.zero_point + code_offset(input);
-  std::vector<int32_t> codes(bias.size());
+  std::vector<int32_t>& codes = out.bias;
+  codes.resize(bias.size());
   for (int64_t o = 0; o < g.out_channels; ++o) {
     codes[o] = numerics::quantize_bias(bias[o], input.scale, out.scales[o]);
     const std::span<const int8_t> row(out.codes.data() + o * per_channel, per_channel);
@@ -147,9 +171,15 @@ QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams
     const float scale = input.scale * out.scales[o];
     if (!std::isfinite(scale) || scale <= 0) return {.problem = "the product of the scales leaves float32"};
   }
-  out.accumulator.resize(static_cast<size_t>(kernels::padded_channels(g.out_channels)));
-  kernels::make_acc_init(out.codes, g.out_channels, codes, static_cast<int32_t>(zero_point), out.accumulator);
+  start_accumulators(w, input, &out);
   return out;
+}
+
+void start_accumulators(const Weighted& w, const numerics::QuantParams& input, QuantizedWeights* weights) {
+  const int64_t channels = w.geometry.out_channels;
+  weights->accumulator.resize(static_cast<size_t>(kernels::padded_channels(channels)));
+  kernels::make_acc_init(weights->codes, channels, weights->bias, input.zero_point + code_offset(input),
+                         weights->accumulator);
 }
 
 }  // namespace octet::lower

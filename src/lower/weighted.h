@@ -1,4 +1,4 @@
-// Conv and Gemm as the compiler sees them, and what can be fused behind them.
+// Conv, ConvTranspose and Gemm as the compiler sees them, and what can be fused behind them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,6 +19,7 @@ struct Weighted {
   int64_t in_h = 1, in_w = 1, out_h = 1, out_w = 1;
   int64_t weight_axis = 0;         // of the output channels in the constant
   bool transpose_weights = false;  // the constant is [in][out]
+  bool transposed = false;         // a ConvTranspose (transposed_conv.h)
 
   bool depthwise() const {
     return geometry.groups > 1 && geometry.groups == geometry.in_channels && geometry.groups == geometry.out_channels;
@@ -35,10 +36,13 @@ Weighted read_gemm(const ir::Node& node, bool through_flatten);
 struct QuantizedWeights {
   std::vector<int8_t> codes;         // out x in/groups x kh x kw
   std::vector<float> scales;         // of the weights, per output channel
+  std::vector<int32_t> bias;         // per output channel
   std::vector<int32_t> accumulator;  // initial values, padded
   std::string problem;               // why this node cannot be INT8; then the rest is empty
 };
 QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams& input);
+// Fills weights->accumulator from the codes and the bias.
+void start_accumulators(const Weighted& w, const numerics::QuantParams& input, QuantizedWeights* weights);
 
 // weighted -> [Add of another tensor] -> [Relu | Clip]*, where nobody else reads what lies between.
 struct Chain {
@@ -97,6 +101,8 @@ Chain match_chain(const ir::Graph& graph, const ir::Value* value, const ChainOpt
         found.middle = quantizer;
       }
       if (!is_weighted(own->producer)) continue;
+      // A ConvTranspose of floats is made beside its output, where a residual has no place.
+      if (!options.quantized_residual && own->producer->kind == ir::OpKind::kConvTranspose) continue;
       found.weighted = own->producer, found.residual = other;
       found.op = std::string(found.weighted->info().name) + inner + "+Add" + clamps;
       return found;

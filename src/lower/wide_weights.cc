@@ -77,11 +77,13 @@ class Splitter {
     const Centred weights = centred_codes(quantizer_);
     const auto beyond = [](int32_t c) { return c < -256 || c > 254; };
     if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return;
-    const int64_t groups = node_->kind == OpKind::kConv ? node_->get_int("group", 1) : 1;
+    const bool transposed = node_->kind == OpKind::kConvTranspose;
+    const int64_t groups = node_->kind == OpKind::kGemm ? 1 : node_->get_int("group", 1);
     if (groups > kMaxGroups || !has_codes(node_->input(0))) return;
-    // Weights [in, out] of a Gemm have their inputs in the first dimension.
-    const size_t axis = node_->kind == OpKind::kConv || node_->get_int("transB") != 0 ? 1 : 0;
-    graph_.set_input(node_, 1, two_matrices(weights, axis));
+    // Weights [in, out] have their inputs in the first dimension, those of a ConvTranspose group after group.
+    const bool inputs_first = transposed || (node_->kind == OpKind::kGemm && node_->get_int("transB") == 0);
+    if (transposed && quantizer_.input(1)->constant->size() > 1 && quantizer_.get_int("axis", 1) == 0) return;
+    graph_.set_input(node_, 1, two_matrices(weights, inputs_first ? 0 : 1, transposed ? groups : 1));
     graph_.set_input(node_, 0, twice(node_->input(0), groups));
   }
 
@@ -95,10 +97,11 @@ class Splitter {
     return graph_.add_constant(graph_.unique_name(node_->name + "/" + what), Tensor::of<int64_t>({count}, values));
   }
 
-  Value* two_matrices(const Centred& weights, size_t axis) {
+  Value* two_matrices(const Centred& weights, size_t axis, int64_t groups) {
     Shape shape = shape_of(quantizer_.input(0));
     size_t inner = 1;
     for (size_t d = axis; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
+    inner /= static_cast<size_t>(groups);
     shape[axis] *= 2;
     std::vector<float> values;
     for (size_t start = 0; start < weights.codes.size(); start += inner)

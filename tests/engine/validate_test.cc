@@ -83,6 +83,8 @@ TEST(Validate, HostileNumbersOfBuffers) {
     disturb(plan, &b.offset, &refused, &accepted);
     disturb(plan, &b.alias_of, &refused, &accepted);
     disturb(plan, &b.channel_offset, &refused, &accepted);
+    for (int64_t* part : {&b.rows.first, &b.rows.step, &b.columns.first, &b.columns.step})
+      disturb(plan, part, &refused, &accepted);
     disturb(plan, &b.zero_point, &refused, &accepted);
     disturb(plan, &b.code_offset, &refused, &accepted);
     for (int64_t* h : {&b.halo.top, &b.halo.bottom, &b.halo.left, &b.halo.right}) disturb(plan, h, &refused, &accepted);

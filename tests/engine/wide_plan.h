@@ -108,12 +108,44 @@ class WidePlan {
                            .code_offset = 128,
                            .alias_of = whole,
                            .channel_offset = 16});
+    // Every second column of two rows, written and read as residual.
+    const int part = add({.layout = Layout::kCodes,
+                          .shape = {1, 20, 2, 3},
+                          .scale = 0.02f,
+                          .zero_point = 128,
+                          .code_offset = 128,
+                          .alias_of = whole,
+                          .channel_offset = 16,
+                          .rows = {1, 3},
+                          .columns = {0, 2}});
+    {
+      const kernels::ConvGeometry g{.in_channels = 20, .out_channels = 20};
+      std::vector<int8_t> packed(kernels::conv_layout(g, 32).weight_bytes);
+      kernels::pack_conv_weights(g, 32, weights(400), packed);
+      const int small = codes({1, 20, 2, 3}), other = codes({1, 20, 6, 5});
+      const int residual = add({.layout = Layout::kCodes,
+                                .shape = {1, 20, 2, 3},
+                                .scale = 0.02f,
+                                .zero_point = 128,
+                                .code_offset = 128,
+                                .alias_of = other,
+                                .rows = {0, 5},
+                                .columns = {1, 1}});
+      step("fill", {}, {small});
+      step("fill", {}, {other});
+      engine::Step& s = step("conv", {small, residual}, {part});
+      s.ints = {{"residual", 1}, {"lo", 0}, {"hi", 255}};
+      s.floats = {{"residual_multiplier", 0.5}};
+      s.constants = {{"weights", constants_.add(packed)},
+                     {"acc_init", constants_.add(std::vector<int32_t>(32, 7))},
+                     {"multiplier", floats(32, 0.003f)}};
+    }
     step("add", {c, b}, {piece}).floats = {{"a_multiplier", 0.5}, {"b_multiplier", 0.25}};
     step("fill", {}, {joined});
     for (int64_t half : {0, 20})
-      step("copy", {half ? b : c}, {joined}).ints = {{"size_n", 1}, {"size_h", 5}, {"size_w", 4}, {"size_c", 20},
-                                                     {"in_n", 0},   {"in_h", 1},   {"in_w", 1},   {"in_c", 0},
-                                                     {"out_n", 0},  {"out_h", 0},  {"out_w", 1},  {"out_c", half}};
+      step("copy", {half ? b : c}, {joined}).ints = {
+          {"size_n", 1}, {"size_h", 5}, {"size_w", 4}, {"size_c", 20}, {"step_h", 1}, {"step_w", 1}, {"in_n", 0},
+          {"in_h", 1},   {"in_w", 1},   {"in_c", 0},   {"out_n", 0},   {"out_h", 0},  {"out_w", 1},  {"out_c", half}};
     step("channel_tables", {joined}, {codes({1, 40, 6, 5})}).constants = {
         {"tables", constants_.add(std::vector<uint8_t>(40 * 256, 3))}};
     engine::Step& resize = step("resize_nearest", {c}, {wide});

@@ -75,9 +75,10 @@ inline void change(Json& plan, std::span<const uint8_t, 4> bytes) {
                                  "rows amx_int8/channels",
                                  "x/y/z",
                                  "\xff\xfe"};
-  static const char* kKeys[] = {"residual", "rounds_twice", "zero_point", "groups",   "lo",       "hi",     "kernel_h",
-                                "stride_h", "dilation_w",   "pad_left",   "alias_of", "halo",     "tactic", "table",
-                                "average",  "function",     "float_lo",   "mid_lo",   "float_hi", "rank",   "reason"};
+  static const char* kKeys[] = {"residual", "rounds_twice", "zero_point", "groups",   "lo",       "hi",
+                                "kernel_h", "stride_h",     "dilation_w", "pad_left", "alias_of", "halo",
+                                "tactic",   "table",        "average",    "function", "float_lo", "mid_lo",
+                                "float_hi", "rank",         "reason",     "rows",     "columns",  "step_h"};
   std::vector<Place> places;
   collect(plan, places);
   if (places.empty()) return;

@@ -50,7 +50,11 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   const Halo out_halo{pick(rng, 0, 1), pick(rng, 0, 1), pick(rng, 0, 2), pick(rng, 0, 2)};
   // Zero point 0, as behind a ReLU, may take a path of its own.
   const auto out_zero_point = static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255));
-  c->out = random_tensor(rng, shape.n, out_h, out_w, g.out_channels, out_halo, out_zero_point);
+  // A phase of a transposed convolution writes every few pixels; small ones keep a distance below a block of channels.
+  const int64_t step_h = chance(rng, 0.2) ? pick(rng, 2, 3) : 1, step_w = chance(rng, 0.2) ? pick(rng, 2, 3) : 1;
+  c->out = random_tensor(rng, shape.n, out_h * step_h, out_w * step_w, g.out_channels, out_halo, out_zero_point);
+  c->out.view.h = out_h, c->out.view.w = out_w;
+  c->out.view.row_stride *= step_h, c->out.view.c_pitch *= step_w;
   c->residual = random_tensor(rng, shape.n, out_h, out_w, g.out_channels, Halo{0, 0, 1, 0},
                               static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255)));
   c->weights.resize(static_cast<size_t>(g.out_channels * g.in_channels / g.groups * g.kernel_h * g.kernel_w));

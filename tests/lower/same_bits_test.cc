@@ -1,5 +1,5 @@
-// 2,000 random small networks: every tensor has the bits of the scalar kernels on every instruction set, with 1, 2 and 3
-// threads, whichever tactics compute the convolutions.
+// 2,000 random small networks: every tensor has the bits of the scalar kernels on every instruction set, with 1, 2 and
+// 3 threads, whichever tactics compute the convolutions.
 #include <random>
 
 #include "engine/steps_conv.h"
@@ -46,15 +46,49 @@ class ConvNet {
     const ir::Shape s = shape(x_);
     switch (integer(0, 9)) {
       case 0:
-        x_ = quantise(net.op(OpKind::kMaxPool, {x_},
-                             {{"kernel_shape", std::vector<int64_t>{2, 3}}, {"pads", std::vector<int64_t>{0, 1, 1, 1}}}));
+        x_ = quantise(
+            net.op(OpKind::kMaxPool, {x_},
+                   {{"kernel_shape", std::vector<int64_t>{2, 3}}, {"pads", std::vector<int64_t>{0, 1, 1, 1}}}));
         return;
       case 1:
         x_ = quantise(net.op(pick({0, 1}) ? OpKind::kSigmoid : OpKind::kHardSwish, {x_}));
         return;
+      case 2:
+        if (s[2] * s[3] <= 400) return transposed(s);
+        [[fallthrough]];
       default:
         convolution(s);
     }
+  }
+
+  void transposed(const ir::Shape& s) {
+    const int64_t kernel_h = integer(1, 5), kernel_w = chance(70) ? kernel_h : integer(1, 5);
+    const int64_t stride_h = integer(1, 3), stride_w = chance(70) ? stride_h : integer(1, 4);
+    const std::vector<int64_t> dilations{chance(15) ? 2 : 1, chance(15) ? 3 : 1};
+    int64_t groups = 1;
+    if (chance(25))
+      for (int64_t g : {s[1], int64_t{4}, int64_t{3}, int64_t{2}})
+        if (s[1] % g == 0 && groups == 1) groups = g;
+    const int64_t out = groups == s[1] && chance(50) ? s[1] : groups * integer(1, std::max<int64_t>(1, 48 / groups));
+    // As many as leave a pixel of the output.
+    const auto pads = [&](int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
+      const int64_t whole = (size - 1) * stride + (kernel - 1) * dilation + 1;
+      return std::pair{integer(0, std::min(kernel, (whole - 1) / 2)), integer(0, std::min(kernel, (whole - 1) / 2))};
+    };
+    const auto [top, bottom] = pads(s[2], kernel_h, stride_h, dilations[0]);
+    const auto [left, right] = pads(s[3], kernel_w, stride_w, dilations[1]);
+    ir::Value* w = net.weights({s[1], out / groups, kernel_h, kernel_w}, 1,
+                               3.0f / std::sqrt(static_cast<float>(s[1] / groups * kernel_h * kernel_w)));
+    std::vector<ir::Value*> inputs{x_, w};
+    if (chance(80)) inputs.push_back(net.constant({out}, -0.5f, 0.5f));
+    ir::Value* y = net.op(OpKind::kConvTranspose, inputs,
+                          {{"kernel_shape", std::vector<int64_t>{kernel_h, kernel_w}},
+                           {"strides", std::vector<int64_t>{stride_h, stride_w}},
+                           {"dilations", dilations},
+                           {"pads", std::vector<int64_t>{top, left, bottom, right}},
+                           {"output_padding", std::vector<int64_t>{integer(0, stride_h - 1), integer(0, stride_w - 1)}},
+                           {"group", groups}});
+    x_ = quantise(chance(50) ? net.relu(y) : y);
   }
 
   void convolution(const ir::Shape& s) {
@@ -80,13 +114,13 @@ class ConvNet {
                                2.0f / std::sqrt(static_cast<float>(s[1] / groups * kernel_h * kernel_w)));
     std::vector<ir::Value*> inputs{x_, w};
     if (chance(80)) inputs.push_back(net.constant({out}, -0.5f, 0.5f));
-    ir::Value* y = net.op(
-        OpKind::kConv, inputs,
-        {{"kernel_shape", std::vector<int64_t>{kernel_h, kernel_w}},
-         {"strides", std::vector<int64_t>{stride, chance(80) || same ? stride : pick({1, 2})}},
-         {"dilations", std::vector<int64_t>{dilation_h, dilation_w}},
-         {"pads", same ? std::vector<int64_t>{kernel_h / 2, kernel_w / 2, kernel_h / 2, kernel_w / 2} : pads},
-         {"group", groups}});
+    ir::Value* y =
+        net.op(OpKind::kConv, inputs,
+               {{"kernel_shape", std::vector<int64_t>{kernel_h, kernel_w}},
+                {"strides", std::vector<int64_t>{stride, chance(80) || same ? stride : pick({1, 2})}},
+                {"dilations", std::vector<int64_t>{dilation_h, dilation_w}},
+                {"pads", same ? std::vector<int64_t>{kernel_h / 2, kernel_w / 2, kernel_h / 2, kernel_w / 2} : pads},
+                {"group", groups}});
     if (same) {
       if (chance(40)) y = quantise(y);
       y = net.op(OpKind::kAdd, {y, x_});

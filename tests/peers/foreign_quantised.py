@@ -36,8 +36,8 @@ class Data(CalibrationDataReader):
         return next(self.batches, None)
 
 
-def float_network(opset, batch):
-    """Every kind of layer that quantize_static quantises, in 24 x 24 pixels."""
+def float_network(opset, batch, form):
+    """Every kind of layer that quantize_static quantises in this form, in 24 x 24 pixels."""
     random = numpy.random.default_rng(opset)
     nodes, constants = [], []
 
@@ -72,6 +72,11 @@ def float_network(opset, batch):
         x = node("Resize", [x, constant(numpy.zeros(0, numpy.float32), "roi"), scales], mode="nearest",
                  coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     x = node("AveragePool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    if form == QuantFormat.QDQ:  # there is no QLinearConvTranspose
+        w = random.uniform(-0.6, 1, (32, 32, 3, 3)) * 2 / numpy.sqrt(32 * 9 / 4)
+        x = node("ConvTranspose", [x, constant(w.astype(numpy.float32), "tw"),
+                                   constant(random.uniform(-1, 1, 32).astype(numpy.float32), "tb")],
+                 kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4, output_padding=[1, 1])
     x = node("Flatten", [node("GlobalAveragePool", [conv(x, 32, 24, 3, groups=2)])])
     w = random.uniform(-0.4, 0.5, (24, 20)).astype(numpy.float32)
     x = node("Gemm", [x, constant(w, "gw"), constant(random.uniform(-1, 1, 20).astype(numpy.float32), "gb")])
@@ -96,7 +101,7 @@ def cases():
 
 
 def make(case, folder):
-    onnx.save(float_network(case["opset"], case["batch"]), folder / "float.onnx")
+    onnx.save(float_network(case["opset"], case["batch"], case["form"]), folder / "float.onnx")
     shape = [1 if case["batch"] == "N" else case["batch"], 3, 24, 24]
     quantize_static(folder / "float.onnx", folder / "model.onnx", Data(shape), quant_format=case["form"],
                     per_channel=case["per_channel"], activation_type=case["act"], weight_type=case["weight"],

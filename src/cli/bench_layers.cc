@@ -49,6 +49,8 @@ std::vector<LayerTime> time_layers(EngineLatency& engine, int64_t runs) {
     const engine::StepCost cost = engine::step_cost(plan, plan.steps[i]);
     layers.push_back({infos[i], median_of(std::move(us[i])), cost.macs, cost.bytes});
   }
+  for (const engine::BandedSteps& group : engine.executor.banded_steps())
+    for (size_t i = group.first; i <= group.last; ++i) layers[i].in_bands = true;
   return layers;
 }
 
@@ -59,8 +61,8 @@ std::string layer_table(const std::vector<LayerTime>& layers, const engine::Mach
                            "GB/s", "why not INT8"});
   for (const LayerTime& l : layers) {
     const bool products = l.macs.value_or(0) > 0;
-    table.add_row({l.info.name, l.info.op, l.info.precision, l.info.kernel, digits(l.us, 1),
-                   digits(100 * l.us / sum, 1), products ? digits(l.gmac_per_s(), 1) : "-",
+    table.add_row({l.info.name, l.info.op, l.info.precision, l.info.kernel + (l.in_bands ? " (bands)" : ""),
+                   digits(l.us, 1), digits(100 * l.us / sum, 1), products ? digits(l.gmac_per_s(), 1) : "-",
                    products ? digits(l.percent_of_peak(peak), 1) : "-", digits(static_cast<double>(l.bytes) / 1024, 0),
                    digits(l.gb_per_s(), 1), l.info.reason});
   }
@@ -74,6 +76,7 @@ Json layers_json(const std::vector<LayerTime>& layers, const engine::MachinePeak
                    {"op", l.info.op},
                    {"precision", l.info.precision},
                    {"kernel", l.info.kernel},
+                   {"in_bands", l.in_bands},
                    {"us", l.us},
                    {"gmacs", or_null(l.macs, static_cast<double>(l.macs.value_or(0)) * 1e-9)},
                    {"gmac_per_s", or_null(l.macs, l.gmac_per_s())},

@@ -15,6 +15,7 @@ struct LayerTime {
   double us = 0;                // median over the runs; the barrier at its end included
   std::optional<int64_t> macs;  // see engine::StepCost
   int64_t bytes = 0;
+  bool in_bands = false;  // engine/row_bands.h
 
   double gmac_per_s() const { return macs && us > 0 ? static_cast<double>(*macs) / us * 1e-3 : 0; }
   double gb_per_s() const { return us > 0 ? static_cast<double>(bytes) / us * 1e-3 : 0; }

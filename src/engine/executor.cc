@@ -77,6 +77,14 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
     if (b.layout == Layout::kCodes)
       memory_.codes[i] = plan_->code_view(static_cast<int>(i), reinterpret_cast<uint8_t*>(start));
   }
+  RowBandOptions bands = options.row_bands.value_or(row_band_options(team_.threads()));
+  bands.threads = team_.threads();
+  groups_ = find_banded_steps(*plan_, steps_, bands);
+  band_nanoseconds_.assign(groups_.empty() ? 0 : steps_.size() * static_cast<size_t>(team_.threads()), 0);
+  for (const BandedSteps& group : groups_) {
+    std::vector<BandMemory>& memory = band_memory_.emplace_back();
+    for (int part = 0; part < team_.threads(); ++part) memory.emplace_back(*plan_, group, memory_);
+  }
 }
 
 Executor::~Executor() = default;
@@ -101,11 +109,62 @@ void Executor::run_step(size_t index, int part, int parts) {
   if (!step_spans_.empty()) step_spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, now()};
 }
 
+// With an image as input some step has another function, which knows nothing of bands.
+bool Executor::runs_banded(const BandedSteps& group) const {
+  for (size_t i = group.first; i <= group.last; ++i)
+    if (!image_steps_.empty() && image_steps_[i]) return false;
+  return true;
+}
+
+void Executor::run_banded(size_t index, int part) {
+  const BandedSteps& group = groups_[index];
+  BandMemory& bands = band_memory_[index][part];
+  const Memory& memory = bands.begin(memory_);
+  const bool timed = profiling_ || !step_spans_.empty();
+  int64_t* const spent = timed ? band_nanoseconds_.data() + static_cast<size_t>(part) * steps_.size() : nullptr;
+  int64_t start = timed ? now() : 0;
+  const int64_t first = start;
+  for (size_t i = group.first; timed && i <= group.last; ++i) spent[i] = 0;
+  for (const BandPiece& piece : group.pieces[part]) {
+    if (piece.what == BandPiece::What::kRun) {
+      if (piece.kept < 0)
+        for (const HaloFill& fill : halo_fills_[piece.step])
+          kernels::fill_halo(memory_.codes[fill.buffer], plan_->buffers[fill.buffer].halo, piece.rows);
+      steps_[piece.step].rows->run(memory, part, piece.rows);
+    } else {
+      bands.arrange(piece);
+    }
+    if (!timed) continue;
+    const int64_t end = now();
+    spent[piece.step] += end - start;
+    start = end;
+  }
+  int64_t at = first;
+  for (size_t i = group.first; timed && i <= group.last; ++i) {
+    if (!step_spans_.empty()) step_spans_[static_cast<size_t>(part) * steps_.size() + i] = {at, at + spent[i]};
+    at += spent[i];
+  }
+}
+
 void Executor::work(int part) {
   const int parts = team_.threads();
   int64_t start = profiling_ && part == 0 ? now() : 0;
+  size_t group = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    run_step(i, part, parts);
+    if (group < groups_.size() && groups_[group].first == i) {
+      if (runs_banded(groups_[group])) {
+        run_banded(group, part);
+        i = groups_[group].last;
+        if (profiling_ && part == 0)
+          for (size_t s = groups_[group].first; s < i; ++s)
+            step_nanoseconds_[s] += band_nanoseconds_[s], start += band_nanoseconds_[s];
+      } else {
+        run_step(i, part, parts);
+      }
+      ++group;
+    } else {
+      run_step(i, part, parts);
+    }
     if (i + 1 < steps_.size() || profiling_) team_.barrier().wait(part);
     if (!profiling_ || part != 0) continue;
     const int64_t end = now();

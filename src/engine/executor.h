@@ -1,6 +1,7 @@
 // Runs a plan: one arena, one team of threads, no allocation after construction.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/image_input.h"
 #include "engine/plan.h"
 #include "engine/prepared_plan.h"
+#include "engine/row_bands.h"
 #include "engine/step_kinds.h"
 #include "engine/thread_team.h"
 
@@ -19,6 +21,9 @@ struct ExecutorOptions {
   int threads = 0;  // 0: one per CPU of team.cpus, or available_cpus()
   Isa isa = default_isa();
   TeamOptions team;  // `threads` in it is not used
+  // Which steps run together, band by band (engine/row_bands.h); nothing: as this machine's cache suggests. `threads`
+  // in it is not used.
+  std::optional<RowBandOptions> row_bands;
 };
 
 // The work of one thread on one step, in nanoseconds of std::chrono::steady_clock.
@@ -43,7 +48,8 @@ class Executor {
  public:
   // `plan` has passed validate(). UserError when memory or threads cannot be had or this CPU lacks the instruction set.
   explicit Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options = {});
-  // Shares kernels and weights with every other executor of `prepared`, which decides the instruction set, not `options`.
+  // Shares kernels and weights with every other executor of `prepared`, which decides the instruction set, not
+  // `options`.
   explicit Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorOptions& options = {});
   ~Executor();
   Executor(const Executor&) = delete;
@@ -52,6 +58,8 @@ class Executor {
   const Plan& plan() const { return *plan_; }
   int threads() const { return team_.threads(); }
   Isa isa() const { return prepared_->isa(); }
+  // Steps that run() does together.
+  const std::vector<BandedSteps>& banded_steps() const { return groups_; }
 
   // Dense float tensors in the order of plan().inputs and outputs; they must not overlap.
   void run(const float* const* inputs, float* const* outputs);
@@ -66,7 +74,8 @@ class Executor {
 
   // Keeps when every thread worked on every step in the latest run, for step_spans(). Costs about 50 ns a step.
   void set_tracing(bool on) { step_spans_.assign(on ? steps_.size() * static_cast<size_t>(threads()) : 0, {}); }
-  // Of the latest run: step s on thread t is entry t * steps + s. Waiting for the others is in no span.
+  // Of the latest run: step s on thread t is entry t * steps + s. Waiting for the others is in no span. Steps that run
+  // together in bands are shown one after the other, each as long as all its bands took.
   const std::vector<StepSpan>& step_spans() const { return step_spans_; }
 
   // Runs and copies every tensor of that name (a quantised tensor may also exist as floats); all of them if `names` is
@@ -78,6 +87,8 @@ class Executor {
   void bind(const float* const* inputs, float* const* outputs);
   void work(int part);
   void run_step(size_t index, int part, int parts);
+  void run_banded(size_t group, int part);
+  bool runs_banded(const BandedSteps& group) const;
   void run_steps_apart();
   TensorDump dump(int buffer) const;
 
@@ -91,11 +102,14 @@ class Executor {
     int64_t rows;
   };
   std::vector<std::vector<HaloFill>> halo_fills_;  // per step
-  std::vector<std::unique_ptr<ImageInput>> images_;  // per input; nullptr: floats
-  std::vector<StepFunction> image_steps_;            // per step: what runs instead, or nothing; empty without images
+  std::vector<BandedSteps> groups_;
+  std::vector<std::vector<BandMemory>> band_memory_;  // per group and thread
+  std::vector<std::unique_ptr<ImageInput>> images_;   // per input; nullptr: floats
+  std::vector<StepFunction> image_steps_;             // per step: what runs instead, or nothing; empty without images
   bool profiling_ = false;
   std::vector<int64_t> step_nanoseconds_;
-  std::vector<StepSpan> step_spans_;  // empty: not tracing
+  std::vector<StepSpan> step_spans_;       // empty: not tracing
+  std::vector<int64_t> band_nanoseconds_;  // per thread and step, of the latest run, for those in bands
   ThreadTeam team_;
   std::function<void(int)> work_, work_on_current_;
   size_t current_step_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,12 +36,21 @@ struct DerivedWeights {
   const std::byte* data = nullptr;  // set by PreparedPlan before the step runs
 };
 
+// The same for any rows of the output, counted over n * h.
+struct RowWork {
+  std::function<void(const Memory& memory, int part, kernels::Range rows)> run;
+  // Row y of the output reads rows y * stride - pad to y * stride - pad + extent - 1 of the first input, as far as
+  // these exist, and row y of the others.
+  int64_t stride = 1, extent = 1, pad = 0;
+};
+
 struct PreparedStep {
   StepFunction run;
-  Isa isa = Isa::kScalar;  // the instruction set of the kernel that really runs
-  std::string kernel;      // which one, where there are several: "winograd4x4"
+  Isa isa = Isa::kScalar;                   // the instruction set of the kernel that really runs
+  std::string kernel;                       // which one, where there are several: "winograd4x4"
   std::shared_ptr<DerivedWeights> derived;  // or none
   int64_t scratch_bytes = 0;                // of working memory that every thread needs
+  std::optional<RowWork> rows;              // where `run` shares the rows and needs no others
 };
 
 struct StepKind {

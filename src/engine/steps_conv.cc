@@ -117,6 +117,11 @@ ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
   return conv;
 }
 
+RowWork row_work(const kernels::ConvGeometry& g,
+                 std::function<void(const Memory& memory, int part, kernels::Range rows)> run) {
+  return {std::move(run), g.stride_h, (g.kernel_h - 1) * g.dilation_h + 1, g.pad_top};
+}
+
 }  // namespace
 
 kernels::ConvGeometry read_conv_geometry(const StepReader& r, const Buffer& in, const Buffer& out, bool halo) {
@@ -188,6 +193,16 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     const kernels::ConvShare share = kernels::tactic_share(tactic, args, part, parts);
     tactic.run(args, share.rows, share.blocks);
   };
+  const int64_t blocks = kernels::padded_channels(shapes.epilogue.out.c) / kernels::kChannelBlock;
+  const kernels::Range half = kernels::tactic_share(tactic, conv.shapes(plan), 0, 2).blocks;
+  if (!conv.float_output && half.end - half.begin == blocks)
+    out.rows = row_work(conv.args.geometry,
+                        [conv, blocks, &tactic, derived = out.derived](const Memory& m, int part, kernels::Range rows) {
+                          kernels::ConvArgs args = conv.bind(m);
+                          if (derived) args.prepared = derived->data;
+                          args.scratch = m.scratch_of(part);
+                          tactic.run(args, rows, {0, blocks});
+                        });
   return out;
 }
 
@@ -201,11 +216,17 @@ PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const KernelT
   const ConvStep conv = read_conv(plan, step, true);
   const Buffer& out = plan.buffers[conv.out];
   const int64_t rows = out.n() * out.h();
-  if (!r.has("row_sums"))
-    return {[conv, rows, kernel = table.depthwise](const Memory& m, int part, int parts) {
-              kernel(conv.bind(m), share_of(rows, part, parts));
-            },
-            table.depthwise.isa};
+  if (!r.has("row_sums")) {
+    PreparedStep plain{[conv, rows, kernel = table.depthwise](const Memory& m, int part, int parts) {
+                         kernel(conv.bind(m), share_of(rows, part, parts));
+                       },
+                       table.depthwise.isa};
+    if (!conv.float_output)
+      plain.rows = row_work(
+          conv.args.geometry,
+          [conv, kernel = table.depthwise](const Memory& m, int, kernels::Range some) { kernel(conv.bind(m), some); });
+    return plain;
+  }
   check_row_sums(r, r.codes_out(), r.out_buffer(1));
   // A few rows at a time, so that their sums are taken while they are near.
   constexpr int64_t kNear = 128 * 1024;

@@ -20,6 +20,15 @@ int64_t rows_of(const Buffer& b) {
   return b.n() * b.h();
 }
 
+// A step that can make any rows of its output; `window` says which rows of its input it needs.
+PreparedStep by_rows(std::function<void(const Memory&, int, Range)> run, int64_t rows, Isa isa, RowWork window = {}) {
+  PreparedStep step{[run, rows](const Memory& m, int part, int parts) { run(m, part, share_of(rows, part, parts)); },
+                    isa};
+  window.run = std::move(run);
+  step.rows = std::move(window);
+  return step;
+}
+
 PreparedStep max_pool(const Plan& plan, const Step& step, const KernelTable& table) {
   const StepReader r(plan, step);
   r.arity(1, 1);
@@ -27,12 +36,13 @@ PreparedStep max_pool(const Plan& plan, const Step& step, const KernelTable& tab
   kernels::MaxPoolArgs base{.window = read_pool_window(r, in, out)};
   const int x = r.in(0), y = r.out();
   const int64_t rows = rows_of(out);
-  return {[=, kernel = table.max_pool](const Memory& m, int part, int parts) {
-            kernels::MaxPoolArgs args = base;
-            args.in = m.q(x), args.out = m.q(y);
-            kernel(args, share_of(rows, part, parts));
-          },
-          table.max_pool.isa};
+  const auto run = [=, kernel = table.max_pool](const Memory& m, int, Range some) {
+    kernels::MaxPoolArgs args = base;
+    args.in = m.q(x), args.out = m.q(y);
+    kernel(args, some);
+  };
+  const kernels::PoolWindow& w = base.window;
+  return by_rows(run, rows, table.max_pool.isa, {{}, w.stride_h, (w.kernel_h - 1) * w.dilation_h + 1, w.pad_top});
 }
 
 struct Limits {
@@ -245,12 +255,12 @@ PreparedStep quantize(const Plan& plan, const Step& step, const KernelTable& tab
   r.check(out.code_min <= out.zero_point && out.zero_point <= out.code_max, "the zero point is outside the codes");
   const int x = r.in(0), y = r.out();
   const int64_t rows = rows_of(out);
-  return {[=, kernel = table.quantize](const Memory& m, int part, int parts) {
-            kernels::QuantizeArgs args = base;
-            args.in = m.f(x), args.out = m.q(y);
-            kernel(args, share_of(rows, part, parts));
-          },
-          table.quantize.isa};
+  const auto run = [=, kernel = table.quantize](const Memory& m, int, Range some) {
+    kernels::QuantizeArgs args = base;
+    args.in = m.f(x), args.out = m.q(y);
+    kernel(args, some);
+  };
+  return by_rows(run, rows, table.quantize.isa);
 }
 
 PreparedStep dequantize(const Plan& plan, const Step& step, const KernelTable& table) {

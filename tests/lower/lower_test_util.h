@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,12 @@ namespace octet::testing {
 struct Run {
   std::map<std::string, Array> outputs;
   std::vector<engine::TensorDump> dumps;
+  std::vector<engine::BandedSteps> banded_steps;
 };
 
 inline Run run_plan(std::shared_ptr<const engine::Plan> plan, const std::map<std::string, Array>& inputs, Isa isa,
-                    int threads) {
-  engine::Executor executor(plan, {.threads = threads, .isa = isa});
+                    int threads, std::optional<engine::RowBandOptions> row_bands = std::nullopt) {
+  engine::Executor executor(plan, {.threads = threads, .isa = isa, .row_bands = row_bands});
   std::vector<const float*> in;
   std::vector<std::vector<float>> out;
   std::vector<float*> out_pointers;
@@ -33,6 +35,7 @@ inline Run run_plan(std::shared_ptr<const engine::Plan> plan, const std::map<std
   for (auto& o : out) std::fill(o.begin(), o.end(), -54321.0f);
   executor.run(in.data(), out_pointers.data());
   EXPECT_EQ(first, out) << "run and run_and_dump differ";
+  run.banded_steps = executor.banded_steps();
   for (size_t i = 0; i < out.size(); ++i) {
     const engine::Buffer& b = plan->buffers[plan->outputs[i]];
     run.outputs[b.name] = {b.shape, out[i]};

@@ -145,6 +145,12 @@ std::shared_ptr<const engine::Plan> with_random_tactics(const engine::Plan& plan
 
 TEST(SameBits, RandomNetworksOnEveryInstructionSetAndThreadCount) {
   std::mt19937_64 random(7);
+  // Step by step, in few bands, in as many as there are rows.
+  const std::vector<std::optional<engine::RowBandOptions>> bands{
+      engine::RowBandOptions{.large_bytes = 1 << 30, .memory_bytes = 0},
+      engine::RowBandOptions{.large_bytes = 0, .memory_bytes = 1 << 30},
+      engine::RowBandOptions{.large_bytes = 0, .memory_bytes = 6000}};
+  std::vector<uint64_t> banded(bands.size(), 0);
   for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
     ConvNet random_net(seed);
     QuantNet& net = random_net.net;
@@ -155,14 +161,21 @@ TEST(SameBits, RandomNetworksOnEveryInstructionSetAndThreadCount) {
     for (Isa isa : supported_isas())
       for (int threads : {1, 2, 3}) {
         const auto tactics = with_random_tactics(*plan, isa, random);
-        const auto run = run_plan(tactics, inputs, isa, threads);
+        const size_t which = random() % bands.size();
+        const auto run = run_plan(tactics, inputs, isa, threads, bands[which]);
+        banded[which] += !run.banded_steps.empty();
         ASSERT_EQ(scalar.dumps.size(), run.dumps.size());
         for (size_t i = 0; i < run.dumps.size(); ++i)
           ASSERT_TRUE(scalar.dumps[i].codes == run.dumps[i].codes && scalar.dumps[i].values == run.dumps[i].values)
               << "seed " << seed << ", " << run.dumps[i].name << " on " << isa_name(isa) << ", " << threads
               << " threads, tactic " << tactics->steps[std::min(i, tactics->steps.size() - 1)].tactic;
+        ASSERT_FALSE(HasFailure()) << "seed " << seed << " on " << isa_name(isa) << ", " << threads << " threads, bands "
+                                   << which;
       }
   }
+  EXPECT_EQ(banded[0], 0u);
+  EXPECT_GT(banded[1], kGraphs);
+  EXPECT_GT(banded[2], kGraphs / 4);
 }
 
 }  // namespace

@@ -1,0 +1,324 @@
+#include "engine/row_bands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace octet::engine {
+namespace {
+
+using kernels::Range;
+
+int64_t align64(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+// Who reads and writes the buffers of a plan.
+struct Uses {
+  explicit Uses(const Plan& plan) : readers(plan.buffers.size()), writers(plan.buffers.size(), 0) {
+    std::vector<char> whole(plan.buffers.size(), 1);
+    for (size_t i = 0; i < plan.buffers.size(); ++i)
+      if (const Buffer& b = plan.buffers[i]; b.alias_of >= 0) whole[i] = whole[b.alias_of] = 0;
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+      for (int id : plan.steps[s].inputs) readers[id].push_back(s);
+      for (int id : plan.steps[s].outputs) ++writers[id];
+    }
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      const Buffer& b = plan.buffers[i];
+      const auto among = [&](const std::vector<int>& ids) { return std::count(ids.begin(), ids.end(), i) > 0; };
+      can_keep.push_back(b.layout == Layout::kCodes && b.shape.size() == 4 && b.n() == 1 && whole[i] &&
+                         writers[i] == 1 && !readers[i].empty() && !among(plan.inputs) && !among(plan.outputs));
+    }
+  }
+  size_t last_reader(int id) const { return readers[id].back(); }
+
+  std::vector<std::vector<size_t>> readers;
+  std::vector<int> writers;
+  std::vector<char> can_keep;  // may exist in bands only, if all its readers are in the group
+};
+
+// The rows of input `index` that rows of the output need, halo included.
+Range needed(const RowWork& work, size_t index, Range rows) {
+  if (index > 0) return rows;
+  return {rows.begin * work.stride - work.pad, (rows.end - 1) * work.stride - work.pad + work.extent};
+}
+
+bool is_empty(Range r) {
+  return r.begin >= r.end;
+}
+
+// What one thread does in a group; steps count from the group's first.
+class Schedule {
+ public:
+  Schedule(const Plan& plan, std::span<const PreparedStep> steps, const BandedSteps& group, int part, int parts)
+      : plan_(plan),
+        steps_(steps),
+        group_(group),
+        kept_of_(plan.buffers.size(), -1),
+        all_(group.last - group.first + 1, Range{0, 0}) {
+    for (size_t k = 0; k < group.kept.size(); ++k) kept_of_[group.kept[k].buffer] = static_cast<int>(k);
+    for (size_t i = all_.size(); i-- > 0;) {
+      const int64_t h = plan.buffers[output(i)].h();
+      if (kept(i) < 0) {
+        all_[i] = share_of(h, part, parts);
+      } else if (const auto rows = rows_for_readers(i, [&](size_t reader) { return all_[reader]; })) {
+        all_[i] = {std::max<int64_t>(rows->begin, 0), std::min(rows->end, h)};
+      }
+    }
+  }
+
+  int64_t rows_of(size_t i) const { return all_[i].end - all_[i].begin; }
+
+  struct Cut {
+    std::vector<BandPiece> pieces;
+    std::vector<int64_t> kept_rows;  // at most, by kept tensor
+  };
+  // The rows of the shares in `bands` equal parts.
+  Cut cut(int64_t bands) const {
+    Cut cut{{}, std::vector<int64_t>(group_.kept.size(), 0)};
+    std::vector<std::optional<Range>> have(group_.kept.size());
+    std::vector<int64_t> done;
+    for (const Range& rows : all_) done.push_back(rows.begin);
+    for (int64_t band = 0; band < bands; ++band) {
+      // From the tensors that leave the group back to its inputs.
+      std::vector<Range> run(all_.size(), Range{0, 0}), made = run, moved = run;
+      for (size_t i = all_.size(); i-- > 0;) {
+        const int k = kept(i);
+        if (k < 0) {
+          run[i] = {done[i], all_[i].begin + rows_of(i) * (band + 1) / bands};
+          continue;
+        }
+        const auto now = rows_for_readers(i, [&](size_t reader) { return run[reader]; });
+        if (!now) continue;
+        // Rows that later bands read stay.
+        const int64_t from = rows_for_readers(i, [&](size_t reader) {
+                               return Range{done[reader], all_[reader].end};
+                             })->begin;
+        const int64_t there = have[k] ? std::max(have[k]->end, from) : from;
+        made[i] = {there, now->end};
+        if (is_empty(made[i])) continue;
+        moved[i] = {from, there};
+        run[i] = {std::max<int64_t>(there, 0), std::min(now->end, plan_.buffers[output(i)].h())};
+        have[k] = Range{from, now->end};
+        cut.kept_rows[k] = std::max(cut.kept_rows[k], now->end - from);
+      }
+      for (size_t i = 0; i < all_.size(); ++i) {
+        const int64_t h = plan_.buffers[output(i)].h();
+        const auto add = [&](BandPiece::What what, Range rows) {
+          if (what == BandPiece::What::kMove || !is_empty(rows))
+            cut.pieces.push_back({what, group_.first + i, kept(i), rows});
+        };
+        if (!is_empty(made[i])) {
+          add(BandPiece::What::kMove, moved[i]);
+          add(BandPiece::What::kBorder, {made[i].begin, std::min<int64_t>(made[i].end, 0)});
+          add(BandPiece::What::kBorder, {std::max(made[i].begin, h), made[i].end});
+        }
+        add(BandPiece::What::kRun, run[i]);
+        if (!is_empty(run[i])) done[i] = run[i].end;
+      }
+    }
+    return cut;
+  }
+
+ private:
+  int output(size_t i) const { return plan_.steps[group_.first + i].outputs[0]; }
+  int kept(size_t i) const { return kept_of_[output(i)]; }
+
+  // The rows of the output of step `i`, halo included, that its readers need for their rows `rows_of(reader)`; nothing
+  // where these are empty.
+  template <typename RowsOf>
+  std::optional<Range> rows_for_readers(size_t i, const RowsOf& rows_of) const {
+    const int id = output(i);
+    std::optional<Range> all;
+    for (size_t reader = i + 1; reader < all_.size(); ++reader) {
+      const Range rows = rows_of(reader);
+      if (is_empty(rows)) continue;
+      const Step& step = plan_.steps[group_.first + reader];
+      for (size_t input = 0; input < step.inputs.size(); ++input) {
+        if (step.inputs[input] != id) continue;
+        const Range need = needed(*steps_[group_.first + reader].rows, input, rows);
+        all = all ? Range{std::min(all->begin, need.begin), std::max(all->end, need.end)} : need;
+      }
+    }
+    const Buffer& b = plan_.buffers[id];
+    if (all) *all = {std::max(all->begin, -b.halo.top), std::min(all->end, b.h() + b.halo.bottom)};
+    return all;
+  }
+
+  const Plan& plan_;
+  const std::span<const PreparedStep> steps_;
+  const BandedSteps& group_;
+  std::vector<int> kept_of_;  // by buffer; -1: not kept
+  std::vector<Range> all_;    // rows that this thread makes of the output of each step
+};
+
+class GroupFinder {
+ public:
+  GroupFinder(const Plan& plan, std::span<const PreparedStep> steps, const RowBandOptions& options)
+      : plan_(plan), steps_(steps), options_(options), uses_(plan) {}
+
+  // The steps from `first` to the readers of its output, and on as long as a tensor that leaves the group is large.
+  std::optional<BandedSteps> from(size_t first) const {
+    if (!is_eligible(first) || !is_large(first)) return std::nullopt;
+    std::optional<BandedSteps> best;
+    size_t wanted = uses_.last_reader(output(first));
+    for (size_t last = first + 1; last <= wanted && last < steps_.size() && is_eligible(last); ++last) {
+      if (is_large(last)) wanted = std::max(wanted, uses_.last_reader(output(last)));
+      if (last < uses_.last_reader(output(first))) continue;
+      if (auto group = make(first, last)) best = std::move(group);
+    }
+    return best;
+  }
+
+ private:
+  int output(size_t s) const { return plan_.steps[s].outputs[0]; }
+
+  bool is_eligible(size_t s) const {
+    if (!steps_[s].rows || plan_.steps[s].outputs.size() != 1) return false;
+    const Buffer& b = plan_.buffers[output(s)];
+    return b.layout == Layout::kCodes && b.shape.size() == 4 && b.n() == 1;
+  }
+
+  // Is the output of the step? Quantising does little else than go through memory.
+  bool is_large(size_t s) const {
+    const int64_t limit = plan_.steps[s].kind == "quantize" ? options_.large_bytes / 4 : options_.large_bytes;
+    return uses_.can_keep[output(s)] && plan_.buffers[output(s)].bytes() / options_.threads > limit;
+  }
+
+  std::optional<BandedSteps> make(size_t first, size_t last) const {
+    BandedSteps group{.first = first, .last = last};
+    std::vector<int> written, read;
+    for (size_t s = first; s <= last; ++s) {
+      const int id = output(s);
+      const auto& readers = uses_.readers[id];
+      if (uses_.can_keep[id] && readers.back() <= last) {
+        group.kept.push_back({.buffer = id});
+        continue;
+      }
+      // Rows that another thread makes would be read.
+      if (std::any_of(readers.begin(), readers.end(), [&](size_t reader) { return reader <= last; }))
+        return std::nullopt;
+      written.push_back(plan_.root(id));
+    }
+    for (size_t s = first; s <= last; ++s)
+      for (int id : plan_.steps[s].inputs)
+        if (std::none_of(group.kept.begin(), group.kept.end(), [&](const auto& k) { return k.buffer == id; }))
+          read.push_back(plan_.root(id));
+    for (size_t i = 0; i < written.size(); ++i) {
+      for (int id : read)
+        if (overlap(written[i], id)) return std::nullopt;
+      for (size_t j = 0; j < i; ++j)
+        if (written[i] != written[j] && overlap(written[i], written[j])) return std::nullopt;
+    }
+    if (!cut(group)) return std::nullopt;
+    return group;
+  }
+
+  // In the arena, whose plan lets a tensor follow another as soon as steps one by one are done with it.
+  bool overlap(int a, int b) const {
+    const Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
+    return x.offset >= 0 && y.offset >= 0 && x.offset < y.offset + y.bytes() && y.offset < x.offset + x.bytes();
+  }
+
+  // Into as few bands as fit the memory. False where none do, or where threads would repeat too much of each other's
+  // work.
+  bool cut(BandedSteps& group) const {
+    constexpr int64_t kRepeatedShare = 10;  // at most one row of so many, in any step
+    std::vector<Schedule> threads;
+    for (int part = 0; part < options_.threads; ++part)
+      threads.emplace_back(plan_, steps_, group, part, options_.threads);
+    int64_t most_rows = 0;
+    for (size_t i = 0; i <= group.last - group.first; ++i) {
+      int64_t rows = 0;
+      for (const Schedule& thread : threads)
+        rows += thread.rows_of(i), most_rows = std::max(most_rows, thread.rows_of(i));
+      const int64_t h = plan_.buffers[output(group.first + i)].h();
+      if (rows > h + h / kRepeatedShare && options_.large_bytes > 0) return false;
+    }
+    for (int64_t bands = 1; bands <= most_rows; bands += 1 + bands / 8) {
+      group.pieces.clear();
+      for (BandedSteps::Kept& kept : group.kept) kept.rows = 0;
+      for (const Schedule& thread : threads) {
+        Schedule::Cut made = thread.cut(bands);
+        for (size_t k = 0; k < group.kept.size(); ++k)
+          group.kept[k].rows = std::max(group.kept[k].rows, made.kept_rows[k]);
+        group.pieces.push_back(std::move(made.pieces));
+      }
+      group.memory_bytes = 0;
+      for (BandedSteps::Kept& kept : group.kept) {
+        kept.offset = group.memory_bytes;
+        group.memory_bytes +=
+            align64(plan_.code_view(kept.buffer, nullptr).row_stride * kept.rows + kernels::kReadSlack);
+      }
+      if (group.memory_bytes <= options_.memory_bytes) return true;
+    }
+    return false;
+  }
+
+  const Plan& plan_;
+  const std::span<const PreparedStep> steps_;
+  const RowBandOptions& options_;
+  const Uses uses_;
+};
+
+}  // namespace
+
+RowBandOptions row_band_options(int threads) {
+  constexpr int64_t kSmallestCache = 256 * 1024;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), kSmallestCache);
+#else
+  const int64_t cache = kSmallestCache;
+#endif
+  return {.threads = threads, .large_bytes = cache / 4 * 3, .memory_bytes = cache / 8 * 3};
+}
+
+std::vector<BandedSteps> find_banded_steps(const Plan& plan, std::span<const PreparedStep> steps,
+                                           const RowBandOptions& options) {
+  const GroupFinder finder(plan, steps, options);
+  std::vector<BandedSteps> groups;
+  for (size_t s = 0; s < plan.steps.size(); ++s)
+    if (auto group = finder.from(s)) {
+      s = group->last;
+      groups.push_back(std::move(*group));
+    }
+  return groups;
+}
+
+BandMemory::BandMemory(const Plan& plan, const BandedSteps& group, const Memory& memory)
+    : plan_(plan), group_(group), bytes_(group.memory_bytes), memory_(memory), first_rows_(group.kept.size(), 0) {
+  // The columns left and right of the rows are never written again.
+  for (const BandedSteps::Kept& kept : group.kept) {
+    const kernels::QTensor t = plan.code_view(kept.buffer, nullptr);
+    std::memset(bytes_.data() + kept.offset, t.zero_point,
+                static_cast<size_t>(t.row_stride * kept.rows + kernels::kReadSlack));
+  }
+}
+
+const Memory& BandMemory::begin(const Memory& memory) {
+  memory_.data = memory.data;
+  return memory_;
+}
+
+void BandMemory::arrange(const BandPiece& piece) {
+  const BandedSteps::Kept& kept = group_.kept[piece.kept];
+  const Buffer& b = plan_.buffers[kept.buffer];
+  std::byte* const start = bytes_.data() + kept.offset;
+  kernels::QTensor& t = memory_.codes[kept.buffer];
+  int64_t& first_row = first_rows_[piece.kept];
+  const Range rows = piece.rows;
+  if (piece.what == BandPiece::What::kBorder) {
+    std::memset(start + (rows.begin - first_row) * t.row_stride, t.zero_point,
+                static_cast<size_t>((rows.end - rows.begin) * t.row_stride));
+    return;
+  }
+  if (!is_empty(rows) && rows.begin != first_row)
+    std::memmove(start, start + (rows.begin - first_row) * t.row_stride,
+                 static_cast<size_t>((rows.end - rows.begin) * t.row_stride));
+  first_row = rows.begin;
+  t.data = reinterpret_cast<uint8_t*>(start) + b.halo.left * t.c_pitch - first_row * t.row_stride;
+}
+
+}  // namespace octet::engine

@@ -1,0 +1,113 @@
+// Which steps run together in bands, and that every row is made. That they give the same bits is tested on random
+// networks (lower_test, SameBits).
+#include "engine/row_bands.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "conv_chain_plan.h"
+#include "engine/executor.h"
+
+namespace octet::engine {
+namespace {
+
+using octet::testing::ConvChain;
+
+std::vector<BandedSteps> find(const Plan& plan, const RowBandOptions& options) {
+  const PreparedPlan prepared(std::make_shared<const Plan>(plan), Isa::kScalar);
+  return find_banded_steps(plan, prepared.steps(), options);
+}
+
+// Float image -> codes 4 x 40 x 40 -> 32 x 40 x 40 -> 16 x 20 x 20 -> 16 x 20 x 20 -> floats.
+Plan chain() {
+  return ConvChain(4, 40).conv(32, 3, 1).conv(16, 3, 2).conv(16, 1, 1).finish();
+}
+
+TEST(RowBands, KeepLargeTensorsAndFreshCodesOutOfMemory) {
+  // A thread's share of the tensors: 3.5, 28.2, 3.5 and 3.2 KiB.
+  const auto groups = find(chain(), {.threads = 2, .large_bytes = 12 * 1024, .memory_bytes = 12 * 1024});
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].first, 0u);
+  EXPECT_EQ(groups[0].last, 2u);
+  ASSERT_EQ(groups[0].kept.size(), 2u);
+  EXPECT_LE(groups[0].memory_bytes, 12 * 1024);
+  EXPECT_TRUE(find(chain(), {.threads = 2, .large_bytes = 64 * 1024, .memory_bytes = 1 << 20}).empty());
+}
+
+TEST(RowBands, AreAsSmallAsTheMemoryAsks) {
+  int64_t pieces = 0;
+  for (int64_t memory : {64, 16, 8, 6}) {
+    const auto groups = find(chain(), {.threads = 2, .large_bytes = 12 * 1024, .memory_bytes = memory * 1024});
+    ASSERT_EQ(groups.size(), 1u) << memory;
+    EXPECT_LE(groups[0].memory_bytes, memory * 1024);
+    EXPECT_GT(static_cast<int64_t>(groups[0].pieces[0].size()), pieces);
+    pieces = static_cast<int64_t>(groups[0].pieces[0].size());
+  }
+  // Three rows of 42 pixels of 32 bytes are the least that a 3x3 kernel reads.
+  for (const BandedSteps& group : find(chain(), {.threads = 2, .large_bytes = 12 * 1024, .memory_bytes = 3 * 42 * 32}))
+    EXPECT_EQ(group.last, 1u);
+}
+
+TEST(RowBands, MakeEveryRowOfWhatLeavesTheGroupOnce) {
+  for (int threads : {1, 2, 3, 7, 30}) {
+    const Plan plan = chain();
+    const auto groups = find(plan, {.threads = threads, .large_bytes = 0, .memory_bytes = 16 * 1024});
+    ASSERT_FALSE(groups.empty()) << threads;
+    const BandedSteps& group = groups[0];
+    ASSERT_EQ(group.pieces.size(), static_cast<size_t>(threads));
+    std::vector<int> made(plan.buffers[plan.steps[group.last].outputs[0]].h(), 0);
+    for (const auto& pieces : group.pieces)
+      for (const BandPiece& piece : pieces)
+        if (piece.what == BandPiece::What::kRun && piece.step == group.last) {
+          EXPECT_EQ(piece.kept, -1);
+          for (int64_t y = piece.rows.begin; y < piece.rows.end; ++y) ++made[y];
+        }
+    EXPECT_EQ(made, std::vector<int>(made.size(), 1)) << threads;
+  }
+}
+
+TEST(RowBands, DoNotRepeatMuchOfTheWorkOfOtherThreads) {
+  // With 20 threads each share is one or two rows, of which a kernel of 3 rows needs two more.
+  EXPECT_FALSE(find(chain(), {.threads = 2, .large_bytes = 1000, .memory_bytes = 1 << 20}).empty());
+  EXPECT_TRUE(find(chain(), {.threads = 20, .large_bytes = 1000, .memory_bytes = 1 << 20}).empty());
+}
+
+TEST(RowBands, LeaveStepsAloneWhoseResultLiesOverTheirInput) {
+  // The small tensor in front of the large one is dead when the one behind it is written, step by step.
+  Plan plan = ConvChain(16, 20).conv(16, 3, 1).conv(64, 3, 1).conv(16, 3, 1).finish();
+  const RowBandOptions options{.threads = 1, .large_bytes = 24 * 1024, .memory_bytes = 1 << 20};
+  Buffer& input = plan.buffers[plan.steps[2].inputs[0]];
+  Buffer& output = plan.buffers[plan.steps[3].outputs[0]];
+  output.offset = input.offset;
+  for (const BandedSteps& group : find(plan, options)) EXPECT_NE(group.first, 2u);
+  output.offset = plan.arena_bytes;
+  plan.arena_bytes += (output.bytes() + 63) / 64 * 64;
+  const auto groups = find(plan, options);
+  ASSERT_FALSE(groups.empty());
+  EXPECT_EQ(groups.back().first, 2u);
+  EXPECT_EQ(groups.back().last, 3u);
+}
+
+TEST(RowBands, AreTimedAndTracedStepByStep) {
+  const auto plan = std::make_shared<const Plan>(chain());
+  Executor executor(plan, {.threads = 2, .row_bands = RowBandOptions{.large_bytes = 0, .memory_bytes = 16 * 1024}});
+  ASSERT_FALSE(executor.banded_steps().empty());
+  std::vector<float> x(4 * 40 * 40, 0.5f), y(16 * 20 * 20);
+  const float* inputs[] = {x.data()};
+  float* outputs[] = {y.data()};
+  executor.set_profiling(true);
+  executor.set_tracing(true);
+  executor.run(inputs, outputs);
+  const auto& times = executor.step_nanoseconds();
+  for (int64_t t : times) EXPECT_GT(t, 0);
+  const auto& spans = executor.step_spans();
+  ASSERT_EQ(spans.size(), 2 * plan->steps.size());
+  for (size_t i = 1; i < plan->steps.size(); ++i) EXPECT_LE(spans[i - 1].end, spans[i].start);
+  // All of the run is in some step: between the first start and the last end nothing is lost or counted twice.
+  const int64_t sum = std::accumulate(times.begin(), times.end(), int64_t{0});
+  EXPECT_GE(sum, spans[plan->steps.size() - 1].end - spans[0].start);
+}
+
+}  // namespace
+}  // namespace octet::engine

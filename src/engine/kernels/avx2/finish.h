@@ -29,8 +29,17 @@ inline bool relu_shortcut(const ConvArgs& a, int64_t products) {
       e.out.zero_point != 0 || products > 256)
     return false;
   const int64_t room = (int64_t{1} << 23) - products * 255 * 128;
-  for (int64_t c = 0; c < e.out.c; ++c)
-    if (!(e.multiplier[c] >= 0 && e.multiplier[c] < 1) || a.acc_init[c] >= room || a.acc_init[c] <= -room) return false;
+  const Y highest = _mm256_set1_epi32(static_cast<int32_t>(room)),
+          lowest = _mm256_set1_epi32(static_cast<int32_t>(-room));
+  for (int64_t c = 0; c < e.out.c; c += 8) {
+    const __m256 m = _mm256_loadu_ps(e.multiplier + c);
+    const Y start = load32(a.acc_init + c);
+    const __m256 small = _mm256_and_ps(_mm256_cmp_ps(m, _mm256_setzero_ps(), _CMP_GE_OQ),
+                                       _mm256_cmp_ps(m, _mm256_set1_ps(1), _CMP_LT_OQ));
+    const Y fits = _mm256_and_si256(_mm256_cmpgt_epi32(highest, start), _mm256_cmpgt_epi32(start, lowest));
+    const int holds = _mm256_movemask_ps(_mm256_and_ps(small, _mm256_castsi256_ps(fits)));
+    if ((~holds & _mm256_movemask_ps(_mm256_castsi256_ps(first_floats(e.out.c - c)))) != 0) return false;
+  }
   return true;
 }
 

@@ -62,9 +62,23 @@ bool is_pointwise(const ConvGeometry& g) {
   return g.kernel_h == 1 && g.kernel_w == 1;
 }
 
+// Codes that start at a small zero point: only these have byte windows.
+constexpr int32_t kSmallZeroPoint = 64;
+// 16-bit sums of the copied codes of a pixel.
+constexpr int64_t kMostByteChannels = 4096;
+
 bool bytes_apply(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
-  return words_apply(a) && g.groups == 1 && a.in.c_pitch >= 16 && (is_pointwise(g) || !byte_plan(a).is_signed);
+  if (!words_apply(a) || g.groups != 1 || a.in.c_pitch < 16) return false;
+  return is_pointwise(g) ? g.in_channels <= kMostByteChannels : a.in.zero_point < kSmallZeroPoint;
+}
+
+int64_t bytes_prepared(const ConvArgs& a) {
+  return is_pointwise(a.geometry) ? byte_plan(a).prepared_bytes : 0;
+}
+
+void bytes_prepare(const ConvArgs& a, std::byte* prepared) {
+  if (is_pointwise(a.geometry)) prepare_bytes(a, prepared);
 }
 
 int64_t bytes_scratch(const ConvArgs& a) {
@@ -74,20 +88,25 @@ int64_t bytes_scratch(const ConvArgs& a) {
 }
 
 void run_bytes(const ConvArgs& a, Range rows, Range blocks) {
-  if (!is_pointwise(a.geometry)) return conv_byte_windows(a, rows, blocks, a.scratch);
-  (byte_plan(a).is_signed ? conv_bytes<true> : conv_bytes<false>)(a, rows, blocks, a.scratch);
+  if (is_pointwise(a.geometry)) return conv_bytes(a, rows, blocks, a.scratch);
+  conv_byte_windows(a, rows, blocks, a.scratch);
 }
 
-// Measured: 26 products a cycle, 5 cycles to finish 16 sums (9 with a residual), 0.6 to copy a dword.
+// Measured: 5 cycles to finish 16 sums (9 with a residual). 1x1: 32 products a cycle, to copy a pixel 8 cycles and one
+// for each dword. Windows: 26 products a cycle, 0.6 to copy a dword.
 double bytes_cost(const ConvArgs& a, int threads) {
-  const BytePlan p = byte_plan(a);
   const ConvGeometry& g = a.geometry;
   const QTensor& out = a.epilogue.out;
   const double pixels = static_cast<double>(out.n * out.h * out.w), taps = static_cast<double>(g.kernel_h * g.kernel_w);
   const double blocks = static_cast<double>(conv_layout(g, a.in.c_pitch).blocks);
-  const double dwords = static_cast<double>(p.dwords), finish = a.epilogue.residual.data ? 9 : 5;
-  const double copied = static_cast<double>(is_pointwise(g) ? 1 : g.stride_h * g.stride_w) * dwords;
-  const double cycles = pixels * (blocks * (taps * dwords * 64 / 26 + finish + (p.is_signed ? 2 : 0)) + copied * 0.6);
+  const double dwords = static_cast<double>((g.in_channels + 3) / 4), residual = a.epilogue.residual.data ? 4 : 0;
+  double cycles = pixels;
+  if (is_pointwise(g)) {
+    cycles *= blocks * (dwords * 64 / 32 + 5 + residual) + dwords + 8;
+  } else {
+    const double copied = static_cast<double>(g.stride_h * g.stride_w) * dwords;
+    cycles *= blocks * (taps * dwords * 64 / 26 + 5 + residual) + copied * 0.6;
+  }
   return cycles / (3500.0 * threads);
 }
 
@@ -110,6 +129,8 @@ ConvTactic bytes_avx2() {
   return {.name = "bytes",
           .isa = Isa::kAvx2,
           .applies = bytes_apply,
+          .prepared_bytes = bytes_prepared,
+          .prepare = bytes_prepare,
           .scratch_bytes = bytes_scratch,
           .run = run_bytes,
           .cost = bytes_cost};

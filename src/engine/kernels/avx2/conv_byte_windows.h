@@ -1,8 +1,10 @@
-// conv_bytes.h for kernels larger than 1x1: the copies are rows of the image, which the windows of several output
-// pixels share. What the copy of four codes lacks is therefore added to the sums of every pixel whose window covers
-// them. Only for codes that start at a small zero point; the others would need the sum of each window besides.
+// Exact convolution on bytes for kernels larger than 1x1 (1x1: conv_bytes.h): the copies are rows of the image, which
+// the windows of several output pixels share. What the copy of four codes lacks is therefore added to the sums of every
+// pixel whose window covers them. Only for codes that start at a small zero point; the others would need the sum of
+// each window besides.
 #pragma once
-#include "engine/kernels/avx2/conv_bytes.h"
+#include "engine/kernels/avx2/byte_products.h"
+#include "engine/kernels/avx2/conv_words.h"
 
 namespace octet::kernels {
 namespace {

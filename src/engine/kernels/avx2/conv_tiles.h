@@ -22,14 +22,12 @@ struct PixelTile {
   int64_t kernel_h, segments_per_row, steps, tap_row_step, tap_step;
   int64_t panel_skip;  // bytes of weights after each segment that have no step
   const uint8_t* in;   // of the first tap, at the block's first channel
-  const PixelPlace* places;
   const int8_t* panel;
   const int32_t* acc_init;
   const Finish* finish;
   int64_t channel;
   uint8_t* out;             // of the first pixel and channel
   const uint8_t* residual;  // alike
-  int64_t first_pixel;      // of the tile, counted over n * h * w: float tensors are dense
 
   // At the outputs of the block of 16 that starts with `first_channel`, from the row `y` of image `n`.
   void aim(const Epilogue& e, int64_t n, int64_t y, int64_t first_channel) {
@@ -73,15 +71,15 @@ OCTET_INLINE void multiply_two_dwords(const uint8_t* (&x)[P], const int8_t* w, i
 
 // P pixels x V vectors of 8 output channels. kStraight: the sums are finished in registers.
 template <typename Dot, int P, int V, Sum S, bool kStraight>
-void multiply_tile(const PixelTile& t) {
+OCTET_INLINE void multiply_tile(const PixelTile& t, const PixelPlace* places, int64_t first_pixel) {
   Y sum[P][V];
   const uint8_t* x[P];
 #pragma GCC unroll 8
   for (int p = 0; p < P; ++p) {
-    x[p] = t.in + t.places[p].in;
+    x[p] = t.in + places[p].in;
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) {
-      sum[p][v] = load32(t.acc_init + t.places[p].start + 8 * v);
+      sum[p][v] = load32(t.acc_init + places[p].start + 8 * v);
       if constexpr (requires { Dot::kPixelTerm; }) {
         int32_t term;
         std::memcpy(&term, x[p] - 4, 4);
@@ -91,7 +89,8 @@ void multiply_tile(const PixelTile& t) {
   }
   const int8_t* w = t.panel;
   Y ones = _mm256_set1_epi16(1);
-  asm("" : "+x"(ones));  // in a register, or dropped
+  // In a register, or dropped. The loads of two dwords at once leave room for it, the registers do not.
+  if constexpr (!kTwoDwords<Dot>) asm("" : "+x"(ones));
   if constexpr (kTwoDwords<Dot>) {
     multiply_two_dwords<Dot>(x, w, t.steps, ones, sum);
   } else {
@@ -119,7 +118,7 @@ void multiply_tile(const PixelTile& t) {
       if (v >= V) return _mm256_setzero_si256();
       return t.finish->value<S, true>(
           sum[p][v < V ? v : 0], t.channel + v * 8,
-          S == Sum::kNone || S == Sum::kRelu ? nullptr : t.residual + t.places[p].residual + v * 8);
+          S == Sum::kNone || S == Sum::kRelu ? nullptr : t.residual + places[p].residual + v * 8);
     };
     constexpr int kPairs = (P + 1) / 2;
     Y codes[kPairs];
@@ -131,7 +130,7 @@ void multiply_tile(const PixelTile& t) {
     if (S != Sum::kRelu && t.finish->has_table()) t.finish->look_up(codes, kPairs);
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
-      uint8_t* out = t.out + t.places[p].out;
+      uint8_t* out = t.out + places[p].out;
       store16(out, p % 2 ? _mm256_extracti128_si256(codes[p / 2], 1) : _mm256_castsi256_si128(codes[p / 2]));
     }
   } else {
@@ -141,21 +140,27 @@ void multiply_tile(const PixelTile& t) {
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) store32(acc + p * 16 + v * 8, sum[p][v]);
     for (int p = 0; p < P; ++p)
-      t.finish->pixel(acc + p * 16, t.channel, t.out + t.places[p].out, t.residual + t.places[p].residual,
-                      t.first_pixel + p);
+      t.finish->pixel(acc + p * 16, t.channel, t.out + places[p].out, t.residual + places[p].residual, first_pixel + p);
   }
 }
 
-using TileFunction = void(const PixelTile& t);
+// `tiles` of them, one after the other.
+template <typename Dot, int P, int V, Sum S, bool kStraight>
+void multiply_tiles(const PixelTile& t, const PixelPlace* places, int64_t tiles, int64_t first_pixel) {
+  for (; tiles > 0; --tiles, places += P, first_pixel += P)
+    multiply_tile<Dot, P, V, S, kStraight>(t, places, first_pixel);
+}
+
+using TileFunction = void(const PixelTile& t, const PixelPlace* places, int64_t tiles, int64_t first_pixel);
 
 template <typename Dot, int V, Sum S, bool kStraight>
 constexpr TileFunction* kPixelTiles[kTilePixels + 1] = {nullptr,
-                                                        multiply_tile<Dot, 1, V, S, kStraight>,
-                                                        multiply_tile<Dot, 2, V, S, kStraight>,
-                                                        multiply_tile<Dot, 3, V, S, kStraight>,
-                                                        multiply_tile<Dot, 4, V, S, kStraight>,
-                                                        multiply_tile<Dot, 5, V, S, kStraight>,
-                                                        multiply_tile<Dot, 6, V, S, kStraight>};
+                                                        multiply_tiles<Dot, 1, V, S, kStraight>,
+                                                        multiply_tiles<Dot, 2, V, S, kStraight>,
+                                                        multiply_tiles<Dot, 3, V, S, kStraight>,
+                                                        multiply_tiles<Dot, 4, V, S, kStraight>,
+                                                        multiply_tiles<Dot, 5, V, S, kStraight>,
+                                                        multiply_tiles<Dot, 6, V, S, kStraight>};
 
 // By number of pixels. `relu`: relu_shortcut(), and the sums start with kBitsOfTwo23.
 template <typename Dot, int V>
@@ -173,15 +178,21 @@ TileFunction* const* pixel_tiles(const Finish& finish, bool relu = false) {
 }
 
 // All pixels of `places` for one block of output channels: tiles of `whole` pixels and a rest, or where that would be
-// one pixel, one tile less.
-inline void for_each_tile(PixelTile& tile, TileFunction* const* functions, const PixelPlace* places, int64_t pixels,
-                          int64_t first_pixel, int64_t whole = kTilePixels) {
-  for (int64_t at = 0; at < pixels;) {
-    const int64_t left = pixels - at, size = left == whole + 1 ? whole / 2 + 1 : smaller(left, whole);
-    tile.places = places + at;
-    tile.first_pixel = first_pixel + at;
-    functions[size](tile);
-    at += size;
+// one pixel, one tile less. `first_pixel` counts over n * h * w: float tensors are dense.
+inline void for_each_tile(const PixelTile& tile, TileFunction* const* functions, const PixelPlace* places,
+                          int64_t pixels, int64_t first_pixel, int64_t whole = kTilePixels) {
+  const auto run = [&](int64_t at, int64_t size, int64_t tiles) {
+    if (tiles > 0) functions[size](tile, places + at, tiles, first_pixel + at);
+  };
+  const int64_t most = pixels / whole, rest = pixels % whole;
+  const bool one_less = rest == 1 && most > 0;
+  const int64_t tiles = one_less ? most - 1 : most, at = tiles * whole;
+  run(0, whole, tiles);
+  if (one_less) {
+    run(at, whole / 2 + 1, 1);
+    run(at + whole / 2 + 1, whole - whole / 2, 1);
+  } else if (rest > 0) {
+    run(at, rest, 1);
   }
 }
 

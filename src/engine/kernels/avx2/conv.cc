@@ -45,6 +45,14 @@ void run_words(const ConvArgs& a, Range rows, Range blocks) {
   conv_words(a, rows, blocks, a.scratch);
 }
 
+// As conv_share(), but the tiles take one block of output channels at a time, so these need not come in pairs.
+ConvShare share(const ConvArgs& a, int part, int parts) {
+  ConvShare s = conv_share(a, part, parts);
+  const int64_t rows = a.epilogue.out.n * a.epilogue.out.h, blocks = conv_layout(a.geometry, a.in.c_pitch).blocks;
+  if (s.rows.begin == 0 && s.rows.end == rows) s.blocks = {blocks * part / parts, blocks * (part + 1) / parts};
+  return s;
+}
+
 // Measured: 22 products a cycle, 6 cycles to finish 16 sums (10 with a residual), 8 cycles to widen 64 weights for each
 // chunk of rows.
 double words_cost(const ConvArgs& a, int threads) {
@@ -122,6 +130,7 @@ ConvTactic words_avx2() {
           .applies = words_apply,
           .scratch_bytes = words_scratch,
           .run = run_words,
+          .share = share,
           .cost = words_cost};
 }
 
@@ -133,6 +142,7 @@ ConvTactic bytes_avx2() {
           .prepare = bytes_prepare,
           .scratch_bytes = bytes_scratch,
           .run = run_bytes,
+          .share = share,
           .cost = bytes_cost};
 }
 

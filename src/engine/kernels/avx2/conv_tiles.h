@@ -28,6 +28,10 @@ struct PixelTile {
   int64_t channel;
   uint8_t* out;             // of the first pixel and channel
   const uint8_t* residual;  // alike
+  // Short segments: where every step of all of them reads its input, in bytes, and how many these are. One loop, as the
+  // ends of many short ones are not foreseen.
+  const int32_t* offsets = nullptr;
+  int64_t all_steps = 0;
 
   // At the outputs of the block of 16 that starts with `first_channel`, from the row `y` of image `n`.
   void aim(const Epilogue& e, int64_t n, int64_t y, int64_t first_channel) {
@@ -94,24 +98,31 @@ OCTET_INLINE void multiply_tile(const PixelTile& t, const PixelPlace* places, in
   if constexpr (kTwoDwords<Dot>) {
     multiply_two_dwords<Dot>(x, w, t.steps, ones, sum);
   } else {
-    for (int64_t y = 0; y < t.kernel_h; ++y)
-      for (int64_t s = 0; s < t.segments_per_row; ++s, w += t.panel_skip) {
-        int64_t at = y * t.tap_row_step + s * t.tap_step;
-        for (const int8_t* end = w + t.steps * 64; w != end; w += 64, at += 4) {
-          asm("" : "+r"(at));  // one index for all pixels: as differences of pointers they cost an addition each
-          Y weights[V];
+    const auto step = [&](int64_t at) __attribute__((always_inline)) {
+      Y weights[V];
 #pragma GCC unroll 2
-          for (int v = 0; v < V; ++v) weights[v] = load32(w + 32 * v);
+      for (int v = 0; v < V; ++v) weights[v] = load32(w + 32 * v);
 #pragma GCC unroll 8
-          for (int p = 0; p < P; ++p) {
-            int32_t four;
-            std::memcpy(&four, x[p] + at, 4);
-            const Y input = _mm256_set1_epi32(four);
+      for (int p = 0; p < P; ++p) {
+        int32_t four;
+        std::memcpy(&four, x[p] + at, 4);
+        const Y input = _mm256_set1_epi32(four);
 #pragma GCC unroll 2
-            for (int v = 0; v < V; ++v) sum[p][v] = Dot::add(sum[p][v], input, weights[v], ones);
+        for (int v = 0; v < V; ++v) sum[p][v] = Dot::add(sum[p][v], input, weights[v], ones);
+      }
+    };
+    if (t.offsets != nullptr) {
+      for (const int32_t *at = t.offsets, *end = at + t.all_steps; at != end; ++at, w += 64) step(*at);
+    } else {
+      for (int64_t y = 0; y < t.kernel_h; ++y)
+        for (int64_t s = 0; s < t.segments_per_row; ++s, w += t.panel_skip) {
+          int64_t at = y * t.tap_row_step + s * t.tap_step;
+          for (const int8_t* end = w + t.steps * 64; w != end; w += 64, at += 4) {
+            asm("" : "+r"(at));  // one index for all pixels: as differences of pointers they cost an addition each
+            step(at);
           }
         }
-      }
+    }
   }
   if constexpr (kStraight) {
     const auto value = [&](int p, int v) __attribute__((always_inline)) {

@@ -17,6 +17,8 @@ struct WordDot {
   }
 };
 
+constexpr int64_t kShortSegment = 16, kMostShortSteps = 128;
+
 // `scratch`: word_plan(a).scratch_bytes, 64-byte aligned.
 inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch) {
   const ConvGeometry& g = a.geometry;
@@ -37,6 +39,15 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                  .panel_skip = 0,
                  .panel = reinterpret_cast<const int8_t*>(panel),
                  .finish = &finish};
+  int32_t offsets[kMostShortSteps];
+  if (p.layout.segments > 1 && p.pairs <= kShortSegment && p.layout.segments * p.pairs <= kMostShortSteps) {
+    int32_t* offset = offsets;
+    for (int64_t y = 0; y < g.kernel_h; ++y)
+      for (int64_t s = 0; s < p.layout.segments_per_row; ++s)
+        for (int64_t i = 0; i < p.pairs; ++i)
+          *offset++ = static_cast<int32_t>(y * tile.tap_row_step + s * tile.tap_step + i * 4);
+    tile.offsets = offsets, tile.all_steps = offset - offsets;
+  }
   alignas(64) int32_t start[16];
   tile.acc_init = start;
   int64_t placed = 0;

@@ -10,6 +10,8 @@
 namespace octet::kernels {
 namespace {
 
+constexpr int64_t kPrefetch = 2048;  // bytes of weights ahead
+
 struct Runs {
   int64_t pixel_step = 0, kernel_rows = 0, row_step = 0, segments_per_row = 0, tap_step = 0, dwords = 0;
 };
@@ -23,6 +25,7 @@ void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* 
     for (int64_t s = 0; s < r.segments_per_row; ++s) {
       const uint8_t* segment = in + y * r.row_step + s * r.tap_step;
       for (int64_t d = 0; d < r.dwords; ++d, w += 64) {
+        if constexpr (P == 1) _mm_prefetch(w + kPrefetch, _MM_HINT_T0);  // one product a weight: it comes from afar
         const typename Dot::Weights weights = Dot::load(w);
 #pragma GCC unroll 8
         for (int p = 0; p < P; ++p) {

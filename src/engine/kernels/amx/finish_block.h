@@ -14,10 +14,14 @@ struct PixelList {
   const int32_t* residual = nullptr;  // from FinishJob::residual
 };
 
+// The finishes that short blocks also do in line, between their multiplications: without a residual, see Values.
+enum class InLine { kNot, kRelu, kPlain, kBounded };
+
 // A block whose sums lie in a buffer of tiles: 16 channels of a pixel are 64 bytes, the next 16 channels follow
 // kTileBytes later.
 struct FinishJob {
   void (*finish)(FinishJob& job, int64_t pixels) = nullptr;
+  InLine in_line = InLine::kNot;  // what else does the same as `finish`
   const std::byte* sums = nullptr;
   PixelList pixels;
   int64_t count = 0, next = 0;  // pixels, and how many of them are done
@@ -52,96 +56,119 @@ OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
 // Sapphire Rapids; it still adds, shuffles and packs integers). So with kSaturating the codes of the first of two
 // roundings, whose limits are 0 and 255, get these from packs instead: 7 instead of 9 instructions for the other port.
 template <int N, Sum S, Values V, bool kSaturating = false>
-void finish_codes_block(FinishJob& job, int64_t pixels) {
-  const int64_t end = smaller(job.count, job.next + pixels), last = end - 1;
-  if (job.next >= end) return;
-  const Constants k = *job.constants;
-  const std::byte *sums = job.sums, *residual = job.residual;
-  std::byte* out = job.out;
-  const int32_t *sum_at = job.pixels.sums, *out_at = job.pixels.out, *residual_at = job.pixels.residual;
-  Z start[N];
-  __m512 m[N], correction[N];
+class CodesFinish {
+ public:
+  static constexpr int64_t kPixels = N >= 3 ? 1 : 4 / N;  // at a time
+
+  explicit OCTET_INLINE CodesFinish(const FinishJob& job)
+      : k_(*job.constants),
+        at_(job.pixels),
+        sums_(job.sums),
+        residual_(job.residual),
+        out_(job.out),
+        last_(job.count - 1),
+        four_(job.epilogue->out.c_pitch < 16) {
 #pragma GCC unroll 4
-  for (int n = 0; n < N; ++n) {
-    start[n] = _mm512_loadu_si512(job.acc_init + job.channel + n * 16);
-    m[n] = _mm512_loadu_ps(job.epilogue->multiplier + job.channel + n * 16);
-    if constexpr (V == Values::kRelu) {
-      start[n] = _mm512_add_epi32(start[n], _mm512_set1_epi32(kBitsOfTwo23));
-      correction[n] = _mm512_mul_ps(m[n], _mm512_set1_ps(8388608.0f));
+    for (int n = 0; n < N; ++n) {
+      start_[n] = _mm512_loadu_si512(job.acc_init + job.channel + n * 16);
+      m_[n] = _mm512_loadu_ps(job.epilogue->multiplier + job.channel + n * 16);
+      if constexpr (V == Values::kRelu) {
+        start_[n] = _mm512_add_epi32(start_[n], _mm512_set1_epi32(kBitsOfTwo23));
+        correction_[n] = _mm512_mul_ps(m_[n], _mm512_set1_ps(8388608.0f));
+      }
     }
   }
-  constexpr Numbers kNumbers = V <= Values::kTable     ? Numbers::kAny
-                               : V == Values::kBounded ? Numbers::kBounded
-                                                       : Numbers::kNoZeroPoint;
-  const auto sum_of = [&](int64_t pixel, int n) __attribute__((always_inline)) {
-    return _mm512_add_epi32(_mm512_load_si512(sums + sum_at[pixel] + n * 1024), start[n]);
-  };
-  const auto residual_of = [&](int64_t pixel, int n) __attribute__((always_inline)) {
-    return reinterpret_cast<const uint8_t*>(residual + residual_at[pixel] + n * 16);
-  };
-  const auto value = [&](int64_t pixel, int n) __attribute__((always_inline)) {
+
+  // kPixels pixels from `p` on; those beyond the last are the last again.
+  OCTET_INLINE void pixels(int64_t p) const {
+    if constexpr (N >= 3) {
+      const Z codes = codes_of(p, 0, p, 1, p, 2, p, N - 1);
+      if constexpr (N == 4) {
+        _mm512_storeu_si512(out(p), codes);
+      } else {
+        store32(p, _mm512_castsi512_si256(codes));
+        store16(reinterpret_cast<uint8_t*>(out(p)) + 32, _mm512_extracti32x4_epi32(codes, 2));
+      }
+    } else if constexpr (N == 2) {
+      const int64_t q = smaller(p + 1, last_);
+      const Z codes = codes_of(p, 0, p, 1, q, 0, q, 1);
+      store32(p, _mm512_castsi512_si256(codes));
+      store32(q, _mm512_extracti64x4_epi64(codes, 1));
+    } else {
+      const int64_t p1 = smaller(p + 1, last_), p2 = smaller(p + 2, last_), p3 = smaller(p + 3, last_);
+      const Z codes = codes_of(p, 0, p1, 0, p2, 0, p3, 0);
+      const auto at = [&](int64_t pixel) { return reinterpret_cast<uint8_t*>(out(pixel)); };
+      store_lane<0>(at(p), codes, four_);
+      store_lane<1>(at(p1), codes, four_);
+      store_lane<2>(at(p2), codes, four_);
+      store_lane<3>(at(p3), codes, four_);
+    }
+  }
+
+ private:
+  static constexpr Numbers kNumbers = V <= Values::kTable     ? Numbers::kAny
+                                      : V == Values::kBounded ? Numbers::kBounded
+                                                              : Numbers::kNoZeroPoint;
+
+  OCTET_INLINE std::byte* out(int64_t pixel) const {
+    return out_ + at_.out[pixel];
+  }
+  OCTET_INLINE void store32(int64_t pixel, __m256i codes) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out(pixel)), codes);
+  }
+  OCTET_INLINE Z sum_of(int64_t pixel, int n) const {
+    return _mm512_add_epi32(_mm512_load_si512(sums_ + at_.sums[pixel] + n * 1024), start_[n]);
+  }
+  OCTET_INLINE const uint8_t* residual_of(int64_t pixel, int n) const {
+    return reinterpret_cast<const uint8_t*>(residual_ + at_.residual[pixel] + n * 16);
+  }
+  OCTET_INLINE Z value(int64_t pixel, int n) const {
     const uint8_t* r = nullptr;
     if constexpr (S != Sum::kNone) r = residual_of(pixel, n);
     const Z sum = sum_of(pixel, n);
     if constexpr (V == Values::kRelu)  // exact: see relu_shortcut()
-      return _mm512_cvtps_epi32(_mm512_fmsub_ps(_mm512_castsi512_ps(sum), m[n], correction[n]));
-    return scale<S, kNumbers>(sum, m[n], r, k);
-  };
-  const auto mid_of = [&](int64_t pixel, int n) __attribute__((always_inline)) {
-    const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_of(pixel, n)), m[n]);
-    return _mm512_add_epi32(_mm512_cvtps_epi32(v), k.mid_zero_point);
-  };
-  const auto codes_of = [&](int64_t p0, int n0, int64_t p1, int n1, int64_t p2, int n2, int64_t p3, int n3)
-      __attribute__((always_inline)) {
+      return _mm512_cvtps_epi32(_mm512_fmsub_ps(_mm512_castsi512_ps(sum), m_[n], correction_[n]));
+    return scale<S, kNumbers>(sum, m_[n], r, k_);
+  }
+  OCTET_INLINE Z mid_of(int64_t pixel, int n) const {
+    const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_of(pixel, n)), m_[n]);
+    return _mm512_add_epi32(_mm512_cvtps_epi32(v), k_.mid_zero_point);
+  }
+  OCTET_INLINE Z codes_of(int64_t p0, int n0, int64_t p1, int n1, int64_t p2, int n2, int64_t p3, int n3) const {
     if constexpr (kSaturating) {
       const Z mid = _mm512_packus_epi16(_mm512_packs_epi32(mid_of(p0, n0), mid_of(p1, n1)),
                                         _mm512_packs_epi32(mid_of(p2, n2), mid_of(p3, n3)));
       const auto add = [&](int part, int64_t pixel, int n) __attribute__((always_inline)) {
         const Z places = _mm512_broadcast_i32x4(_mm_setr_epi32(part * 4, part * 4 + 1, part * 4 + 2, part * 4 + 3));
-        const __m512 q = _mm512_sub_ps(bytes_on_two23(mid, places), k.mid_start);
-        const __m512 r = residual_product<kNumbers>(residual_of(pixel, n), k);
-        if constexpr (S == Sum::kTwiceFused) return _mm512_cvtps_epi32(_mm512_fmadd_ps(q, k.mid_multiplier, r));
-        return _mm512_cvtps_epi32(_mm512_add_ps(_mm512_mul_ps(q, k.mid_multiplier), r));
+        const __m512 q = _mm512_sub_ps(bytes_on_two23(mid, places), k_.mid_start);
+        const __m512 r = residual_product<kNumbers>(residual_of(pixel, n), k_);
+        if constexpr (S == Sum::kTwiceFused) return _mm512_cvtps_epi32(_mm512_fmadd_ps(q, k_.mid_multiplier, r));
+        return _mm512_cvtps_epi32(_mm512_add_ps(_mm512_mul_ps(q, k_.mid_multiplier), r));
       };
-      return pack_codes<V>(add(0, p0, n0), add(1, p1, n1), add(2, p2, n2), add(3, p3, n3), k);
+      return pack_codes<V>(add(0, p0, n0), add(1, p1, n1), add(2, p2, n2), add(3, p3, n3), k_);
     } else {
-      return pack_codes<V>(value(p0, n0), value(p1, n1), value(p2, n2), value(p3, n3), k);
-    }
-  };
-  const auto store32 = [&](int64_t pixel, __m256i codes) __attribute__((always_inline)) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + out_at[pixel]), codes);
-  };
-  int64_t p = job.next;
-  job.next = end;
-  if constexpr (N >= 3) {
-    for (; p < end; ++p) {
-      const Z codes = codes_of(p, 0, p, 1, p, 2, p, N - 1);
-      if constexpr (N == 4) {
-        _mm512_storeu_si512(out + out_at[p], codes);
-      } else {
-        store32(p, _mm512_castsi512_si256(codes));
-        store16(out + out_at[p] + 32, _mm512_extracti32x4_epi32(codes, 2));
-      }
-    }
-  } else if constexpr (N == 2) {
-    for (; p < end; p += 2) {
-      const int64_t q = smaller(p + 1, last);
-      const Z codes = codes_of(p, 0, p, 1, q, 0, q, 1);
-      store32(p, _mm512_castsi512_si256(codes));
-      store32(q, _mm512_extracti64x4_epi64(codes, 1));
-    }
-  } else {
-    const bool four = job.epilogue->out.c_pitch < 16;
-    for (; p < end; p += 4) {
-      const int64_t p1 = smaller(p + 1, last), p2 = smaller(p + 2, last), p3 = smaller(p + 3, last);
-      const Z codes = codes_of(p, 0, p1, 0, p2, 0, p3, 0);
-      const auto at = [&](int64_t pixel) { return reinterpret_cast<uint8_t*>(out + out_at[pixel]); };
-      store_lane<0>(at(p), codes, four);
-      store_lane<1>(at(p1), codes, four);
-      store_lane<2>(at(p2), codes, four);
-      store_lane<3>(at(p3), codes, four);
+      return pack_codes<V>(value(p0, n0), value(p1, n1), value(p2, n2), value(p3, n3), k_);
     }
   }
+
+  const Constants k_;
+  const PixelList at_;
+  const std::byte *sums_, *residual_;
+  std::byte* out_;
+  const int64_t last_;
+  const bool four_;
+  Z start_[N];
+  __m512 m_[N], correction_[N];
+};
+
+template <int N, Sum S, Values V, bool kSaturating = false>
+void finish_codes_block(FinishJob& job, int64_t pixels) {
+  const int64_t end = smaller(job.count, job.next + pixels);
+  if (job.next >= end) return;
+  using Finish = CodesFinish<N, S, V, kSaturating>;
+  const Finish finish(job);
+  for (int64_t p = job.next; p < end; p += Finish::kPixels) finish.pixels(p);
+  job.next = end;
 }
 
 // With a table behind the codes.
@@ -178,32 +205,38 @@ void finish_floats_block(FinishJob& job, int64_t pixels) {
 
 using FinishFunction = void(FinishJob&, int64_t);
 
+struct FinishChoice {
+  FinishFunction* function = nullptr;
+  InLine in_line = InLine::kNot;
+};
+
 template <int N, Sum S>
-FinishFunction* finish_for(Values values, bool saturating = false) {
+FinishChoice finish_for(Values values, bool saturating = false) {
   if constexpr (N >= 3 && (S == Sum::kTwice || S == Sum::kTwiceFused)) {
-    if (saturating && values == Values::kBounded) return finish_codes_block<N, S, Values::kBounded, true>;
-    if (saturating && values >= Values::kPlain) return finish_codes_block<N, S, Values::kPlain, true>;
+    if (saturating && values == Values::kBounded) return {finish_codes_block<N, S, Values::kBounded, true>};
+    if (saturating && values >= Values::kPlain) return {finish_codes_block<N, S, Values::kPlain, true>};
   }
+  constexpr bool kInLine = S == Sum::kNone;
   switch (values) {
     case Values::kAny:
-      return finish_codes_block<N, S, Values::kAny>;
+      return {finish_codes_block<N, S, Values::kAny>};
     case Values::kTable:
-      return finish_codes_block<N, S, Values::kTable>;
+      return {finish_codes_block<N, S, Values::kTable>};
     case Values::kBounded:
-      return finish_codes_block<N, S, Values::kBounded>;
+      return {finish_codes_block<N, S, Values::kBounded>, kInLine ? InLine::kBounded : InLine::kNot};
     default:
-      return finish_codes_block<N, S, Values::kPlain>;
+      return {finish_codes_block<N, S, Values::kPlain>, kInLine ? InLine::kPlain : InLine::kNot};
   }
 }
 
 // The function for blocks of N x 16 channels of a layer whose sums have `products` products each.
 template <int N>
-FinishFunction* choose_finish(const ConvArgs& a, const Constants& c, int64_t products) {
+FinishChoice choose_finish(const ConvArgs& a, const Constants& c, int64_t products) {
   const Epilogue& e = a.epilogue;
-  if (e.out.data == nullptr) return finish_floats_block<N>;
+  if (e.out.data == nullptr) return {finish_floats_block<N>};
   if (e.table && !c.table) {
-    if (e.residual.data == nullptr) return finish_table_block<N, Sum::kNone>;
-    return e.rounds_twice ? finish_table_block<N, Sum::kTwice> : finish_table_block<N, Sum::kOnce>;
+    if (e.residual.data == nullptr) return {finish_table_block<N, Sum::kNone>};
+    return {e.rounds_twice ? finish_table_block<N, Sum::kTwice> : finish_table_block<N, Sum::kOnce>};
   }
   const bool zero = e.out.zero_point == 0 && (e.residual.data == nullptr || e.residual.zero_point == 0);
   const Values values = e.table                            ? Values::kTable
@@ -211,14 +244,21 @@ FinishFunction* choose_finish(const ConvArgs& a, const Constants& c, int64_t pro
                         : zero && e.lo == 0 && e.hi == 255 ? Values::kPlain
                                                            : Values::kBounded;
   if (e.residual.data) {
-    const bool saturating = N >= 3 && e.mid_lo == 0 && e.mid_hi == 255;  // with fewer, no gain was seen
+    const bool saturating = e.mid_lo == 0 && e.mid_hi == 255;  // with N < 3 no gain was seen
     if (!e.rounds_twice) return finish_for<N, Sum::kOnce>(values);
     return e.sum_fuses ? finish_for<N, Sum::kTwiceFused>(values, saturating)
                        : finish_for<N, Sum::kTwice>(values, saturating);
   }
-  if (relu_shortcut(a, products)) return finish_codes_block<N, Sum::kNone, Values::kRelu>;
+  if (relu_shortcut(a, products)) return {finish_codes_block<N, Sum::kNone, Values::kRelu>, InLine::kRelu};
   return finish_for<N, Sum::kNone>(values);
 }
+
+// What blocks of N x 16 channels do in line.
+template <int N, InLine F>
+using InLineFinish = CodesFinish<N, Sum::kNone,
+                                 F == InLine::kRelu    ? Values::kRelu
+                                 : F == InLine::kPlain ? Values::kPlain
+                                                       : Values::kBounded>;
 
 }  // namespace
 }  // namespace octet::kernels

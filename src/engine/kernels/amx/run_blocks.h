@@ -62,13 +62,13 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
   const OutputPlaces places = output_places(e);
   const Constants constants = make_constants(e);
   const int64_t products = work.step_count * work.chunk_dwords * 4;
-  FinishFunction* const finish[4] = {choose_finish<1>(a, constants, products),
-                                     NT < 2 ? nullptr : choose_finish<2>(a, constants, products),
-                                     NT < 4 ? nullptr : choose_finish<3>(a, constants, products),
-                                     NT < 4 ? nullptr : choose_finish<4>(a, constants, products)};
+  const FinishChoice finish[4] = {choose_finish<1>(a, constants, products),
+                                  NT < 2 ? FinishChoice{} : choose_finish<2>(a, constants, products),
+                                  NT < 4 ? FinishChoice{} : choose_finish<3>(a, constants, products),
+                                  NT < 4 ? FinishChoice{} : choose_finish<4>(a, constants, products)};
   alignas(64) std::byte sums[2][MT * NT * kTileBytes];
   Band band;
-  BlockPlan plan{work.steps, work.step_count, work.source.pixel_step, work.next_block, 0};
+  BlockPlan plan{work.steps, work.step_count, work.source.pixel_step, work.next_block};
   // Sums of one block are in the tiles, those of the block before it in memory: vector loads right behind the tile
   // stores would wait until these have left the store buffer.
   FinishJob in_tiles, in_memory;
@@ -86,7 +86,7 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
     store_other_sums<MT, NT, 0, 0>(held);
     for (FinishJob* job : {&in_memory, &in_tiles}) {
       job->finish(*job, job->count);
-      job->finish = finish_nothing, job->count = job->next = 0;
+      job->finish = finish_nothing, job->in_line = InLine::kNot, job->count = job->next = 0;
     }
   };
   for (int64_t row = rows.begin; row < rows.end;) {
@@ -108,20 +108,19 @@ void run_blocks(const TileWork& work, const ConvArgs& a, Range rows, Range block
       std::byte* const partial = W == Walk::kSliced ? work.partial_sums + tile * NT * kTileBytes : nullptr;
       plan.steps = work.steps + from;
       plan.step_count = to - from;
-      // Whole groups of four vectors, and enough of them a call to pay for the constants.
-      const int64_t even = (in_memory.count + plan.step_count - 1) / plan.step_count;
-      plan.finish_chunk = even <= 4 ? 4 : (even + 3) / 4 * 4;
-      choose_multiply<MT, NT, W>(m, count)(plan, band.tile + tile, work.weights + b * work.block_bytes, held,
-                                           from > 0 ? partial : nullptr, in_memory, prefetch);
+      choose_multiply<MT, NT, W>(m, count, plan, in_memory)(plan, band.tile + tile, work.weights + b * work.block_bytes,
+                                                            held, from > 0 ? partial : nullptr, in_memory, prefetch);
       in_memory = in_tiles;
       if (to < work.step_count) {
         in_tiles.finish = finish_nothing;
+        in_tiles.in_line = InLine::kNot;
         in_tiles.count = 0;
         held = partial;
         return;
       }
       const int64_t pixel = band.first_pixel[tile];
-      in_tiles.finish = finish[count - 1];
+      in_tiles.finish = finish[count - 1].function;
+      in_tiles.in_line = count == NT ? finish[count - 1].in_line : InLine::kNot;
       in_tiles.pixels = {band.sums + pixel, band.out + pixel, band.residual + pixel};
       in_tiles.count = band.first_pixel[tile + m] - pixel;
       in_tiles.channel = b * 16;

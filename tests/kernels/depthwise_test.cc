@@ -45,6 +45,7 @@ void check_on_every_isa(ConvCase& c, std::mt19937& rng) {
 }
 
 // Channels: whole vectors and every remainder. Widths: strips shorter than the kernel, odd, and cut in uneven pieces.
+// Heights: groups of two and four output rows and every remainder, also with stride 2.
 TEST(Depthwise, KernelsOfNetworksEqualTheDirectFormulaOnEveryIsa) {
   std::mt19937 rng(11);
   for (int64_t kernel : {3, 5, 7})
@@ -53,7 +54,8 @@ TEST(Depthwise, KernelsOfNetworksEqualTheDirectFormulaOnEveryIsa) {
         for (int64_t width : {1, 2, 3, 4, 5, 7, 9, 14, 23}) {
           const bool table = rng() % 3 == 0;
           const Numbers numbers = static_cast<Numbers>(rng() % 3);
-          auto c = make_case(rng, 1 + static_cast<int64_t>(rng() % 6), width, channels, kernel, stride, table, numbers);
+          auto c =
+              make_case(rng, 1 + static_cast<int64_t>(rng() % 12), width, channels, kernel, stride, table, numbers);
           check_on_every_isa(*c, rng);
           if (HasFailure()) return;
         }

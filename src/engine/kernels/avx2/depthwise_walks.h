@@ -287,14 +287,16 @@ struct Walk2 {
   }
 };
 
-using Walk = void(const Octad*, const Finish&, const Strip&);
+// A strip, for this many channels.
+using Walk = void(const Octad*, const Finish&, Strip s, int64_t channels);
 template <int kRows, Codes kCodes>
-void walk1(const Octad* octad, const Finish& finish, const Strip& s) {
-  Walk1<kRows, kCodes>{octad, finish, s}.run();
+void walk1(const Octad* octad, const Finish& finish, Strip s, int64_t channels) {
+  for (; channels > 0; channels -= 8, ++octad, s.in += 8, s.out += 8) Walk1<kRows, kCodes>{octad, finish, s}.run();
 }
 template <int kRows, bool kAdjacent, Codes kCodes>
-void walk2(const Octad* octads, const Finish& finish, const Strip& s) {
-  Walk2<kRows, kAdjacent, kCodes>{octads, finish, s}.run();
+void walk2(const Octad* octads, const Finish& finish, Strip s, int64_t channels) {
+  for (; channels > 0; channels -= 32, octads += 4, s.in += 32, s.out += 32)
+    Walk2<kRows, kAdjacent, kCodes>{octads, finish, s}.run();
 }
 
 // By number of output rows, less one.
@@ -336,21 +338,16 @@ inline void walk_rows(const ConvArgs& a, Range rows, const Finish& finish, bool 
       for (int64_t y = 0; y < height; y += 2, in += 2 * in_step, out += 2 * e.out.row_stride) {
         const int64_t left = height - y, more = left > 1;
         Strip s{in, a.in.c_pitch, a.in.row_stride, out, e.out.c_pitch, e.out.row_stride, e.out.w};
-        const auto walk_all = [&](Walk* walk, int64_t begin, int64_t end, int64_t step) {
-          for (int64_t i = begin; i < end; i += step) {
-            s.in = in + i, s.out = out + i;
-            walk(octads + i / 8, finish, s);
-          }
-        };
         if (g.stride_w == 1) {
-          walk_all(walks.by_eight[more], 0, channels, 8);
+          walks.by_eight[more](octads, finish, s, channels);
         } else {
-          walk_all(walks.by_32[more], 0, wide, 32);
+          walks.by_32[more](octads, finish, s, wide);
           if (wide == channels || y % 4 != 0) continue;
           // The other lane is two rows further down, or as far as the image goes.
           const int64_t down = left > 2 ? smaller(left - 2, 2) : 0;
           s.in_lane = down * in_step, s.out_lane = down * e.out.row_stride;
-          walk_all(walks.by_16[more], wide, channels, 16);
+          s.in += wide, s.out += wide;
+          walks.by_16[more](octads + wide / 8, finish, s, 16);
         }
       }
     }

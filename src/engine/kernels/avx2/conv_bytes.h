@@ -28,7 +28,8 @@ struct CentredGroupDot {
         ones);
   }
 };
-constexpr int64_t kGroupTilePixels = 4;  // 8 sums, four vectors of weights, ones, one of input, two products
+// 8 sums, four vectors of weights, two of input, two products; for 8 output channels 6 and two.
+constexpr int64_t kGroupTilePixels = 4, kHalfGroupTilePixels = 6;
 
 // Prepared: [128 times the sum of the weights of each output channel][the weights plus 128 of each block of 16]. In the
 // scratch of a thread: [centres][copied pixels][places][repairs][the sums that pixels start with: the common ones, then
@@ -184,7 +185,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
       if (groups)
         for_each_tile(
             tile, few ? pixel_tiles<CentredGroupDot, 1>(finish, relu) : pixel_tiles<CentredGroupDot, 2>(finish, relu),
-            places, height * e.out.w, row * e.out.w, kGroupTilePixels);
+            places, height * e.out.w, row * e.out.w, few ? kHalfGroupTilePixels : kGroupTilePixels);
       else
         for_each_tile(tile, few ? pixel_tiles<CentredDot, 1>(finish, relu) : pixel_tiles<CentredDot, 2>(finish, relu),
                       places, height * e.out.w, row * e.out.w, kByteTilePixels);

@@ -37,6 +37,13 @@ AlignedMemory allocate(int64_t zeros, int64_t scratch) {
   }
 }
 
+// As the engine file has it.
+ArenaLayout plan_layout(const Plan& plan) {
+  ArenaLayout layout{.bytes = plan.arena_bytes};
+  for (const Buffer& b : plan.buffers) layout.offsets.push_back(b.offset);
+  return layout;
+}
+
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options)
@@ -62,29 +69,49 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
   images_.resize(plan_->inputs.size());
   work_ = [this](int part) { work(part); };
   work_on_current_ = [this](int part) { run_step(current_step_, part, team_.threads()); };
-  const size_t count = plan_->buffers.size();
-  memory_.codes.resize(count);
-  memory_.data.assign(count, nullptr);
-  const int64_t scratch_start = (plan_->arena_bytes + 63) / 64 * 64;
-  memory_.scratch_bytes = prepared_->scratch_bytes();
-  arena_ = allocate(scratch_start, team_.threads() * memory_.scratch_bytes);
-  memory_.scratch = arena_.data() + scratch_start;
-  for (size_t i = 0; i < count; ++i) {
-    const Buffer& b = plan_->buffers[i];
-    if (b.offset < 0) continue;
-    std::byte* start = arena_.data() + b.offset;
-    memory_.data[i] = start;
-    if (b.layout == Layout::kCodes)
-      memory_.codes[i] = plan_->code_view(static_cast<int>(i), reinterpret_cast<uint8_t*>(start));
-  }
-  RowBandOptions bands = options.row_bands.value_or(row_band_options(team_.threads()));
-  bands.threads = team_.threads();
-  groups_ = find_banded_steps(*plan_, steps_, bands);
+  band_options_ = options.row_bands.value_or(row_band_options(team_.threads()));
+  band_options_.threads = team_.threads();
+  choose_bands();
+}
+
+// With an image as input some step has another function, which knows nothing of bands. Without a barrier every step is
+// a run of its own.
+void Executor::choose_bands() {
+  groups_.clear();
+  if (team_.has_barrier()) groups_ = find_banded_steps(*plan_, steps_, band_options_);
+  std::erase_if(groups_, [this](const BandedSteps& group) {
+    return !image_steps_.empty() && std::any_of(image_steps_.begin() + static_cast<int64_t>(group.first),
+                                                image_steps_.begin() + static_cast<int64_t>(group.last) + 1,
+                                                [](const StepFunction& instead) { return instead != nullptr; });
+  });
+  band_memory_.clear();
+  arena_ = {};
+  arena_ = make_arena(groups_.empty() ? plan_layout(*plan_) : arena_layout(*plan_, groups_));
   band_nanoseconds_.assign(groups_.empty() ? 0 : steps_.size() * static_cast<size_t>(team_.threads()), 0);
   for (const BandedSteps& group : groups_) {
     std::vector<BandMemory>& memory = band_memory_.emplace_back();
-    for (int part = 0; part < team_.threads(); ++part) memory.emplace_back(*plan_, group, memory_);
+    for (int part = 0; part < team_.threads(); ++part) memory.emplace_back(*plan_, group, arena_.memory);
   }
+}
+
+Executor::Arena Executor::make_arena(const ArenaLayout& layout) const {
+  Arena arena;
+  Memory& memory = arena.memory;
+  const size_t count = plan_->buffers.size();
+  memory.codes.resize(count);
+  memory.data.assign(count, nullptr);
+  const int64_t scratch_start = (layout.bytes + 63) / 64 * 64;
+  memory.scratch_bytes = prepared_->scratch_bytes();
+  arena.bytes = allocate(scratch_start, team_.threads() * memory.scratch_bytes);
+  memory.scratch = arena.bytes.data() + scratch_start;
+  for (size_t i = 0; i < count; ++i) {
+    if (layout.offsets[i] < 0) continue;
+    std::byte* start = arena.bytes.data() + layout.offsets[i];
+    memory.data[i] = start;
+    if (plan_->buffers[i].layout == Layout::kCodes)
+      memory.codes[i] = plan_->code_view(static_cast<int>(i), reinterpret_cast<uint8_t*>(start));
+  }
+  return arena;
 }
 
 Executor::~Executor() = default;
@@ -92,44 +119,41 @@ Executor::~Executor() = default;
 void Executor::bind(const float* const* inputs, float* const* outputs) {
   // Steps never write to inputs (validate), so the cast only serves the one table of addresses.
   for (size_t i = 0; i < plan_->inputs.size(); ++i)
-    memory_.data[plan_->inputs[i]] = images_[i] ? images_[i]->floats() : const_cast<float*>(inputs[i]);
-  for (size_t i = 0; i < plan_->outputs.size(); ++i) memory_.data[plan_->outputs[i]] = outputs[i];
+    arena_.memory.data[plan_->inputs[i]] = images_[i] ? images_[i]->floats() : const_cast<float*>(inputs[i]);
+  for (size_t i = 0; i < plan_->outputs.size(); ++i) arena_.memory.data[plan_->outputs[i]] = outputs[i];
   for (size_t i = 0; i < plan_->buffers.size(); ++i)
     if (const Buffer& b = plan_->buffers[i]; b.offset < 0 && b.alias_of >= 0)
-      memory_.data[i] = memory_.data[b.alias_of];
+      arena_.memory.data[i] = arena_.memory.data[b.alias_of];
+}
+
+// The halo of an output and its interior are disjoint bytes, so they may be written in any order. A tensor in bands has
+// none here.
+void Executor::fill_halos(size_t step, int part, int parts) {
+  for (const HaloFill& fill : halo_fills_[step])
+    if (const kernels::QTensor& t = arena_.memory.codes[fill.buffer]; t.data != nullptr)
+      kernels::fill_halo(t, plan_->buffers[fill.buffer].halo, share_of(fill.rows, part, parts));
 }
 
 void Executor::run_step(size_t index, int part, int parts) {
   const int64_t start = step_spans_.empty() ? 0 : now();
-  // The halo of an output and its interior are disjoint bytes, so they may be written in any order.
-  for (const HaloFill& fill : halo_fills_[index])
-    kernels::fill_halo(memory_.codes[fill.buffer], plan_->buffers[fill.buffer].halo, share_of(fill.rows, part, parts));
-  if (!image_steps_.empty() && image_steps_[index]) return image_steps_[index](memory_, part, parts);
-  steps_[index].run(memory_, part, parts);
+  fill_halos(index, part, parts);
+  if (!image_steps_.empty() && image_steps_[index]) return image_steps_[index](arena_.memory, part, parts);
+  steps_[index].run(arena_.memory, part, parts);
   if (!step_spans_.empty()) step_spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, now()};
-}
-
-// With an image as input some step has another function, which knows nothing of bands.
-bool Executor::runs_banded(const BandedSteps& group) const {
-  for (size_t i = group.first; i <= group.last; ++i)
-    if (!image_steps_.empty() && image_steps_[i]) return false;
-  return true;
 }
 
 void Executor::run_banded(size_t index, int part) {
   const BandedSteps& group = groups_[index];
   BandMemory& bands = band_memory_[index][part];
-  const Memory& memory = bands.begin(memory_);
+  const Memory& memory = bands.begin(arena_.memory);
   const bool timed = profiling_ || !step_spans_.empty();
   int64_t* const spent = timed ? band_nanoseconds_.data() + static_cast<size_t>(part) * steps_.size() : nullptr;
   int64_t start = timed ? now() : 0;
   const int64_t first = start;
   for (size_t i = group.first; timed && i <= group.last; ++i) spent[i] = 0;
+  for (size_t i = group.first; i <= group.last; ++i) fill_halos(i, part, team_.threads());
   for (const BandPiece& piece : group.pieces[part]) {
     if (piece.what == BandPiece::What::kRun) {
-      if (piece.kept < 0)
-        for (const HaloFill& fill : halo_fills_[piece.step])
-          kernels::fill_halo(memory_.codes[fill.buffer], plan_->buffers[fill.buffer].halo, piece.rows);
       steps_[piece.step].rows->run(memory, part, piece.rows);
     } else {
       bands.arrange(piece);
@@ -152,15 +176,11 @@ void Executor::work(int part) {
   size_t group = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (group < groups_.size() && groups_[group].first == i) {
-      if (runs_banded(groups_[group])) {
-        run_banded(group, part);
-        i = groups_[group].last;
-        if (profiling_ && part == 0)
-          for (size_t s = groups_[group].first; s < i; ++s)
-            step_nanoseconds_[s] += band_nanoseconds_[s], start += band_nanoseconds_[s];
-      } else {
-        run_step(i, part, parts);
-      }
+      run_banded(group, part);
+      i = groups_[group].last;
+      if (profiling_ && part == 0)
+        for (size_t s = groups_[group].first; s < i; ++s)
+          step_nanoseconds_[s] += band_nanoseconds_[s], start += band_nanoseconds_[s];
       ++group;
     } else {
       run_step(i, part, parts);
@@ -203,6 +223,7 @@ void Executor::set_image(size_t index, std::unique_ptr<ImageInput> image) {
     for (size_t i = 0; i < steps_.size(); ++i)
       if (StepFunction instead = bound->replacement(*plan_, i)) image_steps_[i] = std::move(instead);
   }
+  choose_bands();
 }
 
 void Executor::clear_profile() {
@@ -213,11 +234,11 @@ TensorDump Executor::dump(int id) const {
   const Buffer& b = plan_->buffers[id];
   TensorDump out{.name = b.name, .shape = b.shape, .is_codes = b.layout == Layout::kCodes};
   if (b.layout == Layout::kFloatDense) {
-    out.values.assign(memory_.f(id), memory_.f(id) + b.elements());
+    out.values.assign(arena_.memory.f(id), arena_.memory.f(id) + b.elements());
     return out;
   }
   if (b.layout == Layout::kIndexDense) {
-    const int64_t* indices = static_cast<const int64_t*>(memory_.data[id]);
+    const int64_t* indices = static_cast<const int64_t*>(arena_.memory.data[id]);
     for (int64_t i = 0; i < b.elements(); ++i) out.values.push_back(static_cast<float>(indices[i]));
     return out;
   }
@@ -227,10 +248,10 @@ TensorDump Executor::dump(int id) const {
       for (int64_t h = 0; h < b.h(); ++h)
         for (int64_t w = 0; w < b.w(); ++w) {
           if (out.is_codes) {
-            const kernels::QTensor& t = memory_.codes[id];
+            const kernels::QTensor& t = arena_.memory.codes[id];
             out.codes.push_back(t.data[n * t.image_stride + h * t.row_stride + w * t.c_pitch + c] - b.code_offset);
           } else {
-            out.values.push_back(memory_.f(id)[((n * b.h() + h) * b.w() + w) * b.c() + c]);
+            out.values.push_back(arena_.memory.f(id)[((n * b.h() + h) * b.w() + w) * b.c() + c]);
           }
         }
   return out;
@@ -251,6 +272,9 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
   if (!missing.empty())
     fail("the engine has no tensor '", *missing.begin(), "'; it may be fused into the step of a later node");
   // The last step that writes a tensor completes it (a concatenation is written piece by piece).
+  // Tensors in bands are gone as soon as they are used.
+  Arena whole = groups_.empty() ? Arena{} : make_arena(plan_layout(*plan_));
+  if (!groups_.empty()) std::swap(arena_, whole);
   std::vector<size_t> last(plan_->buffers.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i)
     for (int id : written(i)) last[id] = i;
@@ -264,6 +288,7 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
           (wanted.empty() || wanted.count(plan_->buffers[id].name)))
         dumps.push_back(dump(id));
   }
+  if (!groups_.empty()) std::swap(arena_, whole);
   return dumps;
 }
 

@@ -86,17 +86,23 @@ class Executor {
  private:
   void bind(const float* const* inputs, float* const* outputs);
   void work(int part);
+  void fill_halos(size_t step, int part, int parts);
   void run_step(size_t index, int part, int parts);
   void run_banded(size_t group, int part);
-  bool runs_banded(const BandedSteps& group) const;
+  void choose_bands();
   void run_steps_apart();
+  struct Arena {
+    AlignedMemory bytes;  // the threads' scratch behind the buffers
+    Memory memory;
+  };
+  Arena make_arena(const ArenaLayout& layout) const;
   TensorDump dump(int buffer) const;
 
   std::shared_ptr<const PreparedPlan> prepared_;
   const Plan* plan_;
   std::span<const PreparedStep> steps_;
-  AlignedMemory arena_;  // the threads' scratch behind it
-  Memory memory_;
+  RowBandOptions band_options_;
+  Arena arena_;
   struct HaloFill {
     int buffer;
     int64_t rows;

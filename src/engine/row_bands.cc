@@ -189,37 +189,16 @@ class GroupFinder {
 
   std::optional<BandedSteps> make(size_t first, size_t last) const {
     BandedSteps group{.first = first, .last = last};
-    std::vector<int> written, read;
     for (size_t s = first; s <= last; ++s) {
       const int id = output(s);
       const auto& readers = uses_.readers[id];
-      if (uses_.can_keep[id] && readers.back() <= last) {
+      if (uses_.can_keep[id] && readers.back() <= last)
         group.kept.push_back({.buffer = id});
-        continue;
-      }
-      // Rows that another thread makes would be read.
-      if (std::any_of(readers.begin(), readers.end(), [&](size_t reader) { return reader <= last; }))
-        return std::nullopt;
-      written.push_back(plan_.root(id));
-    }
-    for (size_t s = first; s <= last; ++s)
-      for (int id : plan_.steps[s].inputs)
-        if (std::none_of(group.kept.begin(), group.kept.end(), [&](const auto& k) { return k.buffer == id; }))
-          read.push_back(plan_.root(id));
-    for (size_t i = 0; i < written.size(); ++i) {
-      for (int id : read)
-        if (overlap(written[i], id)) return std::nullopt;
-      for (size_t j = 0; j < i; ++j)
-        if (written[i] != written[j] && overlap(written[i], written[j])) return std::nullopt;
+      else if (std::any_of(readers.begin(), readers.end(), [&](size_t reader) { return reader <= last; }))
+        return std::nullopt;  // rows that another thread makes would be read
     }
     if (!cut(group)) return std::nullopt;
     return group;
-  }
-
-  // In the arena, whose plan lets a tensor follow another as soon as steps one by one are done with it.
-  bool overlap(int a, int b) const {
-    const Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
-    return x.offset >= 0 && y.offset >= 0 && x.offset < y.offset + y.bytes() && y.offset < x.offset + x.bytes();
   }
 
   // Into as few bands as fit the memory. False where none do, or where threads would repeat too much of each other's
@@ -287,11 +266,33 @@ std::vector<BandedSteps> find_banded_steps(const Plan& plan, std::span<const Pre
   return groups;
 }
 
+ArenaLayout arena_layout(const Plan& plan, std::span<const BandedSteps> groups) {
+  Plan lives{.buffers = plan.buffers, .inputs = plan.inputs, .outputs = plan.outputs};
+  size_t group = 0;
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    if (group < groups.size() && s > groups[group].last) ++group;
+    if (group >= groups.size() || s <= groups[group].first) lives.steps.emplace_back();
+    for (int id : plan.steps[s].inputs) lives.steps.back().inputs.push_back(id);
+    for (int id : plan.steps[s].outputs) lives.steps.back().outputs.push_back(id);
+  }
+  const auto is_kept = [&](int id) {
+    return std::any_of(groups.begin(), groups.end(), [&](const BandedSteps& g) {
+      return std::any_of(g.kept.begin(), g.kept.end(), [&](const BandedSteps::Kept& k) { return k.buffer == id; });
+    });
+  };
+  for (Step& step : lives.steps) std::erase_if(step.inputs, is_kept), std::erase_if(step.outputs, is_kept);
+  plan_memory(lives);
+  ArenaLayout layout{.bytes = lives.arena_bytes};
+  for (size_t i = 0; i < lives.buffers.size(); ++i)
+    layout.offsets.push_back(is_kept(static_cast<int>(i)) ? -1 : lives.buffers[i].offset);
+  return layout;
+}
+
 BandMemory::BandMemory(const Plan& plan, const BandedSteps& group, const Memory& memory)
     : plan_(plan), group_(group), bytes_(group.memory_bytes), memory_(memory), first_rows_(group.kept.size(), 0) {
   // The columns left and right of the rows are never written again.
   for (const BandedSteps::Kept& kept : group.kept) {
-    const kernels::QTensor t = plan.code_view(kept.buffer, nullptr);
+    const kernels::QTensor t = memory_.codes[kept.buffer] = plan.code_view(kept.buffer, nullptr);
     std::memset(bytes_.data() + kept.offset, t.zero_point,
                 static_cast<size_t>(t.row_stride * kept.rows + kernels::kReadSlack));
   }

@@ -50,10 +50,17 @@ struct BandedSteps {
   int64_t memory_bytes = 0;                    // of each thread
 };
 
-// Groups in order that do not overlap. The tensors of a group that others read are written as the steps alone would;
-// no group writes over what it reads.
+// Groups in order that do not overlap. The tensors of a group that others read are written as the steps alone would.
 std::vector<BandedSteps> find_banded_steps(const Plan& plan, std::span<const PreparedStep> steps,
                                            const RowBandOptions& options);
+
+// Where the buffers lie in an arena for these groups: like plan_memory(), but what a group reads and writes is needed
+// all the time it runs, and a tensor in bands has no place.
+struct ArenaLayout {
+  std::vector<int64_t> offsets;  // by buffer; -1: none
+  int64_t bytes = 0;
+};
+ArenaLayout arena_layout(const Plan& plan, std::span<const BandedSteps> groups);
 
 // The memory of one thread for one group.
 class BandMemory {

@@ -151,7 +151,13 @@ void MappedFile::release(std::span<const std::byte> part) const {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (begin >= end) return;
+  void* const pages = reinterpret_cast<void*>(begin);
+  // Without this, reading a neighbour would map them again: where the page cache has huge pages, up to 2 MiB at a time.
+#ifdef MADV_NOHUGEPAGE
+  ::madvise(pages, end - begin, MADV_NOHUGEPAGE);
+#endif
+  ::madvise(pages, end - begin, MADV_DONTNEED);
 }
 
 uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed) {

@@ -12,7 +12,6 @@
 namespace octet::engine {
 namespace {
 
-constexpr double kWorthMemory = 0.9;
 constexpr int kPasses = 3;
 constexpr int kMinRuns = 3, kMaxRuns = 20;  // in each of them
 
@@ -110,21 +109,20 @@ std::vector<Times> time_candidates(const Plan& plan, const Candidates& candidate
   return times;
 }
 
-// Every step's fastest candidate, where it needs less than `bar` of the estimate's time, and less than kWorthMemory of
-// it where it takes more memory.
+// Every step's fastest candidate, where it needs less than `bar` of the estimate's time; the price of memory counts as
+// time.
 Choice fastest_candidates(const Plan& plan, const Candidates& candidates, const std::vector<Times>& times, double bar,
                           bool same_isa) {
   Choice choice(plan);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     size_t best = 0;
-    const auto estimate = static_cast<double>(times[0].steps[i]);
-    double limit = bar * estimate;
+    const auto cost = [&](size_t round) {
+      return static_cast<double>(times[round].steps[i]) + 1000 * candidates[i][round].memory_price;
+    };
+    double limit = candidates[i].empty() ? 0 : bar * cost(0);
     for (size_t round = 1; round < candidates[i].size(); ++round) {
-      const TacticCandidate& candidate = candidates[i][round];
-      if (same_isa && isa_of(candidate.name) != isa_of(candidates[i][0].name)) continue;
-      const bool larger = candidate.prepared_bytes > candidates[i][0].prepared_bytes;
-      const auto ns = static_cast<double>(times[round].steps[i]);
-      if (ns < limit && (!larger || ns < kWorthMemory * estimate)) best = round, limit = ns;
+      if (same_isa && isa_of(candidates[i][round].name) != isa_of(candidates[i][0].name)) continue;
+      if (cost(round) < limit) best = round, limit = cost(round);
     }
     if (best == 0) continue;
     choice.plan.steps[i].tactic = candidates[i][best].name;

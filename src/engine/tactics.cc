@@ -26,15 +26,22 @@ bool applies(const ConvTactic& tactic, const ConvArgs& args) {
 
 struct Estimate {
   const ConvTactic* tactic;
-  double microseconds;
+  double microseconds, memory_price;
+
+  double sum() const { return microseconds + memory_price; }
 };
+
+double memory_price(const ConvTactic& tactic, const ConvArgs& args) {
+  if (tactic.prepared_bytes == nullptr) return 0;
+  const int64_t replaced = kernels::conv_layout(args.geometry, args.in.c_pitch).weight_bytes;
+  return kPriceOfMiB * static_cast<double>(std::max<int64_t>(tactic.prepared_bytes(args) - replaced, 0)) / (1 << 20);
+}
 
 std::vector<Estimate> estimates(const KernelTable& table, const ConvArgs& args, int threads) {
   std::vector<Estimate> out;
   for (const ConvTactic& tactic : table.conv_tactics)
-    if (applies(tactic, args)) out.push_back({&tactic, tactic.cost(args, threads)});
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Estimate& a, const Estimate& b) { return a.microseconds < b.microseconds; });
+    if (applies(tactic, args)) out.push_back({&tactic, tactic.cost(args, threads), memory_price(tactic, args)});
+  std::stable_sort(out.begin(), out.end(), [](const Estimate& a, const Estimate& b) { return a.sum() < b.sum(); });
   return out;
 }
 
@@ -59,8 +66,8 @@ std::vector<TacticCandidate> tactic_candidates(const KernelTable& table, const C
   const std::vector<Estimate> all = estimates(table, args, threads);
   std::vector<TacticCandidate> out;
   for (const Estimate& e : all) {
-    if (e.microseconds > kHopeless * all.front().microseconds) break;
-    out.push_back({name_of(*e.tactic), e.tactic->prepared_bytes ? e.tactic->prepared_bytes(args) : 0});
+    if (e.sum() > kHopeless * all.front().sum()) break;
+    out.push_back({name_of(*e.tactic), e.memory_price});
   }
   if (threads == 1) return out;
   // The automatic split is one of the two; the other is worth a try where there is enough to share.
@@ -72,7 +79,7 @@ std::vector<TacticCandidate> tactic_candidates(const KernelTable& table, const C
     other.split = by_rows ? ConvSplit::kChannels : ConvSplit::kRows;
     const kernels::ConvShare changed = kernels::tactic_share(*all[i].tactic, other, 0, threads);
     if (changed.rows.end > changed.rows.begin && changed.blocks.end > changed.blocks.begin)
-      out.push_back({out[i].name + (by_rows ? kChannels : kRows), out[i].prepared_bytes});
+      out.push_back({out[i].name + (by_rows ? kChannels : kRows), out[i].memory_price});
   }
   return out;
 }

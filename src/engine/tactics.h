@@ -20,8 +20,11 @@ TacticChoice choose_tactic(const kernels::KernelTable& table, const std::string&
 // What Step::tactic may name for a convolution.
 struct TacticCandidate {
   std::string name;
-  int64_t prepared_bytes = 0;  // of weights in an order of its own, which the engine makes at load
+  double memory_price = 0;  // microseconds that it must save for the weights it makes
 };
+// Weights that take more room than those of the file (Winograd: eight times) have to be worth it: they cost 0.4 ms a MiB
+// at load, and this many microseconds a MiB in the choice.
+inline constexpr double kPriceOfMiB = 100;
 // Lowest estimate first; candidates that are estimated at more than `kHopeless` times the best are left out.
 inline constexpr double kHopeless = 4;
 std::vector<TacticCandidate> tactic_candidates(const kernels::KernelTable& table, const kernels::ConvArgs& args,
@@ -38,7 +41,7 @@ void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
 
 // Runs the whole network with every step's first, second, third ... candidate, several times in turn, so that weights
 // come from as far, and inputs from the same core, as in earnest. Then whole choices compete: the estimates, and those
-// where a step takes its fastest candidate if that saves 3, 10 or 20 %, and 10 % at least where it costs memory.
+// where a step takes its fastest candidate (the price of memory included) if that saves 3, 10 or 20 %.
 // Reproducible from then on: the plan names what runs.
 struct TimedTactics {
   int runs = 0;                        // of the network

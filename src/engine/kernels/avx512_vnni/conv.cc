@@ -254,7 +254,8 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   r.block_bytes = l.segments * l.dwords * 64;
   // A 1x1 convolution over tensors without gaps is one long line of pixels.
   const bool flat = g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_top == 0 &&
-                    g.pad_left == 0 && dense_rows(a.in) && (e.out.data == nullptr || dense_rows(e.out)) &&
+                    g.pad_left == 0 && a.in.h == e.out.h && a.in.w == e.out.w && dense_rows(a.in) &&
+                    (e.out.data == nullptr || dense_rows(e.out)) &&
                     (e.residual.data == nullptr || dense_rows(e.residual));
   const int64_t width = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
   const int64_t lines = flat ? 1 : rows.end - rows.begin;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <new>
 #include <set>
 
@@ -261,10 +262,22 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
                                                const std::vector<std::string>& names) {
   std::set<std::string> missing(names.begin(), names.end());
   const std::set<std::string> wanted = missing;
-  // Who writes a piece of a tensor writes that, too.
-  const auto written = [this](size_t step) {
+  // Who writes a piece of a tensor writes that, too, and who writes a tensor the parts that are only read.
+  std::set<int> made;
+  for (const Step& step : plan_->steps) made.insert(step.outputs.begin(), step.outputs.end());
+  std::map<int, std::vector<int>> parts;
+  for (int id = 0; id < static_cast<int>(plan_->buffers.size()); ++id)
+    if (plan_->buffers[id].layout == Layout::kCodes && plan_->root(id) != id && made.count(id) == 0 &&
+        !plan_->buffers[id].skips_pixels())
+      parts[plan_->root(id)].push_back(id);
+  const auto written = [&](size_t step) {
     std::set<int> ids;
-    for (int id : plan_->steps[step].outputs) ids.insert({id, plan_->root(id)});
+    for (int id : plan_->steps[step].outputs) {
+      const int root = plan_->root(id);
+      ids.insert({id, root});
+      if (const auto found = parts.find(root); found != parts.end())
+        ids.insert(found->second.begin(), found->second.end());
+    }
     return ids;
   };
   for (size_t i = 0; i < steps_.size(); ++i)

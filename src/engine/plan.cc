@@ -42,12 +42,16 @@ void check_codes(const Buffer& b) {
     require(pixels >= 0 && pixels <= 4096, "buffer '", b.name, "': halo of ", pixels, " pixels is outside 0..4096");
 }
 
-// Steps write whole blocks of channels, so a range begins with a block and ends with one or with the root.
+// Kernels read whole blocks of channels, so at most kChannelBlock - 1 bytes beyond the last pixel of the root.
 bool is_channel_range(const Buffer& b, const Buffer& root) {
   return b.channel_offset >= 0 && b.channel_offset <= root.c() - b.c() &&
-         b.channel_offset % kernels::kChannelBlock == 0 &&
-         (b.c() == root.c() || (root.c() >= kernels::kChannelBlock && b.c() % kernels::kChannelBlock == 0) ||
-          (root.c() >= kernels::kChannelBlock && b.channel_offset + b.c() == root.c()));
+         (b.c() == root.c() || kernels::channel_pitch(root.c()) >= kernels::kChannelBlock);
+}
+
+// Steps write whole blocks of channels, so a range begins with a block and ends with one or with the root.
+bool is_writable(const Buffer& b, const Buffer& root) {
+  return b.layout != Layout::kCodes || (b.channel_offset % kernels::kChannelBlock == 0 &&
+                                        (b.c() % kernels::kChannelBlock == 0 || b.channel_offset + b.c() == root.c()));
 }
 
 // Pixels first, first + step ... of `size`.
@@ -189,6 +193,9 @@ void validate(const Plan& plan, const PlanLimits& limits) {
     for (const auto* list : {&step.inputs, &step.outputs})
       for (int id : *list)
         require(id >= 0 && id < count, "step '", step.name, "' refers to buffer ", id, " of ", count);
+    for (int id : step.outputs)
+      require(is_writable(plan.buffers[id], plan.buffers[plan.root(id)]), "step '", step.name, "' would write beyond '",
+              plan.buffers[id].name, "'");
     for (int id : step.outputs)
       require(!is_input[id] && !(plan.buffers[id].alias_of >= 0 && is_input[plan.buffers[id].alias_of]), "step '",
               step.name, "' writes to an input of the engine");

@@ -36,8 +36,8 @@ struct Buffer {
   kernels::Halo halo;
   // The earlier buffer whose memory this one is: of floats the same bytes in another shape, of codes a range of the
   // channels from channel_offset on (a piece of a Concat) or every few rows and columns of the pixels (a phase of a
-  // ConvTranspose), with the halo and the pitch of that buffer. Steps write such a part; none reads one but a
-  // convolution its residual.
+  // ConvTranspose), with the halo and the pitch of that buffer. Pixels that are apart are written by
+  // convolutions, and read as their residual.
   int alias_of = -1;
   int64_t channel_offset = 0;
   struct Every {

@@ -30,8 +30,13 @@ class StepReader {
   kernels::QTensor codes_view(int id) const { return plan_.code_view(id, reinterpret_cast<uint8_t*>(uintptr_t{4096})); }
   // The buffer, which must have this layout.
   const Buffer& codes_in(size_t i) const {
-    check(in_buffer(i).alias_of < 0, "'", in_buffer(i).name, "' is a part of a tensor, which steps write only");
-    return expect(in_buffer(i), Layout::kCodes);
+    const Buffer& b = expect(in_buffer(i), Layout::kCodes);
+    check(!b.skips_pixels(), "'", b.name, "' skips pixels, which steps write only");
+    // Weights and kernels know small pixels by their number of channels.
+    check(kernels::channel_pitch(b.c()) == kernels::channel_pitch(root(in(i)).c()) ||
+              kernels::channel_pitch(b.c()) >= kernels::kChannelBlock,
+          "'", b.name, "' has few channels of many, which steps write only");
+    return b;
   }
   const Buffer& codes_out(size_t i = 0) const {
     check(!out_buffer(i).skips_pixels(), "'", out_buffer(i).name, "' skips pixels, which only convolutions write");

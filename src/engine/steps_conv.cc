@@ -142,8 +142,10 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& r, const Buffer& in, 
                        int64_t before, int64_t after) {
     return pad <= before && (outputs - 1) * stride - pad + (kernel - 1) * dilation < size + after;
   };
-  r.check(fits(out.h(), g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, in.h(), in.halo.top, in.halo.bottom) &&
-              fits(out.w(), g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, in.w(), in.halo.left, in.halo.right),
+  // A range of channels has the halo of the whole.
+  const kernels::Halo& border = r.root(r.in(0)).halo;
+  r.check(fits(out.h(), g.kernel_h, g.stride_h, g.dilation_h, g.pad_top, in.h(), border.top, border.bottom) &&
+              fits(out.w(), g.kernel_w, g.stride_w, g.dilation_w, g.pad_left, in.w(), border.left, border.right),
           "the windows leave the input and its halo");
   return g;
 }

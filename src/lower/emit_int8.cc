@@ -53,10 +53,33 @@ void write_box(Step& s, const BoxMove& move) {
   }
 }
 
+// Codes of the neighbours lie between the taps of a range of channels, so each tap is a run of its own, as in groups.
+// Others would rather have them in one run where they do not fill tiles of 64 bytes.
+bool reads_taps_apart(const Value& v) {
+  const bool full = kernels::channel_pitch((*v.type.shape)[1]) % 64 == 0;
+  return full || std::none_of(v.users.begin(), v.users.end(), [](const Node* user) {
+           return user->kind == OpKind::kConv && (*user->input(1)->type.shape)[3] > 1 && user->get_int("group", 1) == 1;
+         });
+}
+
+// A range of channels need not move: whoever reads it can read it where it is.
+bool is_range_of_channels(const PlanBuilder& b, const Node& node, const BoxMove& move) {
+  const Value &whole = *node.input(move.input), &part = *node.output(move.output);
+  const ir::Shape &from = *whole.type.shape, &to = *part.type.shape;
+  if (node.kind == OpKind::kConcat || node.kind == OpKind::kPad || from.size() != to.size()) return false;
+  for (size_t axis = 0; axis < from.size(); ++axis)
+    if (axis != 1 && (move.from[axis] != 0 || from[axis] != to[axis])) return false;
+  return kernels::channel_pitch(to[1]) >= kernels::kChannelBlock && !b.has_place(&part) && reads_taps_apart(part);
+}
+
 void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes, const numerics::QuantParams& params) {
   std::vector<int> outputs(node.outputs.size(), -1);
   for (const BoxMove& move : boxes.moves) {
-    if (b.in_place(node.input(move.input)) && node.kind == OpKind::kConcat) continue;
+    if (node.kind == OpKind::kConcat && b.in_place(node.input(move.input), node.output())) continue;
+    if (is_range_of_channels(b, node, move)) {
+      b.channels_of(node.output(move.output), node.input(move.input), move.from[1]);
+      continue;
+    }
     int& out = outputs[move.output];
     const bool first = out < 0;
     if (first) out = b.define_codes(node.output(move.output), params);

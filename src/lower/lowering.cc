@@ -192,6 +192,11 @@ void Lowering::place_pieces(const Node& concat) {
   const BoxMoves boxes = *box_moves(concat);
   for (const BoxMove& move : boxes.moves) {
     const Value* piece = concat.input(move.input);
+    // A quantiser of codes of its own only renames them.
+    for (const Node* q = piece->producer;
+         is_quantizer(q) && quantized(q->input(0)) && single_use(graph_, piece) && *quant(q->input(0)) == *quant(piece);
+         q = piece->producer)
+      piece = q->input(0);
     const int64_t channel = move.to[1], channels = move.size[1];
     const bool channel_axis =
         move.to[0] + move.to[2] + move.to[3] == 0 && move.size[0] == shape_of(concat.output())[0] &&

@@ -207,6 +207,15 @@ void PlanBuilder::same_codes(const Value* value, const Value* as) {
   forms_[value].codes = codes(as);
 }
 
+void PlanBuilder::channels_of(const Value* value, const Value* whole, int64_t first) {
+  const int id = codes(whole);
+  Buffer part = plan_.buffers[id];
+  part.name = value->name, part.shape = shape_of(value);
+  part.halo = {};
+  part.alias_of = root(id), part.channel_offset += first;
+  forms_[value].codes = add_buffer(std::move(part));
+}
+
 void PlanBuilder::same_dense(const Value* value, int id) {
   forms_[value].dense = alias(id, value->name, Layout::kFloatDense, shape_of(value));
 }
@@ -229,7 +238,7 @@ int PlanBuilder::row_sums(const Value* value, const ir::Node& node) {
 }
 
 void PlanBuilder::need_halo(int id, const kernels::Halo& halo) {
-  kernels::Halo& h = plan_.buffers[id].halo;
+  kernels::Halo& h = plan_.buffers[root(id)].halo;
   h.top = std::max(h.top, halo.top), h.bottom = std::max(h.bottom, halo.bottom);
   h.left = std::max(h.left, halo.left), h.right = std::max(h.right, halo.right);
 }

@@ -36,8 +36,12 @@ class PlanBuilder {
     numerics::QuantParams params;
   };
   void set_place(const ir::Value* value, const Place& place) { places_.emplace(value, place); }
-  // The codes of `value` are a part of those of another tensor already.
-  bool in_place(const ir::Value* value) const { return has_codes(value) && plan_.buffers[codes(value)].alias_of >= 0; }
+  bool has_place(const ir::Value* value) const { return places_.count(value) > 0; }
+  // The codes of `piece` are made where those of `whole` want them.
+  bool in_place(const ir::Value* piece, const ir::Value* whole) const {
+    return has_codes(piece) && has_codes(whole) && codes(piece) != codes(whole) &&
+           root(codes(piece)) == root(codes(whole));
+  }
   // The pixels of `codes`, a whole tensor, in these places; its neighbours stay as they are.
   int pixels(int codes, const std::string& name, int64_t h, int64_t w, engine::Buffer::Every rows,
              engine::Buffer::Every columns);
@@ -47,6 +51,8 @@ class PlanBuilder {
   // `value` has the codes (the floats) of a buffer that exists: nothing moves.
   void same_codes(const ir::Value* value, const ir::Value* as);
   void same_dense(const ir::Value* value, int buffer);
+  // `value` has the codes of `whole` in these channels.
+  void channels_of(const ir::Value* value, const ir::Value* whole, int64_t first);
   // A tensor between two steps of one node.
   int scratch(const std::string& name, engine::Layout layout, std::vector<int64_t> shape);
 

@@ -146,6 +146,26 @@ class WidePlan {
       step("copy", {half ? b : c}, {joined}).ints = {
           {"size_n", 1}, {"size_h", 5}, {"size_w", 4}, {"size_c", 20}, {"step_h", 1}, {"step_w", 1}, {"in_n", 0},
           {"in_h", 1},   {"in_w", 1},   {"in_c", 0},   {"out_n", 0},   {"out_h", 0},  {"out_w", 1},  {"out_c", half}};
+    // A range of channels, read where it is.
+    const int range = add({.layout = Layout::kCodes,
+                           .shape = {1, 20, 6, 5},
+                           .scale = 0.02f,
+                           .zero_point = 128,
+                           .code_offset = 128,
+                           .alias_of = joined,
+                           .channel_offset = 13});
+    const int sum = codes({1, 20, 6, 5});
+    step("add", {range, c}, {sum}).floats = {{"a_multiplier", 0.5}, {"b_multiplier", 0.25}};
+    {
+      const kernels::ConvGeometry g{.in_channels = 20, .out_channels = 16, .kernel_h = 2, .kernel_w = 2};
+      std::vector<int8_t> packed(kernels::conv_layout(g, 32).weight_bytes);
+      kernels::pack_conv_weights(g, 32, weights(1280), packed);
+      engine::Step& s = step("conv", {range}, {codes({1, 16, 5, 4})});
+      s.ints = {{"kernel_h", 2}, {"kernel_w", 2}, {"lo", 0}, {"hi", 255}};
+      s.constants = {{"weights", constants_.add(packed)},
+                     {"acc_init", constants_.add(std::vector<int32_t>(16, 7))},
+                     {"multiplier", floats(16, 0.003f)}};
+    }
     step("channel_tables", {joined}, {codes({1, 40, 6, 5})}).constants = {
         {"tables", constants_.add(std::vector<uint8_t>(40 * 256, 3))}};
     engine::Step& resize = step("resize_nearest", {c}, {wide});

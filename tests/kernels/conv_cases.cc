@@ -35,6 +35,15 @@ OwnedTensor random_tensor(std::mt19937& rng, int64_t n, int64_t h, int64_t w, in
   return t;
 }
 
+OwnedTensor random_input(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int64_t c, const Halo& halo,
+                         int32_t zero_point) {
+  if (c <= 4 || !chance(rng, 0.3)) return random_tensor(rng, n, h, w, c, halo, zero_point);
+  const int64_t before = chance(rng, 0.5) ? pick(rng, 0, 6) * 16 : pick(rng, 0, 100);
+  OwnedTensor t = random_tensor(rng, n, h, w, before + c + pick(rng, 0, 60), halo, zero_point);
+  t.view.data += before, t.view.c = c;
+  return t;
+}
+
 std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& shape, const ConvTail& tail) {
   auto c = std::make_unique<ConvCase>();
   c->shape = shape;
@@ -49,7 +58,7 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   if (out_w > 2 && chance(rng, 0.1)) out_w -= pick(rng, 1, 2);
   const Halo halo{g.pad_top + pick(rng, 0, 1), pad_bottom, g.pad_left, pad_right + pick(rng, 0, 1)};
   c->in =
-      random_tensor(rng, shape.n, shape.in_h, shape.in_w, g.in_channels, halo, static_cast<int32_t>(pick(rng, 0, 255)));
+      random_input(rng, shape.n, shape.in_h, shape.in_w, g.in_channels, halo, static_cast<int32_t>(pick(rng, 0, 255)));
   const Halo out_halo{pick(rng, 0, 1), pick(rng, 0, 1), pick(rng, 0, 2), pick(rng, 0, 2)};
   // Zero point 0, as behind a ReLU, may take a path of its own.
   const auto out_zero_point = static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255));
@@ -58,8 +67,8 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   c->out = random_tensor(rng, shape.n, out_h * step_h, out_w * step_w, g.out_channels, out_halo, out_zero_point);
   c->out.view.h = out_h, c->out.view.w = out_w;
   c->out.view.row_stride *= step_h, c->out.view.c_pitch *= step_w;
-  c->residual = random_tensor(rng, shape.n, out_h, out_w, g.out_channels, Halo{0, 0, 1, 0},
-                              static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255)));
+  c->residual = random_input(rng, shape.n, out_h, out_w, g.out_channels, Halo{0, 0, 1, 0},
+                             static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255)));
   c->weights.resize(static_cast<size_t>(g.out_channels * g.in_channels / g.groups * g.kernel_h * g.kernel_w));
   for (auto& w : c->weights) w = static_cast<int8_t>(pick(rng, -128, 127));
   if (chance(rng, 0.2))  // the worst case for kernels whose intermediate sums could saturate

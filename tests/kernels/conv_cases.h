@@ -20,6 +20,10 @@ struct OwnedTensor {
 OwnedTensor random_tensor(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int64_t c, const Halo& halo,
                           int32_t zero_point);
 
+// The same, or now and then a range of the channels of a wider tensor, as a piece of a Split is read.
+OwnedTensor random_input(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int64_t c, const Halo& halo,
+                         int32_t zero_point);
+
 struct ConvShape {
   int64_t n = 1, in_h = 1, in_w = 1;
   ConvGeometry geometry;

@@ -101,8 +101,9 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
     windows += i % 2 == 1 && in.zero_point < 64;
     const int spread = pick(1, 60), rare = pick(20, 400);
     for (int64_t y = 0; y < in.n * in.h; ++y)
-      for (int64_t x = 0; x < in.w * in.c_pitch; ++x) {
-        uint8_t& code = in.data[y / in.h * in.image_stride + y % in.h * in.row_stride + x];
+      for (int64_t x = 0; x < in.w * in.c; ++x) {
+        uint8_t& code =
+            in.data[y / in.h * in.image_stride + y % in.h * in.row_stride + x / in.c * in.c_pitch + x % in.c];
         if (pick(0, rare) < 1 + y % in.h / 8) continue;
         code = static_cast<uint8_t>(std::clamp(in.zero_point + pick(-spread, spread), 0, 255));
       }

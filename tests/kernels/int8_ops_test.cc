@@ -22,9 +22,14 @@ float uniform(std::mt19937& rng, float low, float high) {
   return std::uniform_real_distribution<float>(low, high)(rng);
 }
 
+Halo random_halo(std::mt19937& rng) {
+  return {pick(rng, 0, 1), pick(rng, 0, 1), pick(rng, 0, 2), pick(rng, 0, 1)};
+}
 OwnedTensor random_like(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int64_t c) {
-  const Halo halo{pick(rng, 0, 1), pick(rng, 0, 1), pick(rng, 0, 2), pick(rng, 0, 1)};
-  return random_tensor(rng, n, h, w, c, halo, static_cast<int32_t>(pick(rng, 0, 255)));
+  return random_tensor(rng, n, h, w, c, random_halo(rng), static_cast<int32_t>(pick(rng, 0, 255)));
+}
+OwnedTensor random_source(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int64_t c) {
+  return testing::random_input(rng, n, h, w, c, random_halo(rng), static_cast<int32_t>(pick(rng, 0, 255)));
 }
 
 int code(const QTensor& t, int64_t n, int64_t y, int64_t x, int64_t c) {
@@ -106,7 +111,7 @@ TEST(Int8Ops, MaxPool) {
     MaxPoolArgs a;
     int64_t oh, ow;
     a.window = random_window(rng, s, &oh, &ow);
-    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
     OwnedTensor out = random_like(rng, s.n, oh, ow, s.c);
     a.in = in.view;
     a.out = out.view;
@@ -130,7 +135,7 @@ TEST(Int8Ops, AveragePool) {
     AveragePoolArgs a;
     int64_t oh, ow;
     a.window = random_window(rng, s, &oh, &ow);
-    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
     OwnedTensor out = random_like(rng, s.n, oh, ow, s.c);
     a.in = in.view;
     a.out = out.view;
@@ -161,7 +166,7 @@ TEST(Int8Ops, GlobalAverageToCodesAndToFloats) {
       constexpr int64_t kChannels[] = {16, 32, 130, 150, 300};
       s.h = 23, s.w = 29, s.c = kChannels[i / 5 % 5];
     }
-    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
     OwnedTensor out = random_like(rng, s.n, 1, 1, s.c);
     std::vector<float> floats(static_cast<size_t>(s.n * s.c));
     GlobalAverageArgs a{.in = in.view,
@@ -203,7 +208,7 @@ TEST(Int8Ops, GlobalAverageFromRowSums) {
     Shape s = random_shape(rng);
     if (i % 10 == 0) s = {1, 3, 301, 17};  // more pixels than 16 bits can add up
     s.c = i % 10 == 0 ? 100 : random_channels(rng);
-    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
     const int64_t pitch = padded_channels(s.c), rows = s.n * s.h, cut = rng() % (rows + 1);
     const float scale_in = uniform(rng, 0.01f, 0.1f), scale_out = uniform(rng, 0.01f, 0.1f);
     const float m = numerics::average_multiplier(scale_in, static_cast<int32_t>(s.h * s.w), scale_out);
@@ -241,8 +246,8 @@ TEST(Int8Ops, AddAndMulWithBroadcasting) {
     Shape s = random_shape(rng);
     s.c = random_channels(rng);
     const bool pixel = i % 3 == 0, batch = i % 5 == 0;
-    const OwnedTensor left = random_like(rng, s.n, s.h, s.w, s.c);
-    const OwnedTensor right = random_like(rng, batch ? 1 : s.n, pixel ? 1 : s.h, pixel ? 1 : s.w, s.c);
+    const OwnedTensor left = random_source(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor right = random_source(rng, batch ? 1 : s.n, pixel ? 1 : s.h, pixel ? 1 : s.w, s.c);
     OwnedTensor out = random_like(rng, s.n, s.h, s.w, s.c);
     std::vector<uint8_t> table(256);
     for (auto& t : table) t = static_cast<uint8_t>(rng());
@@ -284,7 +289,7 @@ TEST(Int8Ops, CopyWritesExactlyItsChannels) {
   std::mt19937 rng(5);
   for (int i = 0; i < 60; ++i) {
     const Shape s = random_shape(rng);
-    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
     // A window in the middle of a wider tensor, as a concatenation has it.
     const int64_t before = pick(rng, 0, 20), after = pick(rng, 0, 20);
     OwnedTensor whole = random_like(rng, s.n, s.h, s.w, before + s.c + after);
@@ -308,7 +313,7 @@ TEST(Int8Ops, ResizeNearest) {
   for (int i = 0; i < 20; ++i) {
     const Shape s = random_shape(rng);
     const int64_t oh = pick(rng, 1, 12), ow = pick(rng, 1, 12);
-    const OwnedTensor in = random_like(rng, s.n, s.h, s.w, s.c);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
     OwnedTensor out = random_like(rng, s.n, oh, ow, s.c);
     std::vector<int32_t> ys(static_cast<size_t>(oh)), xs(static_cast<size_t>(ow));
     for (auto& y : ys) y = static_cast<int32_t>(pick(rng, 0, s.h - 1));

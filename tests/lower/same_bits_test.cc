@@ -56,9 +56,25 @@ class ConvNet {
       case 2:
         if (s[2] * s[3] <= 400) return transposed(s);
         [[fallthrough]];
+      case 3:
+        if (s[1] > 1) return part(s);
+        [[fallthrough]];
       default:
         convolution(s);
     }
+  }
+
+  // A range of the channels, or two that meet again.
+  void part(const ir::Shape& s) {
+    const int64_t half = s[1] / 2, first = chance(50) ? half : integer(1, s[1] - 1);
+    const auto pieces = net.split(x_, {first, s[1] - first});
+    if (first * 2 != s[1])
+      x_ = pieces[integer(0, 1)];
+    else if (chance(50))
+      x_ = quantise(net.op(chance(50) ? OpKind::kAdd : OpKind::kMul, {pieces[0], pieces[1]}));
+    else
+      x_ = quantise(net.op(OpKind::kConcat, {pieces[1], net.relu(pieces[0])}, {{"axis", int64_t{1}}}));
+    if (chance(70)) convolution(shape(x_));
   }
 
   void transposed(const ir::Shape& s) {

@@ -107,6 +107,13 @@ class QuantNet {
   ir::Value* op(ir::OpKind kind, std::vector<ir::Value*> inputs, ir::Attributes attributes = {}) {
     return graph.add(kind, graph.unique_name(ir::op_info(kind).name), std::move(inputs), std::move(attributes));
   }
+  // Along the channels.
+  std::vector<ir::Value*> split(ir::Value* x, const std::vector<int64_t>& sizes) {
+    const std::string name = graph.unique_name("split");
+    std::vector<std::string> names;
+    for (size_t i = 0; i < sizes.size(); ++i) names.push_back(graph.unique_name(name + "/" + std::to_string(i)));
+    return graph.add_node(ir::OpKind::kSplit, name, {x, ints(sizes)}, names, {{"axis", int64_t{1}}})->outputs;
+  }
   ir::Value* relu(ir::Value* x) { return op(ir::OpKind::kRelu, {x}); }
   ir::Value* relu6(ir::Value* x) { return op(ir::OpKind::kClip, {x, scalar(0), scalar(6)}); }
 

@@ -288,6 +288,22 @@ class ReferenceEvaluator {
     return y;
   }
 
+  // Sets all outputs; their shapes say where the input is cut.
+  void split(const ir::Node& node) {
+    const Array x = in(node, 0);
+    int64_t axis = node.get_int("axis"), start = 0;
+    if (axis < 0) axis += static_cast<int64_t>(x.shape.size());
+    for (const ir::Value* out : node.outputs) {
+      Array y{*out->type.shape, {}};
+      each(y.shape, [&](Ints i) {
+        i[axis] += start;
+        y.data.push_back(x.data[at(i, x.shape)]);
+      });
+      start += y.shape[axis];
+      values_[out] = std::move(y);
+    }
+  }
+
   Array concat(const ir::Node& node) {
     Array y{*node.output()->type.shape, {}};
     int64_t axis = node.get_int("axis");
@@ -442,6 +458,8 @@ class ReferenceEvaluator {
         return set(concat(node));
       case K::kPad:
         return set(pad(node));
+      case K::kSplit:
+        return split(node);
       case K::kSlice:
         return set(slice(node));
       case K::kResize:

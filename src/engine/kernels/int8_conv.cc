@@ -19,32 +19,37 @@ ChannelSpan channels_of_block(const ConvGeometry& g, int64_t block) {
 }
 
 // Bytes of one pixel that any block reads: the whole pixel without groups.
-int64_t bytes_per_tap(const ConvGeometry& g, int64_t c_pitch) {
-  if (g.groups == 1) return c_pitch;
+int64_t bytes_per_tap(const ConvGeometry& g) {
+  const int64_t whole = pixel_bytes(g);
+  if (g.groups == 1) return whole;
   int64_t bytes = 4;
   for (int64_t b = 0; b < padded_channels(g.out_channels) / kChannelBlock; ++b) {
     const ChannelSpan span = channels_of_block(g, b);
     bytes = std::max(bytes, (span.last + 3) / 4 * 4 - span.first / 4 * 4);
   }
-  return std::min(bytes, c_pitch);
+  return std::min(bytes, whole);
 }
 
 }  // namespace
 
+int64_t pixel_bytes(const ConvGeometry& g) {
+  return channel_pitch(g.in_channels);
+}
+
 ConvLayout conv_layout(const ConvGeometry& g, int64_t c_pitch) {
   ConvLayout l;
   l.blocks = padded_channels(g.out_channels) / kChannelBlock;
-  const bool one_run = g.groups == 1 && g.dilation_w == 1;
+  const bool one_run = g.groups == 1 && g.dilation_w == 1 && (g.kernel_w == 1 || c_pitch == pixel_bytes(g));
   l.segments_per_row = one_run ? 1 : g.kernel_w;
   l.segments = g.kernel_h * l.segments_per_row;
-  l.dwords = (one_run ? g.kernel_w * c_pitch : bytes_per_tap(g, c_pitch)) / 4;
+  l.dwords = (one_run ? g.kernel_w : 1) * bytes_per_tap(g) / 4;
   l.weight_bytes = l.blocks * l.segments * l.dwords * 64;
   return l;
 }
 
-int64_t block_channel_offset(const ConvGeometry& g, int64_t c_pitch, int64_t block) {
+int64_t block_channel_offset(const ConvGeometry& g, int64_t block) {
   if (g.groups == 1) return 0;
-  return std::min(channels_of_block(g, block).first / 4 * 4, c_pitch - bytes_per_tap(g, c_pitch));
+  return std::min(channels_of_block(g, block).first / 4 * 4, pixel_bytes(g) - bytes_per_tap(g));
 }
 
 void pack_conv_weights(const ConvGeometry& g, int64_t c_pitch, std::span<const int8_t> weights,
@@ -54,15 +59,15 @@ void pack_conv_weights(const ConvGeometry& g, int64_t c_pitch, std::span<const i
   OCTET_CHECK(static_cast<int64_t>(weights.size()) == g.out_channels * in_per_group * g.kernel_h * g.kernel_w);
   OCTET_CHECK(static_cast<int64_t>(packed.size()) == l.weight_bytes);
   std::fill(packed.begin(), packed.end(), int8_t{0});
-  const bool one_run = l.segments_per_row == 1 && g.groups == 1 && g.dilation_w == 1;
+  const bool one_run = l.segments_per_row < g.kernel_w;
   const int64_t taps = g.kernel_h * g.kernel_w;
   const int8_t* from = weights.data();
   for (int64_t oc = 0; oc < g.out_channels; ++oc, from += in_per_group * taps) {
     const int64_t block = oc / kChannelBlock;
-    const int64_t first = oc / out_per_group * in_per_group - block_channel_offset(g, c_pitch, block);
+    const int64_t first = oc / out_per_group * in_per_group - block_channel_offset(g, block);
     for (int64_t tap = 0; tap < taps; ++tap) {
       const int64_t segment = one_run ? tap / g.kernel_w : tap;
-      const int64_t start = (one_run ? tap % g.kernel_w * c_pitch : 0) + first;  // byte of the segment
+      const int64_t start = (one_run ? tap % g.kernel_w * pixel_bytes(g) : 0) + first;  // byte of the segment
       int8_t* to = packed.data() + (block * l.segments + segment) * l.dwords * 64 + oc % kChannelBlock * 4;
       for (int64_t ic = 0; ic < in_per_group; ++ic) {
         const auto byte = static_cast<size_t>(start + ic);

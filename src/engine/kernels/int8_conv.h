@@ -2,7 +2,8 @@
 //
 // "Row runs": for one output pixel and one kernel row the input bytes form one contiguous run of kernel_w * c_pitch
 // bytes, because the tensor is NHWC and its border is in the buffer. A run is one *segment*; with a dilation along the
-// width or with groups every tap is a segment of its own. All segments of a convolution have the same number of dwords.
+// width, with groups or over a part of the channels of a wider tensor every tap is a segment of its own. All segments
+// of a convolution have the same number of dwords.
 //
 // Packed weights, one layout for every instruction set:
 //   [block of 16 output channels][segment][dword][16 output channels][4 bytes]
@@ -25,17 +26,20 @@ struct ConvGeometry {
   int64_t pad_top = 0, pad_left = 0;
 };
 
-// How the weights of a convolution over an input of this channel pitch are cut.
+// Bytes of a pixel that have weights; further ones belong to other tensors.
+int64_t pixel_bytes(const ConvGeometry& geometry);
+
+// How the weights of a convolution over an input of this channel pitch are cut. The packed bytes do not depend on it.
 struct ConvLayout {
   int64_t blocks = 0;            // of 16 output channels
-  int64_t segments_per_row = 1;  // 1, or kernel_w with dilation or groups
+  int64_t segments_per_row = 1;  // 1, or kernel_w where taps are apart
   int64_t segments = 1;          // kernel_h * segments_per_row
   int64_t dwords = 0;            // per segment
   int64_t weight_bytes = 0;      // of the packed weights: blocks * segments * dwords * 64
 };
 ConvLayout conv_layout(const ConvGeometry& geometry, int64_t c_pitch);
 // First input channel that a block of output channels reads: 0 without groups; a multiple of 4.
-int64_t block_channel_offset(const ConvGeometry& geometry, int64_t c_pitch, int64_t block);
+int64_t block_channel_offset(const ConvGeometry& geometry, int64_t block);
 
 // `weights`: out_channels x in_channels/groups x kernel_h x kernel_w (ONNX order, zero point 0). `packed` has
 // conv_layout(...).weight_bytes bytes.

@@ -20,8 +20,7 @@ int64_t round_up(int64_t value, int64_t to) {
 bool winograd_applies(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
   return g.groups == 1 && g.kernel_h == 3 && g.kernel_w == 3 && g.stride_h == 1 && g.stride_w == 1 &&
-         g.dilation_h == 1 && g.dilation_w == 1 && a.in.c_pitch >= padded_channels(g.in_channels) &&
-         a.in.c_pitch % kChannelBlock == 0;
+         g.dilation_h == 1 && g.dilation_w == 1 && pixel_bytes(g) % kChannelBlock == 0;
 }
 
 WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {

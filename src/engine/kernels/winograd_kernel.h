@@ -81,7 +81,7 @@ class Winograd {
     const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
     auto* sums = reinterpret_cast<int32_t*>(prepared + plan.sums_at);
     std::memset(sums, 0, static_cast<size_t>(plan.prepared_bytes - plan.sums_at));
-    const int64_t quads = padded_channels(a.geometry.in_channels) / 4, pitch = a.in.c_pitch / 4;
+    const int64_t quads = padded_channels(a.geometry.in_channels) / 4, pitch = pixel_bytes(a.geometry) / 4;
     std::byte* u = prepared + sizeof(WinogradHeader);
     for (int64_t b = 0; b < l.blocks; ++b, u += plan.block_bytes) {
       const int8_t* block = a.weights + b * l.segments * l.dwords * 64;
@@ -89,7 +89,7 @@ class Winograd {
         int16_t positive[64] = {}, negative[64] = {};
         for (int64_t q = c * kChunk / 4; q < (c + 1) * kChunk / 4; ++q) {
           if (q < quads) {
-            quad_weights(block + q * 64, pitch * 64, l.dwords * 64, u + q * 128, plan.position_bytes, positive,
+            quad_weights(block + q * 64, pitch * 64, 3 * pitch * 64, u + q * 128, plan.position_bytes, positive,
                          negative);
           } else {
             for (int64_t i = 0; i < kWinogradPositions; ++i) std::memset(u + q * 128 + i * plan.position_bytes, 0, 128);

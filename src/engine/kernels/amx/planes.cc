@@ -28,8 +28,8 @@ struct Planes {
     band_rows = smaller(a.epilogue.out.h, kMaxBandRows);
     rows = band_rows + (g.kernel_h - 1) / g.stride_h;
     pitch = a.epilogue.out.w + (g.kernel_w - 1) / g.stride_w;
-    row_bytes = pitch * a.in.c_pitch, bytes = rows * row_bytes;
-    step_count = g.kernel_h * g.kernel_w * a.in.c_pitch / kStepBytes;
+    row_bytes = pitch * pixel_bytes(g), bytes = rows * row_bytes;
+    step_count = g.kernel_h * g.kernel_w * pixel_bytes(g) / kStepBytes;
   }
 };
 
@@ -38,7 +38,7 @@ bool applies(const ConvArgs& a) {
   const QTensor& out = a.epilogue.out;
   return g.groups == 1 && g.stride_h > 1 && g.stride_w > 1 && g.stride_h <= 4 && g.stride_w <= 4 && g.kernel_h <= 8 &&
          g.kernel_w <= 8 && g.dilation_h == 1 && g.dilation_w == 1 && out.w >= kTileRows / 4 && out.w < kTileRows &&
-         (out.data == nullptr || out.c_pitch >= 16) && a.in.c_pitch % kStepBytes == 0 &&
+         (out.data == nullptr || out.c_pitch >= 16) && pixel_bytes(g) % kStepBytes == 0 &&
          Planes(a).step_count <= kMaxSteps && rows_fit(a);
 }
 
@@ -54,6 +54,7 @@ void copy_pixel(const uint8_t* from, uint8_t* to, int64_t bytes) {
 // What `take` rows of outputs read; `in` is the first pixel that the first of them reads.
 void fill_planes(const ConvArgs& a, const Planes& p, const uint8_t* in, int64_t take, uint8_t* to) {
   const ConvGeometry& g = a.geometry;
+  const int64_t bytes = pixel_bytes(g);
   for (int64_t y = 0; y < p.phases_h; ++y)
     for (int64_t x = 0; x < p.phases_w; ++x, to += p.bytes) {
       const int64_t rows = take + (g.kernel_h - 1 - y) / g.stride_h;
@@ -61,7 +62,7 @@ void fill_planes(const ConvArgs& a, const Planes& p, const uint8_t* in, int64_t 
       for (int64_t row = 0; row < rows; ++row) {
         const uint8_t* from = in + (row * g.stride_h + y) * a.in.row_stride + x * a.in.c_pitch;
         for (int64_t c = 0; c < columns; ++c)
-          copy_pixel(from + c * g.stride_w * a.in.c_pitch, to + row * p.row_bytes + c * a.in.c_pitch, a.in.c_pitch);
+          copy_pixel(from + c * g.stride_w * a.in.c_pitch, to + row * p.row_bytes + c * bytes, bytes);
       }
     }
 }
@@ -74,13 +75,13 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   auto* scratch = reinterpret_cast<uint8_t*>(a.scratch);
   KStep steps[kMaxSteps];
   TileWork work;
-  work.source = {nullptr, a.in.c_pitch, p.row_bytes, 0};
+  work.source = {nullptr, pixel_bytes(g), p.row_bytes, 0};
   work.pitch = p.pitch;
   for (int64_t y = 0; y < g.kernel_h; ++y)
     for (int64_t x = 0; x < g.kernel_w; ++x) {
       const int64_t plane = y % g.stride_h * p.phases_w + x % g.stride_w;
-      const int64_t at = plane * p.bytes + y / g.stride_h * p.row_bytes + x / g.stride_w * a.in.c_pitch;
-      for (int64_t c = 0; c < a.in.c_pitch; c += kStepBytes, ++work.step_count)
+      const int64_t at = plane * p.bytes + y / g.stride_h * p.row_bytes + x / g.stride_w * pixel_bytes(g);
+      for (int64_t c = 0; c < pixel_bytes(g); c += kStepBytes, ++work.step_count)
         steps[work.step_count] = {static_cast<int32_t>(at + c), static_cast<int32_t>(work.step_count * kTileBytes)};
     }
   work.steps = steps;

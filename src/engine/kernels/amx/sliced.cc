@@ -21,13 +21,13 @@ constexpr int64_t kPair = 2;  // tiles of pixels, and of channels, of a block
 static_assert(kColumns * kFetchedPixels >= kPair * kTileRows + kColumns - 1);
 
 int64_t step_count(const ConvArgs& a) {
-  return a.geometry.kernel_h * a.in.c_pitch / kStepBytes * kColumns;
+  return a.geometry.kernel_h * pixel_bytes(a.geometry) / kStepBytes * kColumns;
 }
 
 bool applies(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
   return tiles_apply(a) && g.kernel_w == kColumns && g.stride_w == 1 && g.dilation_w == 1 &&
-         a.in.c_pitch % kStepBytes == 0 && step_count(a) > kSliceSteps && step_count(a) <= kMaxSteps;
+         pixel_bytes(g) % kStepBytes == 0 && step_count(a) > kSliceSteps && step_count(a) <= kMaxSteps;
 }
 
 int64_t blocks_of(const ConvArgs& a) {
@@ -40,7 +40,7 @@ int64_t prepared_bytes(const ConvArgs& a) {
 }
 
 void prepare(const ConvArgs& a, std::byte* prepared) {
-  const int64_t steps = step_count(a), slices = a.in.c_pitch / kStepBytes, blocks = blocks_of(a);
+  const int64_t steps = step_count(a), slices = pixel_bytes(a.geometry) / kStepBytes, blocks = blocks_of(a);
   for (int64_t b = 0; b < (blocks + 1) / kPair * kPair; ++b)
     for (int64_t s = 0; s < steps; ++s) {
       std::byte* to = prepared + ((b / kPair * steps + s) * kPair + b % kPair) * kTileBytes;
@@ -79,7 +79,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   work.partial_sums = a.scratch;
   int64_t count = 0;
   for (int64_t y = 0; y < g.kernel_h; ++y)
-    for (int64_t c = 0; c < a.in.c_pitch; c += kStepBytes)
+    for (int64_t c = 0; c < pixel_bytes(g); c += kStepBytes)
       for (int64_t x = 0; x < kColumns; ++x, ++count)
         steps[count] = {static_cast<int32_t>(y * g.dilation_h * a.in.row_stride + x * a.in.c_pitch + c),
                         static_cast<int32_t>(count * kPair * kTileBytes), 0};
@@ -96,7 +96,8 @@ double cost(const ConvArgs& a, int threads) {
   // The first block of pixels of every slice finds its weights in the L2 cache.
   const auto blocks = static_cast<double>(a.epilogue.out.n * a.epilogue.out.h * a.epilogue.out.w) /
                       static_cast<double>(kPair * kTileRows * threads);
-  const double cycles = a.in.c_pitch > 256 ? 25.5 : a.in.c_pitch > 128 ? 23.5 : 19.5;
+  const int64_t bytes = pixel_bytes(a.geometry);
+  const double cycles = bytes > 256 ? 25.5 : bytes > 128 ? 23.5 : 19.5;
   return tiles_cost_at(cycles + 16 / blocks, a, threads);
 }
 

@@ -25,7 +25,7 @@ inline ByteWindowPlan byte_window_plan(const ConvArgs& a) {
   ByteWindowPlan p;
   p.layout = conv_layout(g, a.in.c_pitch);
   p.steps = p.layout.segments_per_row > 1 || g.kernel_w == 1 ? (g.in_channels + 3) / 4 : p.layout.dwords;
-  p.row_bytes = ((out.w - 1) * g.stride_w + (g.kernel_w - 1) * g.dilation_w + 1) * a.in.c_pitch;
+  p.row_bytes = ((out.w - 1) * g.stride_w + (g.kernel_w - 1) * g.dilation_w + 1) * pixel_bytes(g);
   p.kernel_rows = (g.kernel_h - 1) * g.dilation_h + 1;
   p.chunk_rows = rows_of_chunk(out, {.row_bytes = p.row_bytes, .row_step = g.stride_h, .kernel_rows = p.kernel_rows});
   const auto round_up = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
@@ -43,7 +43,12 @@ inline ByteWindowPlan byte_window_plan(const ConvArgs& a) {
 class WindowRepairs {
  public:
   WindowRepairs(const ConvArgs& a, const ByteWindowPlan& plan, PixelPlace* places, Repair* repairs)
-      : g_(a.geometry), p_(plan), places_(places), repairs_(repairs), pitch_(a.in.c_pitch), width_(a.epilogue.out.w) {}
+      : g_(a.geometry),
+        p_(plan),
+        places_(places),
+        repairs_(repairs),
+        pitch_(pixel_bytes(g_)),
+        width_(a.epilogue.out.w) {}
 
   void start_chunk(int64_t rows) {
     rows_ = rows, count_ = 0, own_ = 16;
@@ -80,8 +85,9 @@ class WindowRepairs {
   int32_t own_ = 16;
 };
 
-// Copies row `row` of the chunk's rows with pairs that cannot saturate.
-inline void copy_row(const uint8_t* in, int64_t row, int64_t bytes, uint8_t* to, WindowRepairs& repairs) {
+// Copies `bytes` from byte `start` of row `row` of the chunk's rows on with pairs that cannot saturate.
+inline void copy_run(const uint8_t* in, int64_t row, int64_t start, int64_t bytes, uint8_t* to,
+                     WindowRepairs& repairs) {
   const Y low = _mm256_set1_epi16(0xff), ones = _mm256_set1_epi8(1);
   for (int64_t at = 0; at < bytes; at += 32) {
     const Y codes = load32(in + at);
@@ -92,8 +98,15 @@ inline void copy_row(const uint8_t* in, int64_t row, int64_t bytes, uint8_t* to,
     alignas(32) int32_t words[8];
     store32(words, excess);
     for (int64_t i = 0; i < 8 && at + 4 * i < bytes; ++i)
-      if (words[i] != 0) repairs.add(row, at + 4 * i, words[i]);
+      if (words[i] != 0) repairs.add(row, start + at + 4 * i, words[i]);
   }
+}
+
+inline void copy_row(const ConvArgs& a, const uint8_t* in, int64_t row, int64_t bytes, uint8_t* to,
+                     WindowRepairs& repairs) {
+  const int64_t pixel = pixel_bytes(a.geometry);
+  if (pixel == a.in.c_pitch) return copy_run(in, row, 0, bytes, to, repairs);
+  for (int64_t at = 0; at < bytes; at += pixel, in += a.in.c_pitch) copy_run(in, row, at, pixel, to + at, repairs);
 }
 
 // `scratch`: as large as word_plan(a) and byte_window_plan(a) say, 64-byte aligned.
@@ -114,7 +127,7 @@ inline void conv_byte_windows(const ConvArgs& a, Range rows, Range blocks, std::
                  .segments_per_row = p.layout.segments_per_row,
                  .steps = p.steps,
                  .tap_row_step = g.dilation_h * p.row_bytes,
-                 .tap_step = g.dilation_w * a.in.c_pitch,
+                 .tap_step = g.dilation_w * pixel_bytes(g),
                  .panel_skip = (p.layout.dwords - p.steps) * 64,
                  .in = copies,
                  .acc_init = starts,
@@ -128,12 +141,12 @@ inline void conv_byte_windows(const ConvArgs& a, Range rows, Range blocks, std::
     for (; placed < height; ++placed)
       for (int64_t x = 0; x < e.out.w; ++x)
         places[placed * e.out.w + x] = {
-            static_cast<int32_t>(placed * g.stride_h * p.row_bytes + x * g.stride_w * a.in.c_pitch),
+            static_cast<int32_t>(placed * g.stride_h * p.row_bytes + x * g.stride_w * pixel_bytes(g)),
             static_cast<int32_t>(placed * e.out.row_stride + x * e.out.c_pitch),
             static_cast<int32_t>(placed * e.residual.row_stride + x * e.residual.c_pitch)};
     repairs.start_chunk(height);
     for (int64_t i = 0; i < (height - 1) * g.stride_h + p.kernel_rows && !repairs.full(); ++i)
-      copy_row(image + (y0 * g.stride_h + i - g.pad_top) * a.in.row_stride, i, p.row_bytes, copies + i * p.row_bytes,
+      copy_row(a, image + (y0 * g.stride_h + i - g.pad_top) * a.in.row_stride, i, p.row_bytes, copies + i * p.row_bytes,
                repairs);
     if (repairs.full()) {  // too many
       conv_words(a, {row, row + height}, blocks, scratch);

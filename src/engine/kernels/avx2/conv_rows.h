@@ -62,7 +62,7 @@ void conv_rows(const ConvArgs& a, Range rows, Range blocks) {
   const Finish finish(e);
   alignas(32) int32_t acc[Dot::kPixels * 16];
   for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-    const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
+    const uint8_t* channel = a.in.data + block_channel_offset(g, b);
     const int8_t* w = a.weights + b * l.segments * l.dwords * 64;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       const int64_t n = row / e.out.h, y = row % e.out.h;

@@ -67,7 +67,7 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
             static_cast<int32_t>(placed * e.residual.row_stride + x * e.residual.c_pitch)};
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       widen_weights(a, p, b, panel);
-      tile.in = reinterpret_cast<const uint8_t*>(words + block_channel_offset(g, a.in.c_pitch, b));
+      tile.in = reinterpret_cast<const uint8_t*>(words + block_channel_offset(g, b));
       start_sums(a, b, relu, start);
       tile.aim(e, n, y0, b * 16);
       for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w);

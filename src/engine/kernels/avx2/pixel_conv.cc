@@ -28,7 +28,7 @@ OCTET_INLINE void multiply(const ConvArgs& a, int64_t block, int64_t dwords, Y* 
 
 void pixel_conv_avx2(const ConvArgs& a) {
   const Epilogue& e = a.epilogue;
-  const int64_t dwords = a.in.c_pitch / 4, blocks = (a.geometry.out_channels + 15) / 16;
+  const int64_t dwords = pixel_bytes(a.geometry) / 4, blocks = (a.geometry.out_channels + 15) / 16;
   const Limits limits(e.lo, e.hi, e.out.zero_point);
   for (int64_t block = 0; block < blocks; ++block) {
     Y low, high;

@@ -58,7 +58,7 @@ inline WordPlan word_plan(const ConvArgs& a) {
   p.layout = conv_layout(g, a.in.c_pitch);
   p.compact = a.in.c_pitch == 4 && g.groups == 1 && g.in_channels < 4 && p.layout.segments_per_row == 1 &&
               g.kernel_w * g.in_channels <= kMaxImageRun;
-  p.pixel_words = p.compact ? g.in_channels : a.in.c_pitch;
+  p.pixel_words = p.compact ? g.in_channels : pixel_bytes(g);
   // Only the pixels and rows that are needed where a 1 x 1 kernel strides over the rest.
   const bool sparse_w = g.kernel_w == 1 && !p.compact, sparse_h = g.kernel_h == 1;
   p.source_step = sparse_w ? g.stride_w : 1;
@@ -97,7 +97,7 @@ inline void widen_row(const ConvArgs& a, const WordPlan& p, const uint8_t* in, u
     const __m128i shuffle = load16(order);
     for (int64_t x = 0; x < p.pixels_per_row; x += 4)
       store32(words + x * c, _mm256_cvtepu8_epi16(_mm_shuffle_epi8(load16(in + x * 4), shuffle)));
-  } else if (p.source_step == 1) {
+  } else if (p.source_step == 1 && p.pixel_words == a.in.c_pitch) {
     for (int64_t i = 0; i < p.pixels_per_row * p.pixel_words; i += 16) widen(in + i, words + i);
   } else {
     for (int64_t x = 0; x < p.pixels_per_row; ++x, in += p.source_step * a.in.c_pitch, words += p.pixel_words)

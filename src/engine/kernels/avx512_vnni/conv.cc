@@ -291,7 +291,7 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
     const int64_t fetched = l.segments * (l.dwords / 4) * 128;  // by one tile
     const auto fetch = [&](const int8_t* from) { ahead = from < fetch_end ? from : nullptr; };
     fetch(weights + vectors * r.block_bytes);
-    const uint8_t* channel = a.in.data + block_channel_offset(g, a.in.c_pitch, b);
+    const uint8_t* channel = a.in.data + block_channel_offset(g, b);
     for (int64_t line = 0; line < lines; ++line) {
       const int64_t n = (rows.begin + line) / e.out.h, y = (rows.begin + line) % e.out.h;
       const uint8_t* in =

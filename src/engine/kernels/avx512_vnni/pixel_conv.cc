@@ -42,7 +42,7 @@ OCTET_INLINE void multiply(const ConvArgs& a, int64_t block, int64_t dwords, Z (
 
 void pixel_conv_avx512_vnni(const ConvArgs& a) {
   const Epilogue& e = a.epilogue;
-  const int64_t dwords = a.in.c_pitch / 4, blocks = (a.geometry.out_channels + 15) / 16;
+  const int64_t dwords = pixel_bytes(a.geometry) / 4, blocks = (a.geometry.out_channels + 15) / 16;
   const Z zero_point = _mm512_set1_epi32(e.out.zero_point);
   const __m512 low = _mm512_set1_ps(static_cast<float>(e.lo - e.out.zero_point)),
                high = _mm512_set1_ps(static_cast<float>(e.hi - e.out.zero_point));

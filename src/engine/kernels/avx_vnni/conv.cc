@@ -52,8 +52,7 @@ void conv_avx_vnni(const ConvArgs& a, Range rows, Range blocks) {
                      static_cast<int32_t>(to_residual + x * e.residual.c_pitch)};
     }
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-      tile.in = a.in.data + in - g.pad_top * a.in.row_stride - g.pad_left * a.in.c_pitch +
-                block_channel_offset(g, a.in.c_pitch, b);
+      tile.in = a.in.data + in - g.pad_top * a.in.row_stride - g.pad_left * a.in.c_pitch + block_channel_offset(g, b);
       tile.panel = a.weights + b * l.segments * l.dwords * 64;
       tile.acc_init = a.acc_init + b * 16;
       tile.channel = b * 16;

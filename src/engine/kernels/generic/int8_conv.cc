@@ -59,7 +59,7 @@ void conv(const ConvArgs& a, Range rows, Range blocks) {
   const Finish finish(a.epilogue);
   const int64_t step = a.geometry.stride_w * a.in.c_pitch;
   for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-    const int64_t oc = b * kChannelBlock, channel = block_channel_offset(a.geometry, a.in.c_pitch, b);
+    const int64_t oc = b * kChannelBlock, channel = block_channel_offset(a.geometry, b);
     const int8_t* weights = a.weights + b * l.segments * l.dwords * 64;
     for (int64_t r = rows.begin; r < rows.end; ++r) {
       const int64_t n = r / out.h, y = r % out.h;

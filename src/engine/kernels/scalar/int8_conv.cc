@@ -47,7 +47,7 @@ void conv(const ConvArgs& a, Range rows, Range blocks) {
   const ConvLayout l = conv_layout(g, a.in.c_pitch);
   const QTensor& out = a.epilogue.out;
   for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-    const int64_t channel = block_channel_offset(g, a.in.c_pitch, b);
+    const int64_t channel = block_channel_offset(g, b);
     for (int64_t r = rows.begin; r < rows.end; ++r)
       for (int64_t x = 0; x < out.w; ++x) {
         const int64_t n = r / out.h, y = r % out.h;

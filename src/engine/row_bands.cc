@@ -22,11 +22,12 @@ struct Uses {
     for (size_t i = 0; i < plan.buffers.size(); ++i)
       if (const Buffer& b = plan.buffers[i]; b.alias_of >= 0) whole[i] = whole[b.alias_of] = 0;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
-      for (int id : plan.steps[s].inputs) readers[id].push_back(s);
+      for (int id : plan.steps[s].inputs) readers[plan.root(id)].push_back(s);
       for (int id : plan.steps[s].outputs) ++writers[id];
     }
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       const Buffer& b = plan.buffers[i];
+      if (b.alias_of >= 0) readers[i] = readers[b.alias_of];
       const auto among = [&](const std::vector<int>& ids) { return std::count(ids.begin(), ids.end(), i) > 0; };
       can_keep.push_back(b.layout == Layout::kCodes && b.shape.size() == 4 && b.n() == 1 && whole[i] &&
                          writers[i] == 1 && !readers[i].empty() && !among(plan.inputs) && !among(plan.outputs));
@@ -34,7 +35,7 @@ struct Uses {
   }
   size_t last_reader(int id) const { return readers[id].back(); }
 
-  std::vector<std::vector<size_t>> readers;
+  std::vector<std::vector<size_t>> readers;  // of a part of a tensor: of any part of it
   std::vector<int> writers;
   std::vector<char> can_keep;  // may exist in bands only, if all its readers are in the group
 };

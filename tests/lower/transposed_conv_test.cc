@@ -128,6 +128,25 @@ TEST(TransposedConv, AResidualAndAConcatBehindIt) {
     }
 }
 
+TEST(TransposedConv, NobodyReadsItsPhasesWithinTheirBands) {
+  // The tensor before the phases is read again behind a reader of the whole.
+  QuantNet net(35);
+  auto* x = net.fq(net.conv(net.fq(net.input({1, 8, 12, 9}), 1.0f / 127), 8, 16, 3, {.pad = 1}), 0.02f);
+  auto* up = net.fq(transposed(net, x, {}), 0.02f);
+  auto* down = net.fq(net.conv(up, 32, 16, 3, {.stride = 2, .pad = 1}), 0.02f);
+  auto* late = net.fq(net.conv(x, 16, 16, 3, {.pad = 1}), 0.02f);
+  net.finish({net.fq(net.op(OpKind::kAdd, {late, down}), 0.03f)});
+  const auto plan = compile(net.graph);
+  const auto inputs = net.random_inputs(-1, 1);
+  const Run scalar = run_plan(plan, inputs, Isa::kScalar, 1);
+  for (const int64_t memory : {int64_t{1} << 11, int64_t{1} << 13, int64_t{1} << 30})
+    for (int threads = 1; threads <= 3; ++threads) {
+      const engine::RowBandOptions options{.large_bytes = 0, .memory_bytes = memory};
+      EXPECT_EQ(run_plan(plan, inputs, Isa::kScalar, threads, options).outputs.begin()->second.data,
+                scalar.outputs.begin()->second.data);
+    }
+}
+
 TEST(TransposedConv, StaysFloatWithAReason) {
   const auto reason = [](const Transposed& t) {
     QuantNet net(34);

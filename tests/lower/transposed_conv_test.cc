@@ -138,7 +138,7 @@ TEST(TransposedConv, NobodyReadsItsPhasesWithinTheirBands) {
   net.finish({net.fq(net.op(OpKind::kAdd, {late, down}), 0.03f)});
   const auto plan = compile(net.graph);
   const auto inputs = net.random_inputs(-1, 1);
-  const Run scalar = run_plan(plan, inputs, Isa::kScalar, 1);
+  const auto scalar = run_plan(plan, inputs, Isa::kScalar, 1);
   for (const int64_t memory : {int64_t{1} << 11, int64_t{1} << 13, int64_t{1} << 30})
     for (int threads = 1; threads <= 3; ++threads) {
       const engine::RowBandOptions options{.large_bytes = 0, .memory_bytes = memory};

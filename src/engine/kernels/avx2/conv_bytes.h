@@ -83,29 +83,40 @@ inline void prepare_bytes(const ConvArgs& a, std::byte* prepared) {
   }
 }
 
-// Adds sum c w to what all pixels of a block start with.
+// Adds sum c w to what all pixels of a block start with: `sums` has 128 times the sum of the weights, and `offset` is
+// -128 times the sum of the centres less 128.
 inline void start_at_centres(const int8_t* eighths, const int8_t* panel, const int32_t* sums, int64_t even_dwords,
-                             int32_t* starts) {
+                             int32_t offset, int32_t* starts) {
   const Y ones = _mm256_set1_epi16(1);
-  Y sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, total = _mm256_setzero_si256();
+  Y sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
   for (int64_t d = 0; d < even_dwords; d += 4, panel += 256) {
     Y products[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
     for (int64_t i = 0; i < smaller(even_dwords - d, 4); ++i) {
       int32_t four;
       std::memcpy(&four, eighths + (d + i) * 4, 4);
       const Y n = _mm256_set1_epi32(four);
-      total = add_pairs(total, _mm256_maddubs_epi16(_mm256_set1_epi8(1), n), ones);
       for (int half = 0; half < 2; ++half)
         products[half] = _mm256_add_epi16(products[half], _mm256_maddubs_epi16(load32(panel + i * 64 + half * 32), n));
     }
     for (int half = 0; half < 2; ++half) sum[half] = add_pairs(sum[half], products[half], ones);
   }
   for (int half = 0; half < 2; ++half) {
-    const Y at_centres =
-        _mm256_sub_epi32(_mm256_slli_epi32(sum[half], 3), _mm256_slli_epi32(total, 10));  // 8 n (w + 128) - 8 n * 128
+    // 8 n (w + 128) - 8 n * 128
+    const Y at_centres = _mm256_add_epi32(_mm256_slli_epi32(sum[half], 3), _mm256_set1_epi32(offset));
     const Y start = _mm256_add_epi32(load32(starts + half * 8), load32(sums + half * 8));
     store32(starts + half * 8, _mm256_add_epi32(start, at_centres));
   }
+}
+
+// -128 times the sum of the centres less 128.
+inline int32_t centres_offset(const int8_t* eighths, int64_t even_dwords) {
+  const Y ones = _mm256_set1_epi16(1);
+  Y sums = _mm256_setzero_si256();
+  for (int64_t d = 0; d < even_dwords; d += 8)  // zeros follow the last
+    sums = add_pairs(sums, _mm256_maddubs_epi16(_mm256_set1_epi8(1), load32(eighths + d * 4)), ones);
+  alignas(32) int32_t sum[8];
+  store32(sum, sums);
+  return -1024 * (sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7]);
 }
 
 // `scratch`: as large as word_plan(a) and byte_plan(a) say, 64-byte aligned.
@@ -134,10 +145,14 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     return row_at(pixel / e.out.w) + pixel % e.out.w * step;
   };
   bool centred = false, groups = true;
+  int32_t offset = 0;
   for (int64_t row = rows.begin; row < rows.end;) {
     const int64_t n = row / e.out.h, y0 = row % e.out.h;
     const int64_t height = smaller(smaller(p.chunk_rows, e.out.h - y0), rows.end - row);
-    if (!centred) find_centres(sample, p.dwords, centres);
+    if (!centred) {
+      find_centres(sample, p.dwords, centres);
+      offset = centres_offset(centres.eighths, p.even_dwords);
+    }
     centred = true;
     Repairs repairs{repair_list, repair_list + p.repairs};
     const auto copy = [&]<bool kGroups>() {
@@ -177,7 +192,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       tile.panel = panels + b * p.even_dwords * 64;
       start_sums(a, b, relu, starts);
-      start_at_centres(centres.eighths, tile.panel, weight_sums + b * 16, p.even_dwords, starts);
+      start_at_centres(centres.eighths, tile.panel, weight_sums + b * 16, p.even_dwords, offset, starts);
       for (int64_t i = 16; i < repairs.own; i += 16) std::memcpy(starts + i, starts, 64);
       add_differences<true>(repair_list, repairs.next, tile.panel, starts);
       tile.aim(e, n, y0, b * 16);

@@ -81,7 +81,7 @@ class Report(Bench):
         self.assertIn("% of peak", done.stdout)
 
     def check_layers(self, report):
-        keys = {"name", "op", "precision", "kernel", "us", "gmacs", "gmac_per_s", "percent_of_peak", "bytes", "gb_per_s", "reason"}
+        keys = {"name", "op", "precision", "kernel", "in_bands", "us", "gmacs", "gmac_per_s", "percent_of_peak", "bytes", "gb_per_s", "reason"}
         for layer in report["layers"]:
             self.assertEqual(set(layer), keys)
             self.assertGreater(layer["us"], 0)

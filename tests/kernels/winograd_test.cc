@@ -132,7 +132,9 @@ TEST(Winograd, ExtremeWeightsAndCodesStayExact) {
     for (size_t i = 0; i < c->weights.size(); ++i)
       c->weights[i] = kind == 0 ? -128 : kind == 1 ? 127 : kind == 2 ? (i % 2 ? 127 : -128) : rng() % 2 ? 127 : -128;
     for (auto& b : c->in.bytes) b = kind < 2 || rng() % 2 ? 255 : 0;
-    fill_halo(c->in.view, c->in.halo, {0, 8});
+    // The input may be a range of the channels of a wider tensor, whose halo it is.
+    fill_halo(make_qtensor(c->in.bytes.data(), 1, 8, 8, c->in.view.c_pitch, c->in.halo, c->in.view.zero_point),
+              c->in.halo, {0, 8});
     make_acc_init(c->weights, 16, c->bias, c->in.view.zero_point, c->acc_init);
     const int64_t bytes = conv_layout(c->args.geometry, c->in.view.c_pitch).weight_bytes;
     pack_conv_weights(c->args.geometry, c->in.view.c_pitch, c->weights, {c->packed.get(), static_cast<size_t>(bytes)});

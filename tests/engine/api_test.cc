@@ -233,6 +233,7 @@ TEST_F(Api, AFullQueueIsReported) {
   }
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, 400);
+  pool.wait_all();  // the tensors must stay so long
 }
 
 TEST_F(Api, ErrorsAreSentences) {

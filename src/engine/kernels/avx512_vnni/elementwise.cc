@@ -33,11 +33,10 @@ OCTET_INLINE void widen(Z codes, Z zero_point, Z (&out)[4]) {
   out[3] = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(codes, 3)), zero_point);
 }
 
-}  // namespace
-
-void add_avx512(const AddArgs& a, Range rows) {
-  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
-  const __m512 am = _mm512_set1_ps(a.a_multiplier), bm = _mm512_set1_ps(a.b_multiplier);
+// out = pack(combine(a, b)) of every pair of codes, less their zero points, as 16 floats at a time.
+template <typename Args, typename Combine>
+OCTET_INLINE void combine_lines(const Args& a, Range rows, const Constants& k, const uint8_t* table,
+                                const Combine& combine) {
   const Z az = _mm512_set1_epi32(a.a.zero_point), bz = _mm512_set1_epi32(a.b.zero_point);
   for_each_line(a.a, a.b, a.out, rows, [&](const uint8_t* left, const uint8_t* right, uint8_t* out, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64) {
@@ -46,15 +45,22 @@ void add_avx512(const AddArgs& a, Range rows) {
       widen(_mm512_maskz_loadu_epi8(mask, left + i), az, x);
       widen(_mm512_maskz_loadu_epi8(mask, right + i), bz, y);
 #pragma GCC unroll 4
-      for (int g = 0; g < 4; ++g) {
-        const __m512 sum =
-            _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(x[g]), am), _mm512_mul_ps(_mm512_cvtepi32_ps(y[g]), bm));
-        x[g] = _mm512_cvtps_epi32(_mm512_min_ps(sum, k.high));
-      }
+      for (int g = 0; g < 4; ++g)
+        x[g] = _mm512_cvtps_epi32(_mm512_min_ps(combine(_mm512_cvtepi32_ps(x[g]), _mm512_cvtepi32_ps(y[g])), k.high));
       _mm512_mask_storeu_epi8(out + i, mask, pack(x[0], x[1], x[2], x[3], k));
     }
-    if (a.table) look_up(a.table, out, out, bytes);
+    if (table) look_up(table, out, out, bytes);
   });
+}
+
+}  // namespace
+
+void add_avx512(const AddArgs& a, Range rows) {
+  const __m512 am = _mm512_set1_ps(a.a_multiplier), bm = _mm512_set1_ps(a.b_multiplier);
+  combine_lines(
+      a, rows, limits(a.lo, a.hi, a.out.zero_point), a.table, [&](__m512 x, __m512 y) __attribute__((always_inline)) {
+        return _mm512_add_ps(_mm512_mul_ps(x, am), _mm512_mul_ps(y, bm));
+      });
 }
 
 namespace {
@@ -158,24 +164,12 @@ void mul_avx512(const MulArgs& a, Range rows) {
   if (a.b.h == 1 && a.b.w == 1 && a.out.c_pitch >= 16 && a.multiplier < kMaxMultiplier &&
       a.multiplier > -kMaxMultiplier)
     return mul_by_channel(a, rows);
-  const Constants k = limits(a.lo, a.hi, a.out.zero_point);
   const __m512 m = _mm512_set1_ps(a.multiplier);
-  const Z az = _mm512_set1_epi32(a.a.zero_point), bz = _mm512_set1_epi32(a.b.zero_point);
-  for_each_line(a.a, a.b, a.out, rows, [&](const uint8_t* left, const uint8_t* right, uint8_t* out, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) {
-      const __mmask64 mask = first_bytes(bytes - i);
-      Z x[4], y[4];
-      widen(_mm512_maskz_loadu_epi8(mask, left + i), az, x);
-      widen(_mm512_maskz_loadu_epi8(mask, right + i), bz, y);
-#pragma GCC unroll 4
-      // Products of two 9-bit numbers are exact in float.
-      for (int g = 0; g < 4; ++g) {
-        const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(x[g]), _mm512_cvtepi32_ps(y[g]));
-        x[g] = _mm512_cvtps_epi32(_mm512_min_ps(_mm512_mul_ps(product, m), k.high));
-      }
-      _mm512_mask_storeu_epi8(out + i, mask, pack(x[0], x[1], x[2], x[3], k));
-    }
-  });
+  combine_lines(
+      a, rows, limits(a.lo, a.hi, a.out.zero_point), nullptr, [&](__m512 x, __m512 y) __attribute__((always_inline)) {
+        // Products of two 9-bit numbers are exact in float.
+        return _mm512_mul_ps(_mm512_mul_ps(x, y), m);
+      });
 }
 
 void copy_avx512(const CopyArgs& a, Range rows) {

@@ -97,7 +97,8 @@ TEST(InitialiseTest, NormalValuesAreNormal) {
   // Five standard errors of mean and deviation.
   EXPECT_NEAR(m.mean, 0, 5 * 0.5 / std::sqrt(kCount));
   EXPECT_NEAR(m.deviation, 0.5, 5 * 0.5 / std::sqrt(2.0 * kCount));
-  for (const auto& [bound, share] : {std::pair(1.0, 0.682689), {2.0, 0.954500}, {3.0, 0.997300}}) {
+  for (const auto& [multiple, share] : {std::pair(1.0, 0.682689), {2.0, 0.954500}, {3.0, 0.997300}}) {
+    const double bound = multiple;  // a captured structured binding is beyond clang before 16
     const auto inside = std::count_if(v.begin(), v.end(), [&](float x) { return std::fabs(x) < 0.5 * bound; });
     EXPECT_NEAR(static_cast<double>(inside) / kCount, share, 5 * std::sqrt(share * (1 - share) / kCount)) << bound;
   }

@@ -1,6 +1,7 @@
 // The stopwatch behind choose_tactics_by_timing.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string_view>
@@ -19,14 +20,54 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Inputs and outputs of a plan, filled with random numbers in [-1, 1].
+struct Interval {
+  float low = -1, high = 1;
+};
+
+// What an input's codes can say, if it is quantised.
+Interval range_of_input(const Plan& plan, int id) {
+  for (const Step& step : plan.steps) {
+    if (step.kind != "quantize" || step.inputs[0] != id) continue;
+    const Buffer& codes = plan.buffers[step.outputs[0]];
+    return {static_cast<float>(codes.code_min - codes.zero_point) * codes.scale,
+            static_cast<float>(codes.code_max - codes.zero_point) * codes.scale};
+  }
+  return {};
+}
+
+// Smooth random planes with a little noise: as in pictures, most of what pixels differ in is where they are. Some
+// kernels' time depends on that (avx2/conv_bytes.h).
+void fill_like_picture(const Buffer& buffer, Interval range, std::mt19937& random, std::vector<float>& values) {
+  constexpr int64_t kCells = 8;
+  const size_t rank = buffer.shape.size();
+  const int64_t w = rank > 0 ? buffer.shape[rank - 1] : 1, h = rank > 1 ? buffer.shape[rank - 2] : 1;
+  std::uniform_real_distribution<float> anywhere(range.low, range.high);
+  std::uniform_real_distribution<float> noise(-0.02f * (range.high - range.low), 0.02f * (range.high - range.low));
+  float corners[kCells + 1][kCells + 1];
+  for (size_t at = 0; at < values.size();) {
+    for (auto& row : corners)
+      for (float& corner : row) corner = anywhere(random);
+    for (int64_t y = 0; y < h; ++y) {
+      const int64_t row = y * kCells / h;
+      const float down = static_cast<float>(y * kCells % h) / static_cast<float>(h);
+      for (int64_t x = 0; x < w; ++x, ++at) {
+        const int64_t column = x * kCells / w;
+        const float right = static_cast<float>(x * kCells % w) / static_cast<float>(w);
+        const float top = std::lerp(corners[row][column], corners[row][column + 1], right);
+        const float bottom = std::lerp(corners[row + 1][column], corners[row + 1][column + 1], right);
+        values[at] = std::lerp(top, bottom, down) + noise(random);
+      }
+    }
+  }
+}
+
+// Inputs, filled as if they were pictures, and outputs of a plan.
 struct Tensors {
   explicit Tensors(const Plan& plan) {
     std::mt19937 random(1);
-    std::uniform_real_distribution<float> uniform(-1, 1);
     for (int id : plan.inputs) {
       storage.emplace_back(static_cast<size_t>(plan.buffers[id].elements()));
-      for (float& v : storage.back()) v = uniform(random);
+      fill_like_picture(plan.buffers[id], range_of_input(plan, id), random, storage.back());
     }
     for (int id : plan.outputs) storage.emplace_back(static_cast<size_t>(plan.buffers[id].elements() * 2));
     for (size_t i = 0; i < storage.size(); ++i) {

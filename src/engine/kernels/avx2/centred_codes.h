@@ -37,21 +37,16 @@ void find_centres(const Pixel& pixel, int64_t dwords, const Centres& to) {
   store32(to.eighths + 4 * dwords, _mm256_setzero_si256());
 }
 
-// The codes that share a 16-bit sum.
+// The codes that share a 16-bit sum: a pair, or the pairs at the same place of two neighbouring dwords.
+template <bool kGroups>
 struct SharedSum {
-  int64_t bytes[4];
-  int count;
+  static constexpr int kCount = kGroups ? 4 : 2;
+  int64_t first;
+
+  int64_t at(int i) const { return first + i / 2 * 4 + i % 2; }
 };
 
-// Those of the sum at word `i` of a vector of 32 codes.
-template <bool kGroups>
-OCTET_INLINE SharedSum shared_sum(int i) {
-  if constexpr (!kGroups) return {{2 * i, 2 * i + 1}, 2};
-  const int64_t at = i / 4 * 8 + i % 2 * 2;
-  return {{at, at + 1, at + 4, at + 5}, 4};
-}
-
-// Which words of the sums of positive codes, or of negative ones, are too large: two bits each.
+// Which sums of positive codes, or of negative ones, are too large: a bit for each, at the place of its first code.
 template <bool kGroups>
 OCTET_INLINE unsigned large_sums(Y codes) {
   const Y ones = _mm256_set1_epi8(1), zero = _mm256_setzero_si256();
@@ -62,59 +57,25 @@ OCTET_INLINE unsigned large_sums(Y codes) {
     negative = _mm256_add_epi16(negative, _mm256_shuffle_epi32(negative, 0xb1));
   }
   // A difference that has saturated to 127 or -128 is too large.
-  return static_cast<unsigned>(_mm256_movemask_epi8(_mm256_or_si256(
-      _mm256_cmpgt_epi16(positive, _mm256_set1_epi16(126)), _mm256_cmpgt_epi16(_mm256_set1_epi16(-127), negative))));
+  const Y large = _mm256_or_si256(_mm256_cmpgt_epi16(positive, _mm256_set1_epi16(126)),
+                                  _mm256_cmpgt_epi16(_mm256_set1_epi16(-127), negative));
+  return static_cast<unsigned>(_mm256_movemask_epi8(large)) & (kGroups ? 0x05050505u : 0x55555555u);
 }
 
 // The repairs of the pixels that are copied, and the sums of their own that these start with.
 struct Repairs {
   Repair* next;
-  const Repair* end;
+  Repair* end;
   int32_t own = 16;  // where the sums of the next pixel with repairs start
 
   bool full() const { return next == end; }
+  void fill() { next = end; }
 };
 
-// 32 codes of a pixel, or the first `dwords`, whose copies have too large sums.
-struct LargeCodes {
-  const uint8_t* in;
-  const int8_t* centres;
-  int64_t dwords;
-  int64_t panel;  // bytes from the first weights of a block to the first of theirs
-  int8_t* copies;
-  PixelPlace* place;
+// 32 codes of a pixel, or what is left of it, from this dword on: some sum of their magnitudes is large.
+struct Suspect {
+  int32_t pixel, dword;
 };
-
-// Makes the copies smaller.
-template <bool kGroups>
-__attribute__((noinline)) void shrink(const LargeCodes& codes, Repairs& repairs) {
-  unsigned large = large_sums<kGroups>(load32(codes.copies));
-  while (large != 0) {
-    const int word = __builtin_ctz(large) / 2;
-    const SharedSum sum = shared_sum<kGroups>(word);
-    large &= ~(3u << 2 * word | 3u << 2 * (kGroups ? word ^ 2 : word));
-    int most = 126, least = -127;
-    for (int i = 0; i < sum.count && sum.bytes[i] < 4 * codes.dwords; i += 2) {
-      int32_t lacks[2];
-      for (int j = 0; j < 2; ++j) {
-        const int64_t at = sum.bytes[i + j];
-        const int code = codes.in[at] - 128 - codes.centres[at];
-        const int kept = code > most ? most : code < least ? least : code;
-        (kept > 0 ? most : least) -= kept;
-        codes.copies[at] = static_cast<int8_t>(kept);
-        lacks[j] = code - kept;
-      }
-      if ((lacks[0] | lacks[1]) == 0 || repairs.full()) continue;
-      if (codes.place->start == 0) codes.place->start = repairs.own, repairs.own += 16;
-      const int shift = word % 2 * 16;
-      const auto place = [shift](int32_t v) {
-        return static_cast<int32_t>(static_cast<uint32_t>(v & 0xffff) << shift);
-      };
-      *repairs.next++ = {codes.place->start, static_cast<int32_t>(codes.panel + sum.bytes[i] / 4 * 64), place(lacks[0]),
-                         place(lacks[1])};
-    }
-  }
-}
 
 // The pixels of a row and their copies.
 struct PixelRow {
@@ -126,49 +87,168 @@ struct PixelRow {
   int8_t* copies;      // of the first pixel, behind the dword in front of it
   PixelPlace* places;  // the first one is set, without a sum of its own
   PixelPlace next;     // how far it is from one place to the next
+  Suspect* suspects;   // room for all vectors of codes
 };
 
-// Copies pixels with -128 times the sum of their codes in front. kGroups: the pairs at the same place of two
-// neighbouring dwords share a sum. kOne: at most 8 dwords.
+// Makes the copies of one sum smaller.
+template <bool kGroups>
+OCTET_INLINE void shrink(const PixelRow& row, const Suspect& suspect, const SharedSum<kGroups>& sum, Repairs& repairs) {
+  const uint8_t* in = row.in + suspect.pixel * row.step + 4 * suspect.dword;
+  const int8_t* centres = row.centres + 4 * suspect.dword;
+  int8_t* pixel = row.copies + suspect.pixel * row.next.in;
+  int8_t* copies = pixel + 4 * suspect.dword;
+  const int64_t end = 4 * (row.dwords - suspect.dword);
+  int most = 126, least = -127, change = 0, lacks[sum.kCount] = {};
+#pragma GCC unroll 4
+  for (int i = 0; i < sum.kCount; ++i) {
+    const int64_t at = sum.at(i);
+    if (at >= end) break;
+    const int code = in[at] - 128 - centres[at];
+    const int kept = code > most ? most : code < least ? least : code;
+    const int positive = kept > 0 ? kept : 0;
+    most -= positive, least -= kept - positive;
+    change += copies[at] - kept, lacks[i] = code - kept;
+    copies[at] = static_cast<int8_t>(kept);
+  }
+  int32_t term;  // -128 times the sum of the copies
+  std::memcpy(&term, pixel - 4, 4);
+  term += 128 * change;
+  std::memcpy(pixel - 4, &term, 4);
+  PixelPlace& place = row.places[suspect.pixel];
+  const bool first = place.start == 0;
+  place.start = first ? repairs.own : place.start;
+  repairs.own += first ? 16 : 0;
+  const int shift = sum.first % 4 * 8;
+  const auto half = [shift](int v) { return static_cast<int32_t>(static_cast<uint32_t>(v & 0xffff) << shift); };
+#pragma GCC unroll 2
+  for (int i = 0; i < sum.kCount; i += 2) {
+    const int64_t dword = suspect.dword + sum.at(i) / 4;
+    *repairs.next = {place.start, static_cast<int32_t>(dword * 64), half(lacks[i]), half(lacks[i + 1])};
+    repairs.next += (lacks[i] | lacks[i + 1]) != 0;
+  }
+}
+
+// What the row's suspects need. Branches that depend on codes are not foreseen: there are few.
+template <bool kGroups>
+__attribute__((noinline)) void repair_row(const PixelRow& row, int64_t count, Repairs& repairs) {
+  const auto sums_of = [&](const Suspect& s) __attribute__((always_inline)) {
+    const int64_t dwords = smaller(row.dwords - s.dword, 8);  // the next pixel follows
+    const Y codes = load32(row.copies + s.pixel * row.next.in + 4 * s.dword);
+    return large_sums<kGroups>(_mm256_and_si256(codes, first_floats(dwords)));
+  };
+  int64_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const Suspect s = row.suspects[i];
+    row.suspects[found] = s;
+    found += sums_of(s) != 0;
+  }
+  for (int64_t i = 0; i < found; ++i) {
+    const Suspect s = row.suspects[i];
+    unsigned large = sums_of(s);
+    do {
+      if (repairs.end - repairs.next < 2) return repairs.fill();
+      shrink<kGroups>(row, s, {__builtin_ctz(large)}, repairs);
+      large &= large - 1;
+    } while (large != 0);
+  }
+}
+
+// Codes less the centres, and whether a sum may be too large.
+template <bool kGroups>
+struct Differences {
+  Y codes, pair_sums;
+  bool large;
+
+  OCTET_INLINE Differences(Y in, Y centres, Y mask) {
+    const Y ones = _mm256_set1_epi8(1);
+    // A difference that saturates is too large for a sum as well.
+    codes = _mm256_and_si256(_mm256_subs_epi8(_mm256_xor_si256(in, _mm256_set1_epi8(-128)), centres), mask);
+    pair_sums = _mm256_maddubs_epi16(ones, codes);
+    const Y magnitudes = _mm256_maddubs_epi16(_mm256_abs_epi8(codes), ones);
+    // Sums of magnitudes are a quick test, and enough for most. Those from 127 on have a mean, rounded up, of 64.
+    const Y mean =
+        _mm256_avg_epu16(magnitudes, kGroups ? _mm256_shuffle_epi32(magnitudes, 0xb1) : _mm256_set1_epi16(1));
+    large = !_mm256_testz_si256(mean, _mm256_set1_epi16(-64));
+  }
+};
+
+// -128 times the sums of the pairs in each half of a vector, in all dwords of the half.
+OCTET_INLINE Y half_terms(Y pair_sums) {
+  Y sum = _mm256_madd_epi16(pair_sums, _mm256_set1_epi16(-128));
+  sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0x4e));
+  return _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xb1));
+}
+
+// Copies pixels with -128 times the sum of their codes in front. kGroups: two neighbouring dwords share sums.
+// kOne: at most 8 dwords.
 template <bool kGroups, bool kOne>
 __attribute__((noinline)) void copy_centred(const PixelRow& row, Repairs& repairs) {
-  const Y ones = _mm256_set1_epi8(1), sign = _mm256_set1_epi8(-128), most = _mm256_set1_epi16(126),
-          factor = _mm256_set1_epi16(-128);
-  const Y mask = first_floats(row.dwords % 8 == 0 ? 8 : row.dwords % 8);
-  const int64_t last = (row.dwords - 1) / 8 * 8;
+  const Y all = _mm256_set1_epi8(-1), mask = first_floats(row.dwords % 8 == 0 ? 8 : row.dwords % 8);
+  const int64_t last = (row.dwords - 1) / 8 * 8, pixels = row.pixels, in_step = row.step, copy_step = row.next.in;
+  const int8_t* const centres = row.centres;
+  Suspect* const suspects = row.suspects;
   const __m128i next = load16(&row.next);
   __m128i place = load16(row.places);
   PixelPlace* places = row.places;
   const uint8_t* in = row.in;
   int8_t* to = row.copies;
-  for (int64_t x = 0; x < row.pixels; ++x, ++places, in += row.step, to += row.next.in) {
+  int64_t count = 0;
+  for (int64_t x = 0; x < pixels; ++x, ++places, in += in_step, to += copy_step) {
     store16(places, place);
     place = _mm_add_epi32(place, next);
     Y total = _mm256_setzero_si256();
-    const auto copy = [&](int64_t d, bool masked) __attribute__((always_inline)) {
-      // A difference that saturates is too large for a sum as well.
-      Y codes = _mm256_subs_epi8(_mm256_xor_si256(load32(in + 4 * d), sign), load32(row.centres + 4 * d));
-      if (masked) codes = _mm256_and_si256(codes, mask);
-      store32(to + 4 * d, codes);
-      // Sums of magnitudes are a quick test, and enough for most.
-      Y sums = _mm256_maddubs_epi16(_mm256_abs_epi8(codes), ones);
-      if constexpr (kGroups) sums = _mm256_add_epi16(sums, _mm256_shuffle_epi32(sums, 0xb1));
-      const Y large = _mm256_cmpgt_epi16(sums, most);
-      if (!_mm256_testz_si256(large, large)) [[unlikely]] {
-        shrink<kGroups>({in + 4 * d, row.centres + 4 * d, row.dwords - d, d * 64, to + 4 * d, places}, repairs);
-        codes = load32(to + 4 * d);
-      }
-      total = _mm256_add_epi16(total, _mm256_maddubs_epi16(ones, codes));
+    const auto copy = [&](int64_t d, Y kept) __attribute__((always_inline)) {
+      const Differences<kGroups> differences(load32(in + 4 * d), load32(centres + 4 * d), kept);
+      store32(to + 4 * d, differences.codes);
+      suspects[count] = {static_cast<int32_t>(x), static_cast<int32_t>(d)};
+      count += differences.large;
+      total = _mm256_add_epi16(total, differences.pair_sums);
     };
     if constexpr (!kOne)
-      for (int64_t d = 0; d < last; d += 8) copy(d, false);
-    copy(kOne ? 0 : last, true);
-    const Y sums = _mm256_madd_epi16(total, factor);
-    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
-    _mm_storeu_si32(to - 4, sum);
+      for (int64_t d = 0; d < last; d += 8) copy(d, all);
+    copy(kOne ? 0 : last, mask);
+    const Y terms = half_terms(total);
+    _mm_storeu_si32(to - 4, _mm_add_epi32(_mm256_castsi256_si128(terms), _mm256_extracti128_si256(terms, 1)));
   }
+  if (count > 0) repair_row<kGroups>(row, count, repairs);
+}
+
+// The same for pixels of 4 dwords that follow each other closely: two in a vector.
+template <bool kGroups>
+__attribute__((noinline)) void copy_centred_twos(const PixelRow& row, Repairs& repairs) {
+  const Y all = _mm256_set1_epi8(-1), centres = _mm256_broadcastsi128_si256(load16(row.centres));
+  const int64_t pixels = row.pixels, copy_step = row.next.in;
+  Suspect* const suspects = row.suspects;
+  const __m128i next = load16(&row.next);
+  __m128i place = load16(row.places);
+  PixelPlace* places = row.places;
+  const uint8_t* in = row.in;
+  int8_t* to = row.copies;
+  int64_t count = 0;
+  for (int64_t x = 0; x < pixels; x += 2, places += 2, in += 32, to += 2 * copy_step) {
+    const bool two = x + 1 < pixels;
+    const Y codes = two ? load32(in) : _mm256_castsi128_si256(load16(in));
+    const Differences<kGroups> differences(codes, centres, all);
+    const Y terms = half_terms(differences.pair_sums);
+    const auto put = [&](int i, __m128i copy, __m128i term) __attribute__((always_inline)) {
+      store16(places + i, place);
+      place = _mm_add_epi32(place, next);
+      store16(to + i * copy_step, copy);
+      _mm_storeu_si32(to + i * copy_step - 4, term);
+      suspects[count] = {static_cast<int32_t>(x) + i, 0};
+      count += differences.large;
+    };
+    put(0, _mm256_castsi256_si128(differences.codes), _mm256_castsi256_si128(terms));
+    if (two) put(1, _mm256_extracti128_si256(differences.codes, 1), _mm256_extracti128_si256(terms, 1));
+  }
+  if (count > 0) repair_row<kGroups>(row, count, repairs);
+}
+
+// copy_centred() for the pixels of `row`.
+template <bool kGroups>
+void copy_row(const PixelRow& row, Repairs& repairs) {
+  if (row.dwords == 4 && row.step == 16) return copy_centred_twos<kGroups>(row, repairs);
+  (row.dwords <= 8 ? copy_centred<kGroups, true> : copy_centred<kGroups, false>)(row, repairs);
 }
 
 }  // namespace

@@ -32,15 +32,16 @@ struct CentredGroupDot {
 constexpr int64_t kGroupTilePixels = 4, kHalfGroupTilePixels = 6;
 
 // Prepared: [128 times the sum of the weights of each output channel][the weights plus 128 of each block of 16]. In the
-// scratch of a thread: [centres][copied pixels][places][repairs][the sums that pixels start with: the common ones, then
-// those of pixels with repairs].
+// scratch of a thread: [centres][copied pixels][places][suspects of a row][repairs][the sums that pixels start with: the
+// common ones, then those of pixels with repairs].
 struct BytePlan {
   ConvLayout layout;
   int64_t dwords = 0, even_dwords = 0;  // of a pixel; of a block of prepared weights
   int64_t pixel_bytes = 0;              // of a copied pixel and the dword in front of it
   int64_t chunk_rows = 0;               // output rows that are copied at once
   int64_t prepared_bytes = 0;
-  int64_t centres_bytes = 0, pixels_bytes = 0, places_bytes = 0, repairs = 0, repairs_bytes = 0, scratch_bytes = 0;
+  int64_t centres_bytes = 0, pixels_bytes = 0, places_bytes = 0, suspects_bytes = 0, repairs = 0, repairs_bytes = 0,
+          scratch_bytes = 0;
 };
 
 inline BytePlan byte_plan(const ConvArgs& a) {
@@ -57,10 +58,11 @@ inline BytePlan byte_plan(const ConvArgs& a) {
   p.centres_bytes = round_up(p.dwords * 4 + 64);
   p.pixels_bytes = round_up(pixels * p.pixel_bytes + 36);
   p.places_bytes = round_up(pixels * static_cast<int64_t>(sizeof(PixelPlace)));
-  p.repairs = pixels * p.dwords / kRepairShare + 1;
+  p.suspects_bytes = round_up((out.w * ((p.dwords + 7) / 8) + 1) * static_cast<int64_t>(sizeof(Suspect)));
+  p.repairs = pixels * p.dwords / kRepairShare + 4;
   p.repairs_bytes = round_up(p.repairs * static_cast<int64_t>(sizeof(Repair)));
-  p.scratch_bytes =
-      2 * p.centres_bytes + p.pixels_bytes + p.places_bytes + p.repairs_bytes + (smaller(pixels, p.repairs) + 1) * 64;
+  p.scratch_bytes = 2 * p.centres_bytes + p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes +
+                    (smaller(pixels, p.repairs) + 1) * 64;
   return p;
 }
 
@@ -89,17 +91,24 @@ inline void start_at_centres(const int8_t* eighths, const int8_t* panel, const i
                              int32_t offset, int32_t* starts) {
   const Y ones = _mm256_set1_epi16(1);
   Y sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-  for (int64_t d = 0; d < even_dwords; d += 4, panel += 256) {
-    Y products[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    for (int64_t i = 0; i < smaller(even_dwords - d, 4); ++i) {
+  const auto add = [&]<int kDwords>() __attribute__((always_inline)) {
+    Y products[2];
+#pragma GCC unroll 4
+    for (int i = 0; i < kDwords; ++i) {
       int32_t four;
-      std::memcpy(&four, eighths + (d + i) * 4, 4);
+      std::memcpy(&four, eighths + i * 4, 4);
       const Y n = _mm256_set1_epi32(four);
-      for (int half = 0; half < 2; ++half)
-        products[half] = _mm256_add_epi16(products[half], _mm256_maddubs_epi16(load32(panel + i * 64 + half * 32), n));
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        const Y product = _mm256_maddubs_epi16(load32(panel + i * 64 + half * 32), n);
+        products[half] = i == 0 ? product : _mm256_add_epi16(products[half], product);
+      }
     }
     for (int half = 0; half < 2; ++half) sum[half] = add_pairs(sum[half], products[half], ones);
-  }
+    eighths += kDwords * 4, panel += kDwords * 64;
+  };
+  for (int64_t d = 0; d + 4 <= even_dwords; d += 4) add.template operator()<4>();
+  if (even_dwords % 4 != 0) add.template operator()<2>();
   for (int half = 0; half < 2; ++half) {
     // 8 n (w + 128) - 8 n * 128
     const Y at_centres = _mm256_add_epi32(_mm256_slli_epi32(sum[half], 3), _mm256_set1_epi32(offset));
@@ -133,8 +142,10 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
   std::byte* const copies = scratch + 2 * p.centres_bytes;
   auto* pixels = reinterpret_cast<int8_t*>(copies) + 4;
   auto* places = reinterpret_cast<PixelPlace*>(copies + p.pixels_bytes);
-  auto* repair_list = reinterpret_cast<Repair*>(copies + p.pixels_bytes + p.places_bytes);
-  auto* starts = reinterpret_cast<int32_t*>(copies + p.pixels_bytes + p.places_bytes + p.repairs_bytes);
+  auto* suspects = reinterpret_cast<Suspect*>(copies + p.pixels_bytes + p.places_bytes);
+  auto* repair_list = reinterpret_cast<Repair*>(copies + p.pixels_bytes + p.places_bytes + p.suspects_bytes);
+  auto* starts =
+      reinterpret_cast<int32_t*>(copies + p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes);
   const auto row_at = [&](int64_t row) {
     return a.in.data + row / e.out.h * a.in.image_stride + (row % e.out.h * g.stride_h - g.pad_top) * a.in.row_stride -
            g.pad_left * a.in.c_pitch;
@@ -165,13 +176,14 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                          .copies = pixels,
                          .places = places,
                          .next = {static_cast<int32_t>(p.pixel_bytes), static_cast<int32_t>(e.out.c_pitch),
-                                  static_cast<int32_t>(e.residual.c_pitch)}};
+                                  static_cast<int32_t>(e.residual.c_pitch)},
+                         .suspects = suspects};
       for (int64_t y = 0; y < height && !repairs.full(); ++y) {
         pixel_row.in = row_at(row + y);
         *pixel_row.places = {static_cast<int32_t>(y * e.out.w * p.pixel_bytes),
                              static_cast<int32_t>(y * e.out.row_stride),
                              static_cast<int32_t>(y * e.residual.row_stride)};
-        (p.dwords <= 8 ? copy_centred<kGroups, true> : copy_centred<kGroups, false>)(pixel_row, repairs);
+        copy_row<kGroups>(pixel_row, repairs);
         pixel_row.places += e.out.w, pixel_row.copies += e.out.w * p.pixel_bytes;
       }
       return !repairs.full();  // else there are too many

@@ -44,7 +44,9 @@ struct PixelTile {
 
 // What the sums of all pixels of a block start with; `relu` as for pixel_tiles().
 inline void start_sums(const ConvArgs& a, int64_t block, bool relu, int32_t* starts) {
-  for (int64_t i = 0; i < 16; ++i) starts[i] = a.acc_init[block * 16 + i] + (relu ? kBitsOfTwo23 : 0);
+  const Y more = _mm256_set1_epi32(relu ? kBitsOfTwo23 : 0);
+  for (int half = 0; half < 16; half += 8)
+    store32(starts + half, _mm256_add_epi32(load32(a.acc_init + block * 16 + half), more));
 }
 
 // A Dot for 1x1 kernels that multiplies 8 bytes of input at once:

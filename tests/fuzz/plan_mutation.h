@@ -121,7 +121,8 @@ inline void change(Json& plan, std::span<const uint8_t, 4> bytes) {
       }
       break;
     case 8:
-      if (target.is_number_integer()) target = target.get<int64_t>() + static_cast<int8_t>(value);
+      if (target.is_number_integer())  // wraps around
+        target = static_cast<int64_t>(static_cast<uint64_t>(target.get<int64_t>()) + static_cast<int8_t>(value));
       break;
   }
 }

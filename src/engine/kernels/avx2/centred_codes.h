@@ -98,7 +98,7 @@ OCTET_INLINE void shrink(const PixelRow& row, const Suspect& suspect, const Shar
   int8_t* pixel = row.copies + suspect.pixel * row.next.in;
   int8_t* copies = pixel + 4 * suspect.dword;
   const int64_t end = 4 * (row.dwords - suspect.dword);
-  int most = 126, least = -127, change = 0, lacks[sum.kCount] = {};
+  int most = 126, least = -127, change = 0, lacks[SharedSum<kGroups>::kCount] = {};
 #pragma GCC unroll 4
   for (int i = 0; i < sum.kCount; ++i) {
     const int64_t at = sum.at(i);

@@ -65,6 +65,8 @@ kernels::ConvArgs read_layer(const Plan& plan, const StepReader& r, const std::s
   args.acc_init = r.constant<int32_t>(key + "_acc_init", padded).data();
   kernels::Epilogue& e = args.epilogue;
   e.multiplier = r.finite_constant(key + "_multiplier", padded).data();
+  e.limits =
+      kernels::channel_limits({e.multiplier, static_cast<size_t>(out)}, {args.acc_init, static_cast<size_t>(out)});
   if (r.has_constant(key + "_table")) e.table = r.constant<uint8_t>(key + "_table", 256).data();
   e.out.zero_point = code(r, key + "_zero_point");
   e.lo = code(r, key + "_lo");

@@ -52,6 +52,8 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
   const int64_t padded = kernels::padded_channels(out.c());
   e.multiplier = r.finite_constant("multiplier", padded).data();
   conv.args.acc_init = r.constant<int32_t>("acc_init", padded).data();
+  const auto channels = static_cast<size_t>(out.c());
+  e.limits = kernels::channel_limits({e.multiplier, channels}, {conv.args.acc_init, channels});
   if (r.has_constant("table")) {
     e.table = r.constant<uint8_t>("table", 256).data();
     conv.zero_point = static_cast<int32_t>(r.integer_or("zero_point", out.zero_point, 0, 255));

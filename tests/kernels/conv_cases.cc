@@ -44,6 +44,11 @@ OwnedTensor random_input(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int
   return t;
 }
 
+void set_limits(ConvCase& c) {
+  const auto channels = static_cast<size_t>(c.out.view.c);
+  c.args.epilogue.limits = channel_limits({c.multiplier.data(), channels}, {c.acc_init.data(), channels});
+}
+
 std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& shape, const ConvTail& tail) {
   auto c = std::make_unique<ConvCase>();
   c->shape = shape;
@@ -95,6 +100,7 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   Epilogue& e = c->args.epilogue;
   e.out = c->out.view;
   e.multiplier = c->multiplier.data();
+  set_limits(*c);
   if (tail.narrow) {
     e.lo = static_cast<int32_t>(pick(rng, 0, 128));
     e.hi = static_cast<int32_t>(pick(rng, e.lo, 255));

@@ -49,6 +49,8 @@ struct ConvCase {
   std::vector<uint8_t> table;
   ConvArgs args;
 };
+// What the multipliers and starts of the case say of all channels; again after they are changed.
+void set_limits(ConvCase& c);
 std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& shape, const ConvTail& tail);
 std::unique_ptr<ConvCase> random_conv_case(std::mt19937& rng, bool depthwise);
 

@@ -31,7 +31,8 @@ std::unique_ptr<ConvCase> make_case(std::mt19937& rng, int64_t height, int64_t w
   auto c = testing::make_conv_case(rng, shape, ConvTail{.table = table});
   if (numbers == Numbers::kRelu) c->out.view.zero_point = c->args.epilogue.out.zero_point = 0;
   if (numbers == Numbers::kLargeMultipliers)
-    for (float& m : c->multiplier) m *= 3000.0f;
+    for (float& m : c->multiplier) m *= 300000.0f;
+  testing::set_limits(*c);
   return c;
 }
 

@@ -95,6 +95,13 @@ void make_acc_init(std::span<const int8_t> weights, int64_t out_channels, std::s
   }
 }
 
+ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init) {
+  OCTET_CHECK(!multiplier.empty() && !acc_init.empty());
+  const auto [least, greatest] = std::minmax_element(multiplier.begin(), multiplier.end());
+  const auto [low, high] = std::minmax_element(acc_init.begin(), acc_init.end());
+  return {*least, *greatest, std::max(-int64_t{*low}, int64_t{*high})};
+}
+
 ConvShare conv_share(const ConvArgs& args, int part, int parts) {
   const QTensor& out = args.epilogue.out;
   const ConvLayout l = conv_layout(args.geometry, args.in.c_pitch);

@@ -51,6 +51,16 @@ void pack_conv_weights(const ConvGeometry& geometry, int64_t c_pitch, std::span<
 void make_acc_init(std::span<const int8_t> weights, int64_t out_channels, std::span<const int32_t> bias,
                    int32_t zero_point, std::span<int32_t> acc_init);
 
+// What is known of all output channels: kernels choose shortcuts by it (epilogue_shortcuts.h). The default is to know
+// nothing.
+struct ChannelLimits {
+  float least_multiplier = -std::numeric_limits<float>::infinity();
+  float greatest_multiplier = std::numeric_limits<float>::infinity();
+  int64_t greatest_start = std::numeric_limits<int32_t>::max();  // the greatest magnitude in acc_init
+};
+// Of the real channels, without the padding.
+ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init);
+
 // What happens to an accumulator. u8 output, in this order:
 //   v = float(acc) * multiplier[oc]
 //   rounds_twice:  v = float(clamp(rne(v) + mid_zero_point, mid_lo, mid_hi) - mid_zero_point) * mid_multiplier
@@ -61,10 +71,11 @@ void make_acc_init(std::span<const int8_t> weights, int64_t out_channels, std::s
 // output. A u8 output is written in whole blocks of 16 channels where out.c_pitch >= 16, else in 4 bytes.
 struct Epilogue {
   const float* multiplier = nullptr;  // [padded_channels(out_channels)], finite; padding readable
-  QTensor out;                        // data == nullptr: float output
-  int32_t lo = 0, hi = 255;           // 0 <= lo <= hi <= 255; ReLU is lo = out.zero_point
-  const uint8_t* table = nullptr;     // 256 entries, or none
-  QTensor residual;                   // data == nullptr: none; same n, h, w, c as out
+  ChannelLimits limits;
+  QTensor out;                     // data == nullptr: float output
+  int32_t lo = 0, hi = 255;        // 0 <= lo <= hi <= 255; ReLU is lo = out.zero_point
+  const uint8_t* table = nullptr;  // 256 entries, or none
+  QTensor residual;                // data == nullptr: none; same n, h, w, c as out
   float residual_multiplier = 0;
   bool rounds_twice = false;  // only with a residual: the graph quantises the convolution's own output before the Add
   int32_t mid_zero_point = 0, mid_lo = 0, mid_hi = 255;

@@ -150,7 +150,10 @@ class Winograd {
   }
   static Epilogue epilogue_of(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared) {
     Epilogue e = a.epilogue;
-    if (header_of(prepared).at_once) e.multiplier = reinterpret_cast<const float*>(prepared + plan.multipliers_at);
+    if (header_of(prepared).at_once) {
+      e.multiplier = reinterpret_cast<const float*>(prepared + plan.multipliers_at);
+      e.limits.least_multiplier /= 64, e.limits.greatest_multiplier /= 64;
+    }
     return e;
   }
 

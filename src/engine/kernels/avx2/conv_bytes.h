@@ -32,8 +32,8 @@ struct CentredGroupDot {
 constexpr int64_t kGroupTilePixels = 4, kHalfGroupTilePixels = 6;
 
 // Prepared: [128 times the sum of the weights of each output channel][the weights plus 128 of each block of 16]. In the
-// scratch of a thread: [centres][copied pixels][places][suspects of a row][repairs][the sums that pixels start with: the
-// common ones, then those of pixels with repairs].
+// scratch of a thread: [centres][copied pixels][places][suspects of a row][repairs][the sums that pixels start with:
+// the common ones, then those of pixels with repairs].
 struct BytePlan {
   ConvLayout layout;
   int64_t dwords = 0, even_dwords = 0;  // of a pixel; of a block of prepared weights

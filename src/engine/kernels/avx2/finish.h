@@ -1,11 +1,10 @@
 // The Epilogue of int8_conv.h for blocks of 16 channels, with 256-bit vectors.
 #pragma once
-#include <cmath>
 #include <optional>
 
 #include "engine/kernels/avx2/lookup.h"
 #include "engine/kernels/avx2/vector.h"
-#include "engine/kernels/int8_conv.h"
+#include "engine/kernels/epilogue_shortcuts.h"
 
 namespace octet::kernels {
 namespace {
@@ -16,32 +15,6 @@ enum class Sum {
   kOnce,
   kTwice
 };  // residual: none (kRelu: see relu_shortcut), one rounding, two roundings
-
-constexpr int32_t kBitsOfTwo23 = 0x4b000000;  // the float 2^23
-
-// Codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23: then a sum may start with the bits of 2^23f added
-// to it. Read as a float, a sum s >= 0 is exactly 2^23 + s, and fma(2^23 + s, m, -2^23 m) = fl(s * m) is the product
-// that the reference rounds, without a conversion. A negative sum gives a float below 2^23, so a product that is not
-// positive and ends as 0, as it should. The products of a sum are at most `products` times 255 * 128.
-inline bool relu_shortcut(const ConvArgs& a, int64_t products) {
-  const Epilogue& e = a.epilogue;
-  if (e.out.data == nullptr || e.out.c_pitch < 16 || e.residual.data || e.table || e.lo != 0 || e.hi != 255 ||
-      e.out.zero_point != 0 || products > 256)
-    return false;
-  const int64_t room = (int64_t{1} << 23) - products * 255 * 128;
-  const Y highest = _mm256_set1_epi32(static_cast<int32_t>(room)),
-          lowest = _mm256_set1_epi32(static_cast<int32_t>(-room));
-  for (int64_t c = 0; c < e.out.c; c += 8) {
-    const __m256 m = _mm256_loadu_ps(e.multiplier + c);
-    const Y start = load32(a.acc_init + c);
-    const __m256 small = _mm256_and_ps(_mm256_cmp_ps(m, _mm256_setzero_ps(), _CMP_GE_OQ),
-                                       _mm256_cmp_ps(m, _mm256_set1_ps(1), _CMP_LT_OQ));
-    const Y fits = _mm256_and_si256(_mm256_cmpgt_epi32(highest, start), _mm256_cmpgt_epi32(start, lowest));
-    const int holds = _mm256_movemask_ps(_mm256_and_ps(small, _mm256_castsi256_ps(fits)));
-    if ((~holds & _mm256_movemask_ps(_mm256_castsi256_ps(first_floats(e.out.c - c)))) != 0) return false;
-  }
-  return true;
-}
 
 // The epilogue of one convolution, made once for each call of a kernel. A residual may be the output itself: pixels are
 // read before they are written.
@@ -57,14 +30,8 @@ class Finish {
         e_(e),
         sum_(e.residual.data == nullptr ? Sum::kNone
              : e.rounds_twice           ? Sum::kTwice
-                                        : Sum::kOnce) {
-    // int32 * m + 255 * r stays within int32 if m < 1/2 and r < 2^21: then the conversion needs no limit before it.
-    const __m256 sign = _mm256_set1_ps(-0.0f);
-    __m256 largest = _mm256_setzero_ps();
-    for (int64_t c = 0; c < e.out.c; c += 8)
-      largest = _mm256_max_ps(largest, _mm256_andnot_ps(sign, _mm256_loadu_ps(e.multiplier + c)));
-    bounded_ = _mm256_movemask_ps(_mm256_cmp_ps(largest, _mm256_set1_ps(0.5f), _CMP_NLT_UQ)) == 0 &&
-               std::fabs(e.residual_multiplier) < 2097152.0f && std::fabs(e.mid_multiplier) < 2097152.0f;
+                                        : Sum::kOnce),
+        bounded_(sums_are_bounded(e)) {
     if (e.table && e.out.data) lookup_.emplace(e.table);
   }
 
@@ -189,7 +156,7 @@ class Finish {
   const Y residual_zero_;
   const Epilogue& e_;
   const Sum sum_;
-  bool bounded_ = false;
+  const bool bounded_;
   std::optional<Lookup> lookup_;
 };
 

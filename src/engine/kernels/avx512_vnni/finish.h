@@ -3,7 +3,7 @@
 #pragma once
 #include "engine/kernels/avx512_vnni/lookup.h"
 #include "engine/kernels/avx512_vnni/vector.h"
-#include "engine/kernels/int8_conv.h"
+#include "engine/kernels/epilogue_shortcuts.h"
 
 namespace octet::kernels {
 namespace {
@@ -36,42 +36,6 @@ struct Constants {
   bool plain = false;              // zero point 0, codes 0..255: what saturation gives
   const uint8_t* table = nullptr;  // applied in registers
 };
-
-constexpr int32_t kBitsOfTwo23 = 0x4b000000;  // the float 2^23
-
-// With |multiplier| < 1/2 a scaled sum stays within 2^30, and the residual adds less than 2^29.
-OCTET_INLINE bool sums_are_bounded(const Epilogue& e) {
-  const auto small = [](float x, float limit) { return x < limit && x > -limit; };
-  if (e.multiplier == nullptr || !small(e.residual_multiplier, 2097152.0f) || !small(e.mid_multiplier, 2097152.0f))
-    return false;
-  __m512 largest = _mm512_setzero_ps();
-  for (int64_t c = 0; c < e.out.c; c += 16) {
-    const auto mask = static_cast<__mmask16>((1u << smaller(16, e.out.c - c)) - 1);
-    largest = _mm512_max_ps(largest, _mm512_abs_ps(_mm512_maskz_loadu_ps(mask, e.multiplier + c)));
-  }
-  return _mm512_reduce_max_ps(largest) < 0.5f;
-}
-
-// Codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23: then a sum may start with the bits of 2^23f added
-// to it. Read as a float, a sum s >= 0 is exactly 2^23 + s, and fma(2^23 + s, m, -2^23 m) = fl(s * m) is the product
-// that the reference rounds, without a conversion. A negative sum gives a float below 2^23, so a product that is not
-// positive and ends as 0, as it should. The products of a sum are at most `products` times 255 * 128.
-OCTET_INLINE bool relu_shortcut(const ConvArgs& a, int64_t products) {
-  const Epilogue& e = a.epilogue;
-  if (e.out.data == nullptr || e.residual.data || e.table || e.lo != 0 || e.hi != 255 || e.out.zero_point != 0 ||
-      products > 256)
-    return false;
-  __m512 least = _mm512_setzero_ps(), most = least;
-  Z start = _mm512_setzero_si512();
-  for (int64_t c = 0; c < e.out.c; c += 16) {
-    const auto mask = static_cast<__mmask16>((1u << smaller(16, e.out.c - c)) - 1);
-    const __m512 m = _mm512_maskz_loadu_ps(mask, e.multiplier + c);
-    least = _mm512_min_ps(least, m), most = _mm512_max_ps(most, m);
-    start = _mm512_max_epu32(start, _mm512_abs_epi32(_mm512_loadu_si512(a.acc_init + c)));
-  }
-  return _mm512_reduce_min_ps(least) >= 0 && _mm512_reduce_max_ps(most) < 1 &&
-         static_cast<int64_t>(_mm512_reduce_max_epu32(start)) + products * 255 * 128 < 1 << 23;
-}
 
 OCTET_INLINE Constants make_constants(const Epilogue& e) {
   Constants c;

@@ -172,6 +172,27 @@ struct Differences {
   }
 };
 
+// What is written beside the copies of a row: where its pixels are, and which codes are suspect.
+struct RowLists {
+  const __m128i next;
+  __m128i place;
+  PixelPlace* places;
+  Suspect* const suspects;
+  int64_t count = 0;
+
+  OCTET_INLINE explicit RowLists(const PixelRow& row)
+      : next(load16(&row.next)), place(load16(row.places)), places(row.places), suspects(row.suspects) {}
+
+  OCTET_INLINE void add_place() {
+    store16(places++, place);
+    place = _mm_add_epi32(place, next);
+  }
+  OCTET_INLINE void add_suspect(int64_t pixel, int64_t dword, bool large) {
+    suspects[count] = {static_cast<int32_t>(pixel), static_cast<int32_t>(dword)};
+    count += large;
+  }
+};
+
 // -128 times the sums of the pairs in each half of a vector, in all dwords of the half.
 OCTET_INLINE Y half_terms(Y pair_sums) {
   Y sum = _mm256_madd_epi16(pair_sums, _mm256_set1_epi16(-128));
@@ -186,22 +207,16 @@ __attribute__((noinline)) void copy_centred(const PixelRow& row, Repairs& repair
   const Y all = _mm256_set1_epi8(-1), mask = first_floats(row.dwords % 8 == 0 ? 8 : row.dwords % 8);
   const int64_t last = (row.dwords - 1) / 8 * 8, pixels = row.pixels, in_step = row.step, copy_step = row.next.in;
   const int8_t* const centres = row.centres;
-  Suspect* const suspects = row.suspects;
-  const __m128i next = load16(&row.next);
-  __m128i place = load16(row.places);
-  PixelPlace* places = row.places;
+  RowLists lists(row);
   const uint8_t* in = row.in;
   int8_t* to = row.copies;
-  int64_t count = 0;
-  for (int64_t x = 0; x < pixels; ++x, ++places, in += in_step, to += copy_step) {
-    store16(places, place);
-    place = _mm_add_epi32(place, next);
+  for (int64_t x = 0; x < pixels; ++x, in += in_step, to += copy_step) {
+    lists.add_place();
     Y total = _mm256_setzero_si256();
     const auto copy = [&](int64_t d, Y kept) __attribute__((always_inline)) {
       const Differences<kGroups> differences(load32(in + 4 * d), load32(centres + 4 * d), kept);
       store32(to + 4 * d, differences.codes);
-      suspects[count] = {static_cast<int32_t>(x), static_cast<int32_t>(d)};
-      count += differences.large;
+      lists.add_suspect(x, d, differences.large);
       total = _mm256_add_epi16(total, differences.pair_sums);
     };
     if constexpr (!kOne)
@@ -210,7 +225,7 @@ __attribute__((noinline)) void copy_centred(const PixelRow& row, Repairs& repair
     const Y terms = half_terms(total);
     _mm_storeu_si32(to - 4, _mm_add_epi32(_mm256_castsi256_si128(terms), _mm256_extracti128_si256(terms, 1)));
   }
-  if (count > 0) repair_row<kGroups>(row, count, repairs);
+  if (lists.count > 0) repair_row<kGroups>(row, lists.count, repairs);
 }
 
 // The same for pixels of 4 dwords that follow each other closely: two in a vector.
@@ -218,30 +233,24 @@ template <bool kGroups>
 __attribute__((noinline)) void copy_centred_twos(const PixelRow& row, Repairs& repairs) {
   const Y all = _mm256_set1_epi8(-1), centres = _mm256_broadcastsi128_si256(load16(row.centres));
   const int64_t pixels = row.pixels, copy_step = row.next.in;
-  Suspect* const suspects = row.suspects;
-  const __m128i next = load16(&row.next);
-  __m128i place = load16(row.places);
-  PixelPlace* places = row.places;
+  RowLists lists(row);
   const uint8_t* in = row.in;
   int8_t* to = row.copies;
-  int64_t count = 0;
-  for (int64_t x = 0; x < pixels; x += 2, places += 2, in += 32, to += 2 * copy_step) {
+  for (int64_t x = 0; x < pixels; x += 2, in += 32, to += 2 * copy_step) {
     const bool two = x + 1 < pixels;
     const Y codes = two ? load32(in) : _mm256_castsi128_si256(load16(in));
     const Differences<kGroups> differences(codes, centres, all);
     const Y terms = half_terms(differences.pair_sums);
     const auto put = [&](int i, __m128i copy, __m128i term) __attribute__((always_inline)) {
-      store16(places + i, place);
-      place = _mm_add_epi32(place, next);
+      lists.add_place();
       store16(to + i * copy_step, copy);
       _mm_storeu_si32(to + i * copy_step - 4, term);
-      suspects[count] = {static_cast<int32_t>(x) + i, 0};
-      count += differences.large;
+      lists.add_suspect(x + i, 0, differences.large);
     };
     put(0, _mm256_castsi256_si128(differences.codes), _mm256_castsi256_si128(terms));
     if (two) put(1, _mm256_extracti128_si256(differences.codes, 1), _mm256_extracti128_si256(terms, 1));
   }
-  if (count > 0) repair_row<kGroups>(row, count, repairs);
+  if (lists.count > 0) repair_row<kGroups>(row, lists.count, repairs);
 }
 
 // copy_centred() for the pixels of `row`.

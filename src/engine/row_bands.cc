@@ -182,10 +182,17 @@ class GroupFinder {
     return b.layout == Layout::kCodes && b.shape.size() == 4 && b.n() == 1;
   }
 
-  // Is the output of the step? Quantising does little else than go through memory.
-  bool is_large(size_t s) const {
-    const int64_t limit = plan_.steps[s].kind == "quantize" ? options_.large_bytes / 4 : options_.large_bytes;
+  // Is the output of the step?
+  bool is_large(size_t s) const { return is_large(s, is_thin(s) ? options_.thin_large_bytes : options_.large_bytes); }
+  bool is_large(size_t s, int64_t limit) const {
+    if (plan_.steps[s].kind == "quantize") limit /= 4;
     return uses_.can_keep[output(s)] && plan_.buffers[output(s)].bytes() / options_.threads > limit;
+  }
+  // Is it a matter of memory rather than of products?
+  bool is_thin(size_t s) const {
+    const auto is_depthwise = [&](size_t step) { return plan_.steps[step].kind == "depthwise"; };
+    return options_.thin_large_bytes > 0 && (plan_.steps[s].kind == "quantize" || is_depthwise(s) ||
+                                             std::ranges::all_of(uses_.readers[output(s)], is_depthwise));
   }
 
   std::optional<BandedSteps> make(size_t first, size_t last) const {
@@ -198,13 +205,15 @@ class GroupFinder {
       else if (std::any_of(readers.begin(), readers.end(), [&](size_t reader) { return reader <= last; }))
         return std::nullopt;  // rows that another thread makes would be read
     }
-    if (!cut(group)) return std::nullopt;
+    bool large = false;
+    for (size_t s = first; s <= last; ++s) large = large || is_large(s, options_.large_bytes);
+    if (!cut(group, large ? options_.memory_bytes : options_.thin_memory_bytes)) return std::nullopt;
     return group;
   }
 
   // Into as few bands as fit the memory. False where none do, or where threads would repeat too much of each other's
   // work.
-  bool cut(BandedSteps& group) const {
+  bool cut(BandedSteps& group, int64_t memory_bytes) const {
     constexpr int64_t kRepeatedShare = 10;  // at most one row of so many, in any step
     std::vector<Schedule> threads;
     for (int part = 0; part < options_.threads; ++part)
@@ -232,7 +241,7 @@ class GroupFinder {
         group.memory_bytes +=
             align64(plan_.code_view(kept.buffer, nullptr).row_stride * kept.rows + kernels::kReadSlack);
       }
-      if (group.memory_bytes <= options_.memory_bytes) return true;
+      if (group.memory_bytes <= memory_bytes) return true;
     }
     return false;
   }
@@ -252,7 +261,11 @@ RowBandOptions row_band_options(int threads) {
 #else
   const int64_t cache = kSmallestCache;
 #endif
-  return {.threads = threads, .large_bytes = cache / 4 * 3, .memory_bytes = cache / 8 * 3};
+  return {.threads = threads,
+          .large_bytes = cache / 4 * 3,
+          .memory_bytes = cache / 8 * 3,
+          .thin_large_bytes = cache / 12,
+          .thin_memory_bytes = cache / 16};
 }
 
 std::vector<BandedSteps> find_banded_steps(const Plan& plan, std::span<const PreparedStep> steps,

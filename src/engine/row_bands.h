@@ -16,11 +16,14 @@ namespace octet::engine {
 
 struct RowBandOptions {
   int threads = 1;
-  // Tensors of which a thread's share is larger are kept in bands (a quarter of it for codes fresh from floats); 0: all
-  // that can be.
+  // Tensors of which a thread's share is larger are kept in bands; 0: all that can be.
   int64_t large_bytes = 0;
   // What the bands of a thread may take; a group that needs more even with the smallest bands is not made.
   int64_t memory_bytes = 0;
+  // The same where memory takes a good part of the time: for tensors that a depthwise convolution writes, or that
+  // nothing else reads, and for codes fresh from floats, with a quarter of the limit (as with large_bytes). 0: as the
+  // others.
+  int64_t thin_large_bytes = 0, thin_memory_bytes = 0;
 };
 // For the second-level cache of this machine; kernels want the rest of it for weights and what they read and write.
 RowBandOptions row_band_options(int threads);

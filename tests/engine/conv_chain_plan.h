@@ -14,48 +14,21 @@ class ConvChain {
     step({.kind = "quantize", .name = "q", .op = "Quantize", .inputs = {0}, .outputs = {codes(channels, size)}});
   }
   ConvChain& conv(int64_t channels, int64_t kernel, int64_t stride) {
-    const int in = last_, out = codes(channels, (plan_.buffers[in].h() - 1) / stride + 1);
-    engine::Buffer &x = plan_.buffers[in], &y = plan_.buffers[out];
-    x.halo = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
-    const kernels::ConvGeometry g{.in_channels = x.c(),
-                                  .out_channels = channels,
-                                  .kernel_h = kernel,
-                                  .kernel_w = kernel,
-                                  .stride_h = stride,
-                                  .stride_w = stride,
-                                  .pad_top = kernel / 2,
-                                  .pad_left = kernel / 2};
-    const int64_t pitch = kernels::channel_pitch(x.c()), padded = kernels::padded_channels(channels);
-    std::vector<int8_t> weights(channels * x.c() * kernel * kernel);
-    uint32_t random = 1;
-    for (int8_t& w : weights) {
-      random = random * 1664525 + 1013904223;
-      w = static_cast<int8_t>(static_cast<int>(random >> 24) % 63 - 31);
-    }
+    const kernels::ConvGeometry g = geometry(channels, kernel, stride);
+    const std::vector<int8_t> weights = random_weights(channels * g.in_channels * kernel * kernel);
+    const int64_t pitch = kernels::channel_pitch(g.in_channels);
     std::vector<int8_t> packed(kernels::conv_layout(g, pitch).weight_bytes);
     kernels::pack_conv_weights(g, pitch, weights, packed);
-    std::vector<int32_t> start(padded);
-    kernels::make_acc_init(weights, channels, std::vector<int32_t>(channels, 100), x.zero_point, start);
-    // Results spread over the codes.
-    const float multiplier = 0.1f / std::sqrt(static_cast<float>(x.c() * kernel * kernel));
-    step({.kind = "conv",
-          .name = y.name,
-          .op = "Conv",
-          .inputs = {in},
-          .outputs = {out},
-          .ints = {{"kernel_h", kernel},
-                   {"kernel_w", kernel},
-                   {"stride_h", stride},
-                   {"stride_w", stride},
-                   {"pad_top", kernel / 2},
-                   {"pad_left", kernel / 2},
-                   {"lo", 0},
-                   {"hi", 255}},
-          .constants = {{"weights", constants_.add(packed)},
-                        {"acc_init", constants_.add(start)},
-                        {"multiplier", constants_.add(std::vector<float>(padded, multiplier))}},
-          .tactic = tactic_});
-    return *this;
+    return weighted("conv", g, weights, packed);
+  }
+  // Stride 1, as many channels as there are.
+  ConvChain& depthwise(int64_t kernel) {
+    kernels::ConvGeometry g = geometry(plan_.buffers[last_].c(), kernel, 1);
+    g.groups = g.in_channels;
+    const std::vector<int8_t> weights = random_weights(g.out_channels * kernel * kernel);
+    std::vector<int8_t> packed(kernels::depthwise_weight_bytes(g));
+    kernels::pack_depthwise_weights(g, weights, packed);
+    return weighted("depthwise", g, weights, packed);
   }
   engine::Plan finish() {
     const int in = last_, out = add({.name = "y", .shape = plan_.buffers[in].shape});
@@ -68,6 +41,56 @@ class ConvChain {
   }
 
  private:
+  kernels::ConvGeometry geometry(int64_t channels, int64_t kernel, int64_t stride) const {
+    return {.in_channels = plan_.buffers[last_].c(),
+            .out_channels = channels,
+            .kernel_h = kernel,
+            .kernel_w = kernel,
+            .stride_h = stride,
+            .stride_w = stride,
+            .pad_top = kernel / 2,
+            .pad_left = kernel / 2};
+  }
+  static std::vector<int8_t> random_weights(int64_t count) {
+    std::vector<int8_t> weights(count);
+    uint32_t random = 1;
+    for (int8_t& w : weights) {
+      random = random * 1664525 + 1013904223;
+      w = static_cast<int8_t>(static_cast<int>(random >> 24) % 63 - 31);
+    }
+    return weights;
+  }
+  ConvChain& weighted(const char* kind, const kernels::ConvGeometry& g, const std::vector<int8_t>& weights,
+                      const std::vector<int8_t>& packed) {
+    const int in = last_, out = codes(g.out_channels, (plan_.buffers[in].h() - 1) / g.stride_h + 1);
+    engine::Buffer &x = plan_.buffers[in], &y = plan_.buffers[out];
+    x.halo = {g.pad_top, g.pad_top, g.pad_left, g.pad_left};
+    const int64_t padded = kernels::padded_channels(g.out_channels);
+    std::vector<int32_t> start(padded);
+    kernels::make_acc_init(weights, g.out_channels, std::vector<int32_t>(g.out_channels, 100), x.zero_point, start);
+    // Results spread over the codes.
+    const float products = static_cast<float>(g.in_channels / g.groups * g.kernel_h * g.kernel_w);
+    const float multiplier = 0.1f / std::sqrt(products);
+    step({.kind = kind,
+          .name = y.name,
+          .op = "Conv",
+          .inputs = {in},
+          .outputs = {out},
+          .ints = {{"groups", g.groups},
+                   {"kernel_h", g.kernel_h},
+                   {"kernel_w", g.kernel_w},
+                   {"stride_h", g.stride_h},
+                   {"stride_w", g.stride_w},
+                   {"pad_top", g.pad_top},
+                   {"pad_left", g.pad_left},
+                   {"lo", 0},
+                   {"hi", 255}},
+          .constants = {{"weights", constants_.add(packed)},
+                        {"acc_init", constants_.add(start)},
+                        {"multiplier", constants_.add(std::vector<float>(padded, multiplier))}},
+          .tactic = g.groups == 1 ? tactic_ : ""});
+    return *this;
+  }
   int add(engine::Buffer b) {
     plan_.buffers.push_back(std::move(b));
     return static_cast<int>(plan_.buffers.size()) - 1;

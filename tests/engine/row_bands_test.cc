@@ -67,6 +67,23 @@ TEST(RowBands, MakeEveryRowOfWhatLeavesTheGroupOnce) {
   }
 }
 
+TEST(RowBands, KeepSmallerTensorsWhereMemoryTakesTheTime) {
+  // Shares of 3.5 KiB of fresh codes, and of 28.2, 28.2 and 14.1 KiB around a depthwise convolution.
+  const Plan plan = ConvChain(4, 40).conv(32, 3, 1).depthwise(3).conv(16, 1, 1).conv(16, 3, 1).finish();
+  const RowBandOptions large{.threads = 2, .large_bytes = 64 * 1024, .memory_bytes = 1 << 20};
+  EXPECT_TRUE(find(plan, large).empty());
+  RowBandOptions thin = large;
+  thin.thin_large_bytes = 12 * 1024, thin.thin_memory_bytes = 16 * 1024;
+  const auto groups = find(plan, thin);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].first, 0u);
+  EXPECT_EQ(groups[0].last, 3u);  // the last convolution reads a tensor that only convolutions know
+  EXPECT_EQ(groups[0].kept.size(), 3u);
+  EXPECT_LE(groups[0].memory_bytes, thin.thin_memory_bytes);
+  thin.thin_memory_bytes = 1024;  // for rows of fresh codes, but not of 32 channels
+  for (const BandedSteps& group : find(plan, thin)) EXPECT_EQ(group.last, 1u);
+}
+
 TEST(RowBands, DoNotRepeatMuchOfTheWorkOfOtherThreads) {
   // With 20 threads each share is one or two rows, of which a kernel of 3 rows needs two more.
   EXPECT_FALSE(find(chain(), {.threads = 2, .large_bytes = 1000, .memory_bytes = 1 << 20}).empty());

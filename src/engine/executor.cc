@@ -101,9 +101,12 @@ Executor::Arena Executor::make_arena(const ArenaLayout& layout) const {
   const size_t count = plan_->buffers.size();
   memory.codes.resize(count);
   memory.data.assign(count, nullptr);
-  const int64_t scratch_start = (layout.bytes + 63) / 64 * 64;
+  const int64_t kept_start = (layout.bytes + 63) / 64 * 64;
+  memory.kept_bytes = prepared_->kept_bytes();
+  const int64_t scratch_start = kept_start + team_.threads() * memory.kept_bytes;
   memory.scratch_bytes = prepared_->scratch_bytes();
   arena.bytes = allocate(scratch_start, team_.threads() * memory.scratch_bytes);
+  memory.kept = arena.bytes.data() + kept_start;
   memory.scratch = arena.bytes.data() + scratch_start;
   for (size_t i = 0; i < count; ++i) {
     if (layout.offsets[i] < 0) continue;

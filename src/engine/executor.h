@@ -92,7 +92,7 @@ class Executor {
   void choose_bands();
   void run_steps_apart();
   struct Arena {
-    AlignedMemory bytes;  // the threads' scratch behind the buffers
+    AlignedMemory bytes;  // behind the buffers: what the threads keep, and their scratch
     Memory memory;
   };
   Arena make_arena(const ArenaLayout& layout) const;

@@ -24,6 +24,7 @@ PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(st
   for (const Step& step : plan_->steps) {
     steps_.push_back(prepare_step(*plan_, step, table));
     scratch_bytes_ = std::max(scratch_bytes_, rounded(steps_.back().scratch_bytes));
+    if (const auto& kept = steps_.back().kept) kept->offset = kept_bytes_, kept_bytes_ += rounded(kept->bytes);
   }
   derive_weights();
 }

@@ -21,6 +21,7 @@ class PreparedPlan {
   Isa isa() const { return isa_; }
   std::span<const PreparedStep> steps() const { return steps_; }
   int64_t scratch_bytes() const { return scratch_bytes_; }  // of every thread, a multiple of 64
+  int64_t kept_bytes() const { return kept_bytes_; }        // of every thread of an executor, a multiple of 64
   int64_t derived_bytes() const { return derived_bytes_; }  // of weights beside those of the plan
 
  private:
@@ -30,7 +31,7 @@ class PreparedPlan {
   Isa isa_;
   std::vector<PreparedStep> steps_;
   AlignedMemory derived_;
-  int64_t scratch_bytes_ = 0, derived_bytes_ = 0;
+  int64_t scratch_bytes_ = 0, kept_bytes_ = 0, derived_bytes_ = 0;
 };
 
 }  // namespace octet::engine

@@ -20,8 +20,11 @@ struct Memory {
 
   std::byte* scratch = nullptr;  // scratch_bytes for each thread, one behind the other
   int64_t scratch_bytes = 0;     // a multiple of 64
+  std::byte* kept = nullptr;     // kept_bytes for each thread: what steps keep from run to run
+  int64_t kept_bytes = 0;        // a multiple of 64
 
   std::byte* scratch_of(int part) const { return scratch + part * scratch_bytes; }
+  std::byte* kept_of(int part) const { return kept + part * kept_bytes; }
   const kernels::QTensor& q(int id) const { return codes[id]; }
   float* f(int id) const { return static_cast<float*>(data[id]); }
 };
@@ -34,6 +37,12 @@ struct DerivedWeights {
   int64_t bytes = 0;
   std::function<void(std::byte*)> make;
   const std::byte* data = nullptr;  // set by PreparedPlan before the step runs
+};
+
+// What a step keeps from run to run, for every thread of a context; zero before the first run.
+struct KeptMemory {
+  int64_t bytes = 0;
+  int64_t offset = 0;  // in Memory::kept_of(), set by PreparedPlan before the step runs
 };
 
 // The same for any rows of the output, counted over n * h.
@@ -50,6 +59,7 @@ struct PreparedStep {
   std::string kernel;                       // which one, where there are several: "winograd4x4"
   std::shared_ptr<DerivedWeights> derived;  // or none
   int64_t scratch_bytes = 0;                // of working memory that every thread needs
+  std::shared_ptr<KeptMemory> kept;         // or none
   std::optional<RowWork> rows;              // where `run` shares the rows and needs no others
 };
 

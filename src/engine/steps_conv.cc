@@ -190,23 +190,25 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     out.derived->bytes = tactic.prepared_bytes(shapes);
     out.derived->make = [shapes, make = tactic.prepare](std::byte* to) { make(shapes, to); };
   }
-  out.run = [conv, &tactic, derived = out.derived](const Memory& m, int part, int parts) {
+  if (tactic.kept_bytes) out.kept = std::make_shared<KeptMemory>(KeptMemory{.bytes = tactic.kept_bytes(shapes)});
+  const auto bind = [conv, derived = out.derived, kept = out.kept](const Memory& m, int part) {
     kernels::ConvArgs args = conv.bind(m);
     if (derived) args.prepared = derived->data;
     args.scratch = m.scratch_of(part);
+    if (kept) args.kept = m.kept_of(part) + kept->offset;
+    return args;
+  };
+  out.run = [bind, &tactic](const Memory& m, int part, int parts) {
+    const kernels::ConvArgs args = bind(m, part);
     const kernels::ConvShare share = kernels::tactic_share(tactic, args, part, parts);
     tactic.run(args, share.rows, share.blocks);
   };
   const int64_t blocks = kernels::padded_channels(shapes.epilogue.out.c) / kernels::kChannelBlock;
   const kernels::Range half = kernels::tactic_share(tactic, conv.shapes(plan), 0, 2).blocks;
   if (!conv.float_output && half.end - half.begin == blocks)
-    out.rows = row_work(conv.args.geometry,
-                        [conv, blocks, &tactic, derived = out.derived](const Memory& m, int part, kernels::Range rows) {
-                          kernels::ConvArgs args = conv.bind(m);
-                          if (derived) args.prepared = derived->data;
-                          args.scratch = m.scratch_of(part);
-                          tactic.run(args, rows, {0, blocks});
-                        });
+    out.rows = row_work(conv.args.geometry, [bind, blocks, &tactic](const Memory& m, int part, kernels::Range rows) {
+      tactic.run(bind(m, part), rows, {0, blocks});
+    });
   return out;
 }
 

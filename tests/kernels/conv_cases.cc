@@ -214,16 +214,20 @@ void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng) {
   };
   const int64_t prepared_bytes = tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0;
   const int64_t scratch_bytes = tactic.scratch_bytes ? tactic.scratch_bytes(c.args) : 0;
-  const auto prepared = allocate(prepared_bytes), scratch = allocate(scratch_bytes);
+  const int64_t kept_bytes = tactic.kept_bytes ? tactic.kept_bytes(c.args) : 0;
+  const auto prepared = allocate(prepared_bytes), scratch = allocate(scratch_bytes), kept = allocate(kept_bytes);
+  std::memset(kept.get(), 0, static_cast<size_t>(kept_bytes));
   ConvArgs args = c.args;
   args.prepared = reinterpret_cast<const std::byte*>(prepared.get());
   args.scratch = reinterpret_cast<std::byte*>(scratch.get());
+  args.kept = reinterpret_cast<std::byte*>(kept.get());
   if (tactic.prepare) tactic.prepare(args, reinterpret_cast<std::byte*>(prepared.get()));
   const int64_t rows = c.out.view.n * c.out.view.h, blocks = conv_layout(args.geometry, args.in.c_pitch).blocks;
   const int64_t row_cut = pick(rng, 0, rows), block_cut = pick(rng, 0, blocks);
   for (const Range r : {Range{0, row_cut}, Range{row_cut, rows}})
     for (const Range b : {Range{0, block_cut}, Range{block_cut, blocks}}) tactic.run(args, r, b);
-  if (!untouched(prepared.get(), prepared_bytes) || !untouched(scratch.get(), scratch_bytes))
+  if (!untouched(prepared.get(), prepared_bytes) || !untouched(scratch.get(), scratch_bytes) ||
+      !untouched(kept.get(), kept_bytes))
     throw std::runtime_error(std::string(tactic.name) + " wrote beyond its memory in " + c.name);
 }
 

@@ -38,6 +38,25 @@ class Guarded {
   std::unique_ptr<std::byte, ConvCase::Free> bytes_;
 };
 
+// As it is before the first run.
+Guarded kept_memory(const ConvTactic& tactic, const ConvArgs& args) {
+  const int64_t bytes = tactic.kept_bytes ? tactic.kept_bytes(args) : 0;
+  Guarded kept(bytes);
+  std::fill(kept.data(), kept.data() + bytes, std::byte{0});
+  return kept;
+}
+
+// Sets the codes of a case to `centre` of their channel and up to `spread` more or less.
+template <typename Centre, typename Spread>
+void fill_codes(ConvCase& c, const Centre& centre, const Spread& spread) {
+  const QTensor& in = c.in.view;
+  for (int64_t y = 0; y < in.n * in.h; ++y)
+    for (int64_t x = 0; x < in.w; ++x)
+      for (int64_t i = 0; i < in.c; ++i)
+        in.data[y / in.h * in.image_stride + y % in.h * in.row_stride + x * in.c_pitch + i] =
+            static_cast<uint8_t>(std::clamp(centre(i) + spread(), 0, 255));
+}
+
 // Runs all tactics of the tables in randomly many shares; returns the names of those that took part.
 std::set<std::string> check_tactics(ConvCase& c, std::mt19937& rng) {
   std::set<std::string> names;
@@ -49,17 +68,19 @@ std::set<std::string> check_tactics(ConvCase& c, std::mt19937& rng) {
       const std::string name = std::string(isa_name(isa)) + " " + tactic.name;
       const Guarded prepared(tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0);
       const Guarded scratch(tactic.scratch_bytes ? tactic.scratch_bytes(c.args) : 0);
+      const Guarded kept = kept_memory(tactic, c.args);
       if (tactic.prepare) tactic.prepare(c.args, prepared.data());
       ConvArgs args = c.args;
       args.prepared = prepared.data();
       args.scratch = scratch.data();
+      args.kept = kept.data();
       const int64_t rows = c.out.view.n * c.out.view.h, blocks = padded_channels(args.geometry.out_channels) / 16;
       const int64_t row = static_cast<int64_t>(rng() % static_cast<uint64_t>(rows + 1));
       const int64_t block = static_cast<int64_t>(rng() % static_cast<uint64_t>(blocks + 1));
       for (const Range r : {Range{0, row}, Range{row, rows}})
         for (const Range b : {Range{0, block}, Range{block, blocks}}) tactic.run(args, r, b);
       EXPECT_EQ(testing::take_output(c), want) << c.name << " by " << name;
-      EXPECT_TRUE(prepared.intact() && scratch.intact()) << c.name << " by " << name;
+      EXPECT_TRUE(prepared.intact() && scratch.intact() && kept.intact()) << c.name << " by " << name;
       EXPECT_GT(tactic.cost(c.args, 2), 0) << name;
       names.insert(name);
       if (::testing::Test::HasFailure()) return names;
@@ -112,6 +133,47 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
   if (isa_supported(Isa::kAvx2)) {
     EXPECT_TRUE(names.contains("avx2 bytes"));
     EXPECT_GT(windows, 10);
+  }
+}
+
+// What a tactic keeps from run to run is of no account for the result: images like the one before, images with other
+// centres, with large codes, and shares that change from run to run.
+TEST(ConvTactics, WhatIsKeptChangesNoResult) {
+  std::mt19937 rng(17);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  int keeping = 0;
+  for (Isa isa : supported_isas())
+    for (const ConvTactic& tactic : kernels(isa).conv_tactics) {
+      if (tactic.isa != isa || tactic.kept_bytes == nullptr) continue;
+      ++keeping;
+      for (const auto& [channels, outputs] : {std::pair{16, 96}, {144, 24}, {70, 40}, {320, 33}}) {
+        const testing::ConvShape shape{1, 14, 14, {.in_channels = channels, .out_channels = outputs}};
+        const auto c = testing::make_conv_case(rng, shape, {});
+        if (!tactic.applies(c->args)) continue;
+        const Guarded prepared(tactic.prepared_bytes(c->args)), scratch(tactic.scratch_bytes(c->args));
+        const Guarded kept = kept_memory(tactic, c->args);
+        tactic.prepare(c->args, prepared.data());
+        ConvArgs args = c->args;
+        args.prepared = prepared.data(), args.scratch = scratch.data(), args.kept = kept.data();
+        const int64_t rows = c->out.view.h, blocks = padded_channels(outputs) / 16;
+        for (int image = 0; image < 12; ++image) {
+          const int kind = image / 2 % 4;  // every kind twice in a row, then the first again
+          const int wide = kind == 2 ? 250 : 12;
+          fill_codes(
+              *c, [&](int64_t i) { return kind == 1 ? 200 : static_cast<int>(40 + i * 37 % 120); },
+              [&] { return pick(-wide, wide) * (kind < 3 || pick(0, 99) == 0 ? 1 : 20); });
+          const std::vector<uint8_t> want = testing::expected_output(*c);
+          testing::take_output(*c);
+          const int64_t row = pick(0, static_cast<int>(rows)), block = image % 3 == 0 ? pick(0, static_cast<int>(blocks)) : blocks;
+          for (const Range r : {Range{0, row}, Range{row, rows}})
+            for (const Range b : {Range{0, block}, Range{block, blocks}}) tactic.run(args, r, b);
+          ASSERT_EQ(testing::take_output(*c), want) << isa_name(isa) << ' ' << tactic.name << ", image " << image;
+          ASSERT_TRUE(prepared.intact() && scratch.intact() && kept.intact());
+        }
+      }
+    }
+  if (isa_supported(Isa::kAvx2)) {
+    EXPECT_GT(keeping, 0);
   }
 }
 

@@ -101,6 +101,7 @@ struct ConvArgs {
   ConvSplit split = ConvSplit::kAuto;
   const std::byte* prepared = nullptr;  // the weights as the tactic made them (conv_tactic.h), or none
   std::byte* scratch = nullptr;         // working memory of this thread, where the tactic asked for it
+  std::byte* kept = nullptr;            // the same, with the content that the last run of this convolution left
 };
 // Output rows counted over n * out_h, and blocks of 16 output channels.
 using ConvFunction = void(const ConvArgs& args, Range rows, Range blocks);

@@ -21,28 +21,31 @@ constexpr int64_t kByteTilePixels = 5;  // 10 sums, two vectors of weights, ones
 
 constexpr int64_t kRepairShare = 16;  // at most one of so many dwords is repaired: more take more time than bytes save
 
-// What the copy of four codes lacks.
+// What the copy of four codes lacks, as bytes that vpmaddubsw can multiply like the codes: a pair saturates no sum.
 struct Repair {
-  int32_t start = 0;      // of the pixel's own sums, in entries
-  int32_t panel = 0;      // bytes from the first weights of a block
-  int32_t words = 0;      // the two differences at the even places
-  int32_t odd_words = 0;  // and at the odd ones
+  int32_t start = 0;  // of the pixel's own sums, in entries
+  int32_t panel = 0;  // bytes from the first weights of a block
+  int32_t codes = 0;
 };
 
-// Adds what the copies lack to the sums that their pixels start with. kUnsigned: the panel has the weights plus 128.
-template <bool kUnsigned = false>
-void add_differences(const Repair* repairs, const Repair* end, const int8_t* panel, int32_t* starts) {
-  for (const Repair* r = repairs; r < end; ++r) {
-    const Y words = _mm256_set1_epi32(r->words), odd_words = _mm256_set1_epi32(r->odd_words);
-    int32_t* sums = starts + r->start;
-    for (int half = 0; half < 2; ++half) {
-      Y w = load32(panel + r->panel + half * 32);
-      if constexpr (kUnsigned) w = _mm256_xor_si256(w, _mm256_set1_epi8(-128));
-      const Y even = _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
-      const Y products =
-          _mm256_add_epi32(_mm256_madd_epi16(words, even), _mm256_madd_epi16(odd_words, _mm256_srai_epi16(w, 8)));
-      store32(sums + half * 8, _mm256_add_epi32(load32(sums + half * 8), products));
-    }
+// Adds what the copies lack to the sums that their pixels start with. kCentred: signed codes and, in the panel, the
+// weights plus 128; else unsigned codes and signed weights.
+template <bool kCentred>
+void add_repairs(const Repair* repair, const Repair* end, const int8_t* panel, int32_t* starts) {
+  const Y ones = _mm256_set1_epi16(1);
+  while (repair < end) {
+    int32_t* const sums = starts + repair->start;
+    Y sum[2] = {load32(sums), load32(sums + 8)};
+    do {  // those of a pixel mostly follow each other
+      const Y codes = _mm256_set1_epi32(repair->codes);
+      for (int half = 0; half < 2; ++half) {
+        const Y weights = load32(panel + repair->panel + half * 32);
+        sum[half] = add_pairs(
+            sum[half], kCentred ? _mm256_maddubs_epi16(weights, codes) : _mm256_maddubs_epi16(codes, weights), ones);
+      }
+    } while (++repair < end && starts + repair->start == sums);
+    store32(sums, sum[0]);
+    store32(sums + 8, sum[1]);
   }
 }
 

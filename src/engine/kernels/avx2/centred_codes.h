@@ -62,6 +62,9 @@ OCTET_INLINE unsigned large_sums(Y codes) {
   return static_cast<unsigned>(_mm256_movemask_epi8(large)) & (kGroups ? 0x05050505u : 0x55555555u);
 }
 
+// At most: four codes that lack up to 255.
+constexpr int64_t kRepairsOfSum = 12;
+
 // The repairs of the pixels that are copied, and the sums of their own that these start with.
 struct Repairs {
   Repair* next;
@@ -98,7 +101,7 @@ OCTET_INLINE void shrink(const PixelRow& row, const Suspect& suspect, const Shar
   int8_t* pixel = row.copies + suspect.pixel * row.next.in;
   int8_t* copies = pixel + 4 * suspect.dword;
   const int64_t end = 4 * (row.dwords - suspect.dword);
-  int most = 126, least = -127, change = 0, lacks[SharedSum<kGroups>::kCount] = {};
+  int most = 126, least = -127, saturated = 0, lacks[SharedSum<kGroups>::kCount] = {};
 #pragma GCC unroll 4
   for (int i = 0; i < sum.kCount; ++i) {
     const int64_t at = sum.at(i);
@@ -107,24 +110,33 @@ OCTET_INLINE void shrink(const PixelRow& row, const Suspect& suspect, const Shar
     const int kept = code > most ? most : code < least ? least : code;
     const int positive = kept > 0 ? kept : 0;
     most -= positive, least -= kept - positive;
-    change += copies[at] - kept, lacks[i] = code - kept;
+    saturated += code - copies[at], lacks[i] = code - kept;
     copies[at] = static_cast<int8_t>(kept);
   }
-  int32_t term;  // -128 times the sum of the copies
-  std::memcpy(&term, pixel - 4, 4);
-  term += 128 * change;
-  std::memcpy(pixel - 4, &term, 4);
+  if (saturated != 0) {
+    int32_t term;  // -128 times the sum of the codes, whose repairs are multiplied like them
+    std::memcpy(&term, pixel - 4, 4);
+    term -= 128 * saturated;
+    std::memcpy(pixel - 4, &term, 4);
+  }
   PixelPlace& place = row.places[suspect.pixel];
   const bool first = place.start == 0;
   place.start = first ? repairs.own : place.start;
   repairs.own += first ? 16 : 0;
   const int shift = sum.first % 4 * 8;
-  const auto half = [shift](int v) { return static_cast<int32_t>(static_cast<uint32_t>(v & 0xffff) << shift); };
 #pragma GCC unroll 2
   for (int i = 0; i < sum.kCount; i += 2) {
-    const int64_t dword = suspect.dword + sum.at(i) / 4;
-    *repairs.next = {place.start, static_cast<int32_t>(dword * 64), half(lacks[i]), half(lacks[i + 1])};
-    repairs.next += (lacks[i] | lacks[i + 1]) != 0;
+    int a = lacks[i], b = lacks[i + 1];
+    while ((a | b) != 0) {
+      // Both at once where the pair cannot saturate, else one after the other.
+      const auto most_of = [](int v) { return v > 127 ? 127 : v < -127 ? -127 : v; };
+      const bool together = (a < 0 ? -a : a) + (b < 0 ? -b : b) <= 127;
+      const int now_a = most_of(a), now_b = together || a == 0 ? most_of(b) : 0;
+      const auto pair = static_cast<uint32_t>((now_a & 0xff) | (now_b & 0xff) << 8);
+      const int64_t dword = suspect.dword + sum.at(i) / 4;
+      *repairs.next++ = {place.start, static_cast<int32_t>(dword * 64), static_cast<int32_t>(pair << shift)};
+      a -= now_a, b -= now_b;
+    }
   }
 }
 
@@ -146,7 +158,7 @@ __attribute__((noinline)) void repair_row(const PixelRow& row, int64_t count, Re
     const Suspect s = row.suspects[i];
     unsigned large = sums_of(s);
     do {
-      if (repairs.end - repairs.next < 2) return repairs.fill();
+      if (repairs.end - repairs.next < kRepairsOfSum) return repairs.fill();
       shrink<kGroups>(row, s, {__builtin_ctz(large)}, repairs);
       large &= large - 1;
     } while (large != 0);

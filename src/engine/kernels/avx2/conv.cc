@@ -95,6 +95,10 @@ int64_t bytes_scratch(const ConvArgs& a) {
   return words > bytes ? words : bytes;
 }
 
+int64_t bytes_kept(const ConvArgs& a) {
+  return is_pointwise(a.geometry) ? byte_plan(a).kept_bytes : 0;
+}
+
 void run_bytes(const ConvArgs& a, Range rows, Range blocks) {
   if (is_pointwise(a.geometry)) return conv_bytes(a, rows, blocks, a.scratch);
   conv_byte_windows(a, rows, blocks, a.scratch);
@@ -141,6 +145,7 @@ ConvTactic bytes_avx2() {
           .prepared_bytes = bytes_prepared,
           .prepare = bytes_prepare,
           .scratch_bytes = bytes_scratch,
+          .kept_bytes = bytes_kept,
           .run = run_bytes,
           .share = share,
           .cost = bytes_cost};

@@ -58,8 +58,8 @@ class WindowRepairs {
   const Repair* end() const { return repairs_ + count_; }
   int32_t starts_end() const { return own_; }
 
-  // The copy of the dword at byte `at` of row `row` of the chunk's rows lacks `words`: for every tap that reads it.
-  void add(int64_t row, int64_t at, int32_t words) {
+  // The copy of the dword at byte `at` of row `row` of the chunk's rows lacks `codes`: for every tap that reads it.
+  void add(int64_t row, int64_t at, int32_t codes) {
     const int64_t column = at / pitch_, dword = at % pitch_ / 4;
     for (int64_t ky = 0, y = row; ky < g_.kernel_h && y >= 0; ++ky, y -= g_.dilation_h) {
       if (y % g_.stride_h != 0 || y / g_.stride_h >= rows_) continue;
@@ -70,7 +70,7 @@ class WindowRepairs {
         if (place.start == 0) place.start = own_, own_ += 16;
         const int64_t in_row = p_.layout.segments_per_row > 1 ? kx * p_.layout.dwords : kx * (pitch_ / 4);
         const int64_t weights = ky * p_.layout.segments_per_row * p_.layout.dwords + in_row + dword;
-        repairs_[count_++] = {place.start, static_cast<int32_t>(weights * 64), words};
+        repairs_[count_++] = {place.start, static_cast<int32_t>(weights * 64), codes};
       }
     }
   }
@@ -95,10 +95,10 @@ inline void copy_run(const uint8_t* in, int64_t row, int64_t start, int64_t byte
     store32(to + at, _mm256_sub_epi8(codes, _mm256_and_si256(excess, low)));
     if (_mm256_testz_si256(excess, excess)) [[likely]]
       continue;
-    alignas(32) int32_t words[8];
-    store32(words, excess);
+    alignas(32) int32_t lacks[8];  // at most 254 in each first code of a pair
+    store32(lacks, excess);
     for (int64_t i = 0; i < 8 && at + 4 * i < bytes; ++i)
-      if (words[i] != 0) repairs.add(row, start + at + 4 * i, words[i]);
+      if (lacks[i] != 0) repairs.add(row, start + at + 4 * i, lacks[i]);
   }
 }
 
@@ -158,7 +158,7 @@ inline void conv_byte_windows(const ConvArgs& a, Range rows, Range blocks, std::
       tile.panel = a.weights + b * block_bytes;
       start_sums(a, b, relu, starts);
       for (int64_t i = 16; i < repairs.starts_end(); i += 16) std::memcpy(starts + i, starts, 64);
-      add_differences(repair_list, repairs.end(), tile.panel, starts);
+      add_repairs<false>(repair_list, repairs.end(), tile.panel, starts);
       tile.aim(e, n, y0, b * 16);
       for_each_tile(tile, g.out_channels - b * 16 <= 8 ? half : whole, places, height * e.out.w, row * e.out.w,
                     kByteTilePixels);

@@ -6,8 +6,8 @@
 // (conv_words.h). Where too many groups of codes are too large for that, pairs of codes are multiplied as ever with
 // vpmaddubsw, vpmaddwd by ones and vpaddd; with too many large pairs the rows are left to conv_words().
 #pragma once
-#include "engine/kernels/avx2/centred_codes.h"
 #include "engine/kernels/avx2/conv_words.h"
+#include "engine/kernels/avx2/learned_centres.h"
 
 namespace octet::kernels {
 namespace {
@@ -32,7 +32,7 @@ struct CentredGroupDot {
 constexpr int64_t kGroupTilePixels = 4, kHalfGroupTilePixels = 6;
 
 // Prepared: [128 times the sum of the weights of each output channel][the weights plus 128 of each block of 16]. In the
-// scratch of a thread: [centres][copied pixels][places][suspects of a row][repairs][the sums that pixels start with:
+// scratch of a thread: [copied pixels][places][suspects of a row][repairs][the sums that pixels start with:
 // the common ones, then those of pixels with repairs].
 struct BytePlan {
   ConvLayout layout;
@@ -40,8 +40,8 @@ struct BytePlan {
   int64_t pixel_bytes = 0;              // of a copied pixel and the dword in front of it
   int64_t chunk_rows = 0;               // output rows that are copied at once
   int64_t prepared_bytes = 0;
-  int64_t centres_bytes = 0, pixels_bytes = 0, places_bytes = 0, suspects_bytes = 0, repairs = 0, repairs_bytes = 0,
-          scratch_bytes = 0;
+  int64_t pixels_bytes = 0, places_bytes = 0, suspects_bytes = 0, repairs = 0, repairs_bytes = 0, scratch_bytes = 0;
+  int64_t kept_bytes = 0;  // of LearnedCentres
 };
 
 inline BytePlan byte_plan(const ConvArgs& a) {
@@ -55,14 +55,14 @@ inline BytePlan byte_plan(const ConvArgs& a) {
   p.chunk_rows = rows_of_chunk(out, {.row_bytes = out.w * p.pixel_bytes});
   const auto round_up = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const int64_t pixels = p.chunk_rows * out.w;
-  p.centres_bytes = round_up(p.dwords * 4 + 64);
   p.pixels_bytes = round_up(pixels * p.pixel_bytes + 36);
   p.places_bytes = round_up(pixels * static_cast<int64_t>(sizeof(PixelPlace)));
   p.suspects_bytes = round_up((out.w * ((p.dwords + 7) / 8) + 1) * static_cast<int64_t>(sizeof(Suspect)));
-  p.repairs = pixels * p.dwords / kRepairShare + 4;
+  p.repairs = pixels * p.dwords / kRepairShare + kRepairsOfSum;
   p.repairs_bytes = round_up(p.repairs * static_cast<int64_t>(sizeof(Repair)));
-  p.scratch_bytes = 2 * p.centres_bytes + p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes +
+  p.scratch_bytes = p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes +
                     (smaller(pixels, p.repairs) + 1) * 64;
+  p.kept_bytes = LearnedCentres::bytes(p.dwords, p.layout.blocks);
   return p;
 }
 
@@ -85,50 +85,7 @@ inline void prepare_bytes(const ConvArgs& a, std::byte* prepared) {
   }
 }
 
-// Adds sum c w to what all pixels of a block start with: `sums` has 128 times the sum of the weights, and `offset` is
-// -128 times the sum of the centres less 128.
-inline void start_at_centres(const int8_t* eighths, const int8_t* panel, const int32_t* sums, int64_t even_dwords,
-                             int32_t offset, int32_t* starts) {
-  const Y ones = _mm256_set1_epi16(1);
-  Y sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-  const auto add = [&]<int kDwords>() __attribute__((always_inline)) {
-    Y products[2];
-#pragma GCC unroll 4
-    for (int i = 0; i < kDwords; ++i) {
-      int32_t four;
-      std::memcpy(&four, eighths + i * 4, 4);
-      const Y n = _mm256_set1_epi32(four);
-#pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
-        const Y product = _mm256_maddubs_epi16(load32(panel + i * 64 + half * 32), n);
-        products[half] = i == 0 ? product : _mm256_add_epi16(products[half], product);
-      }
-    }
-    for (int half = 0; half < 2; ++half) sum[half] = add_pairs(sum[half], products[half], ones);
-    eighths += kDwords * 4, panel += kDwords * 64;
-  };
-  for (int64_t d = 0; d + 4 <= even_dwords; d += 4) add.template operator()<4>();
-  if (even_dwords % 4 != 0) add.template operator()<2>();
-  for (int half = 0; half < 2; ++half) {
-    // 8 n (w + 128) - 8 n * 128
-    const Y at_centres = _mm256_add_epi32(_mm256_slli_epi32(sum[half], 3), _mm256_set1_epi32(offset));
-    const Y start = _mm256_add_epi32(load32(starts + half * 8), load32(sums + half * 8));
-    store32(starts + half * 8, _mm256_add_epi32(start, at_centres));
-  }
-}
-
-// -128 times the sum of the centres less 128.
-inline int32_t centres_offset(const int8_t* eighths, int64_t even_dwords) {
-  const Y ones = _mm256_set1_epi16(1);
-  Y sums = _mm256_setzero_si256();
-  for (int64_t d = 0; d < even_dwords; d += 8)  // zeros follow the last
-    sums = add_pairs(sums, _mm256_maddubs_epi16(_mm256_set1_epi8(1), load32(eighths + d * 4)), ones);
-  alignas(32) int32_t sum[8];
-  store32(sum, sums);
-  return -1024 * (sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7]);
-}
-
-// `scratch`: as large as word_plan(a) and byte_plan(a) say, 64-byte aligned.
+// `scratch`: as large as word_plan(a) and byte_plan(a) say, 64-byte aligned. a.kept: byte_plan(a).kept_bytes.
 inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch) {
   const ConvGeometry& g = a.geometry;
   const Epilogue& e = a.epilogue;
@@ -138,14 +95,13 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
   const bool relu = finish.straight() && relu_shortcut(a, g.in_channels);
   const auto* weight_sums = reinterpret_cast<const int32_t*>(a.prepared);
   const auto* panels = reinterpret_cast<const int8_t*>(a.prepared + p.layout.blocks * 64);
-  const Centres centres{reinterpret_cast<int8_t*>(scratch), reinterpret_cast<int8_t*>(scratch + p.centres_bytes)};
-  std::byte* const copies = scratch + 2 * p.centres_bytes;
-  auto* pixels = reinterpret_cast<int8_t*>(copies) + 4;
-  auto* places = reinterpret_cast<PixelPlace*>(copies + p.pixels_bytes);
-  auto* suspects = reinterpret_cast<Suspect*>(copies + p.pixels_bytes + p.places_bytes);
-  auto* repair_list = reinterpret_cast<Repair*>(copies + p.pixels_bytes + p.places_bytes + p.suspects_bytes);
+  LearnedCentres centres(a.kept, p.dwords);
+  auto* pixels = reinterpret_cast<int8_t*>(scratch) + 4;
+  auto* places = reinterpret_cast<PixelPlace*>(scratch + p.pixels_bytes);
+  auto* suspects = reinterpret_cast<Suspect*>(scratch + p.pixels_bytes + p.places_bytes);
+  auto* repair_list = reinterpret_cast<Repair*>(scratch + p.pixels_bytes + p.places_bytes + p.suspects_bytes);
   auto* starts =
-      reinterpret_cast<int32_t*>(copies + p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes);
+      reinterpret_cast<int32_t*>(scratch + p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes);
   const auto row_at = [&](int64_t row) {
     return a.in.data + row / e.out.h * a.in.image_stride + (row % e.out.h * g.stride_h - g.pad_top) * a.in.row_stride -
            g.pad_left * a.in.c_pitch;
@@ -155,16 +111,12 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     const int64_t pixel = rows.begin * e.out.w + (2 * i + 1) * (rows.end - rows.begin) * e.out.w / (2 * of);
     return row_at(pixel / e.out.w) + pixel % e.out.w * step;
   };
-  bool centred = false, groups = true;
-  int32_t offset = 0;
+  if (!centres.known()) centres.learn(sample);
+  bool groups = true;
+  int64_t all_repairs = 0;
   for (int64_t row = rows.begin; row < rows.end;) {
     const int64_t n = row / e.out.h, y0 = row % e.out.h;
     const int64_t height = smaller(smaller(p.chunk_rows, e.out.h - y0), rows.end - row);
-    if (!centred) {
-      find_centres(sample, p.dwords, centres);
-      offset = centres_offset(centres.eighths, p.even_dwords);
-    }
-    centred = true;
     Repairs repairs{repair_list, repair_list + p.repairs};
     const auto copy = [&]<bool kGroups>() {
       repairs = {repair_list, repair_list + p.repairs};
@@ -172,7 +124,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                          .step = step,
                          .pixels = e.out.w,
                          .dwords = p.dwords,
-                         .centres = centres.codes,
+                         .centres = centres.codes(),
                          .copies = pixels,
                          .places = places,
                          .next = {static_cast<int32_t>(p.pixel_bytes), static_cast<int32_t>(e.out.c_pitch),
@@ -188,13 +140,17 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
       }
       return !repairs.full();  // else there are too many
     };
-    groups = groups && copy.template operator()<true>();
+    if (groups && !copy.template operator()<true>()) {
+      groups = !centres.fresh();
+      if (groups) centres.learn(sample), groups = copy.template operator()<true>();
+    }
     if (!groups && !copy.template operator()<false>()) {
       conv_words(a, {row, row + height}, blocks, scratch);
-      centred = false;  // the words are in the same memory
       row += height;
       continue;
     }
+    centres.prepare(a, blocks, relu, panels, weight_sums, p.even_dwords);
+    all_repairs += repairs.next - repair_list;
     PixelTile tile{.kernel_h = 1,
                    .segments_per_row = 1,
                    .steps = groups ? p.even_dwords : p.dwords,
@@ -203,10 +159,8 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                    .finish = &finish};
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       tile.panel = panels + b * p.even_dwords * 64;
-      start_sums(a, b, relu, starts);
-      start_at_centres(centres.eighths, tile.panel, weight_sums + b * 16, p.even_dwords, offset, starts);
-      for (int64_t i = 16; i < repairs.own; i += 16) std::memcpy(starts + i, starts, 64);
-      add_differences<true>(repair_list, repairs.next, tile.panel, starts);
+      for (int64_t i = 0; i < repairs.own; i += 16) std::memcpy(starts + i, centres.starts(b), 64);
+      add_repairs<true>(repair_list, repairs.next, tile.panel, starts);
       tile.aim(e, n, y0, b * 16);
       const bool few = g.out_channels - b * 16 <= 8;
       if (groups)
@@ -219,6 +173,10 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     }
     row += height;
   }
+  if (groups)
+    centres.judge(all_repairs, (rows.end - rows.begin) * e.out.w * p.dwords);
+  else
+    centres.forget();
 }
 
 }  // namespace

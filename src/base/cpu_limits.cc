@@ -1,6 +1,7 @@
 #include "base/cpu_limits.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,8 +41,8 @@ double quota_v1(const fs::path& group) {
   return quota_file >> quota && period_file >> period && quota > 0 && period > 0 ? quota / period : kUnlimited;
 }
 
-// The smallest quota from `group` up to the mount. Inside a container the group's path may be that of the host, which is
-// not there; the mount then shows the container's own group.
+// The smallest quota from `group` up to the mount. Inside a container the group's path may be that of the host, which
+// is not there; the mount then shows the container's own group.
 template <typename Quota>
 double smallest_on_the_way(const fs::path& mount, fs::path group, Quota quota) {
   double smallest = quota(mount);
@@ -99,6 +100,15 @@ bool pin_this_thread(int cpu) {
   const CpuSet only;
   CPU_SET_S(cpu, only.bytes, only.set);
   return ::sched_setaffinity(0, only.bytes, only.set) == 0;
+}
+
+int64_t second_level_cache_bytes() {
+  constexpr int64_t kSmallest = 256 * 1024;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  return std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), kSmallest);
+#else
+  return kSmallest;
+#endif
 }
 
 }  // namespace octet

@@ -1,5 +1,7 @@
-// The CPUs that this process may use: its affinity mask and the bandwidth quotas of its control groups.
+// What this process may use of the machine: CPUs, by its affinity mask and the bandwidth quotas of its control groups,
+// and the cache of each.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -20,5 +22,8 @@ int available_cpus();
 
 // Lets this thread run on that CPU alone. False where the system does not allow it.
 bool pin_this_thread(int cpu);
+
+// Of one CPU's second-level cache; 256 KiB where the system does not say.
+int64_t second_level_cache_bytes();
 
 }  // namespace octet

@@ -1,10 +1,10 @@
 #include "engine/row_bands.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
+
+#include "base/cpu_limits.h"
 
 namespace octet::engine {
 namespace {
@@ -255,12 +255,7 @@ class GroupFinder {
 }  // namespace
 
 RowBandOptions row_band_options(int threads) {
-  constexpr int64_t kSmallestCache = 256 * 1024;
-#ifdef _SC_LEVEL2_CACHE_SIZE
-  const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), kSmallestCache);
-#else
-  const int64_t cache = kSmallestCache;
-#endif
+  const int64_t cache = second_level_cache_bytes();
   return {.threads = threads,
           .large_bytes = cache / 4 * 3,
           .memory_bytes = cache / 8 * 3,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cpu_limits.h"
 #include "base/error.h"
 
 namespace octet::kernels {
@@ -13,6 +14,12 @@ constexpr int64_t kLine = 64;
 
 int64_t round_up(int64_t value, int64_t to) {
   return (value + to - 1) / to * to;
+}
+
+// As many as a smaller cache than that of the blocking holds, whole products of them.
+int64_t cached_tiles(const WinogradBlocking& b) {
+  static const int64_t cache = std::min(second_level_cache_bytes(), kWinogradCache);
+  return std::max<int64_t>(b.block_tiles * cache / kWinogradCache / b.tiles * b.tiles, b.tiles);
 }
 
 }  // namespace
@@ -33,7 +40,7 @@ WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
   const int64_t tiles =
       out.n * ((out.h + kWinogradTile - 1) / kWinogradTile) * ((out.w + kWinogradTile - 1) / kWinogradTile);
   const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock;
-  p.block_tiles = std::min(tiles, b.block_tiles);
+  p.block_tiles = std::min(tiles, cached_tiles(b));
   p.group = round_up(std::min(blocks, b.group), b.unit);
   p.sum_blocks = std::max(p.group, b.unit * p.max_parts);
   // Two more cache lines for each position, else those of large layers meet in few sets of the cache.

@@ -34,12 +34,14 @@ namespace octet::kernels {
 inline constexpr int64_t kWinogradTile = 4;        // outputs of a tile along each axis; it reads 6 inputs
 inline constexpr int64_t kWinogradPositions = 36;  // of a transformed tile
 
+inline constexpr int64_t kWinogradCache = 2 << 20;  // bytes of the second-level cache that blockings are made for
+
 // What a kernel is built of, and how its loops are blocked.
 struct WinogradBlocking {
   int64_t chunk = 16;        // input channels that are transformed at once; U and V are padded to a multiple
   int64_t tiles = 6;         // of one product
   int64_t unit = 1;          // blocks of 16 output channels of one product
-  int64_t block_tiles = 48;  // tiles whose V is kept
+  int64_t block_tiles = 48;  // tiles whose V is kept; fewer where the cache is smaller
   int64_t group = 4;         // blocks of 16 output channels whose M is kept
 };
 

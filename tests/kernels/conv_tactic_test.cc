@@ -136,6 +136,39 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
   }
 }
 
+// 1x1 layers with every finish that runs between products: few products and many, strides, the last tile of a line,
+// channels beyond the last 64.
+TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
+  std::mt19937 rng(19);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  const std::string name = "avx512_vnni overlapped";
+  int plain = 0, fused = 0, apart = 0;
+  for (int i = 0; i < 90 && !HasFailure(); ++i) {
+    const int stride = i % 5 == 0 ? 2 : 1;
+    const testing::ConvShape shape{
+        pick(1, 2),
+        pick(5, 20),
+        pick(5, 20) * stride,
+        {.in_channels = 16 * pick(1, 10), .out_channels = pick(50, 210), .stride_h = stride, .stride_w = stride}};
+    const bool residual = i % 3 > 0;
+    const auto c = testing::make_conv_case(rng, shape, {.residual = residual, .rounds_twice = residual});
+    Epilogue& e = c->args.epilogue;
+    for (float& m : c->multiplier) m = std::min(m, 0.2f);
+    testing::set_limits(*c);
+    if (residual) {
+      e.out.zero_point = c->out.view.zero_point = 0;
+      if (i % 2 == 0) e.residual.zero_point = c->residual.view.zero_point = 0;
+      const auto fuses = isa_supported(Isa::kAvx2) ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
+      e.sum_fuses = i % 4 < 3 && fuses && fuses(e);
+    }
+    if (check_tactics(*c, rng).contains(name)) ++(residual ? e.sum_fuses ? fused : apart : plain);
+  }
+  if (!isa_supported(Isa::kAvx512Vnni)) return;
+  EXPECT_GT(plain, 5);
+  EXPECT_GT(fused, 5);
+  EXPECT_GT(apart, 5);
+}
+
 // What a tactic keeps from run to run is of no account for the result: images like the one before, images with other
 // centres, with large codes, and shares that change from run to run.
 TEST(ConvTactics, WhatIsKeptChangesNoResult) {
@@ -164,7 +197,8 @@ TEST(ConvTactics, WhatIsKeptChangesNoResult) {
               [&] { return pick(-wide, wide) * (kind < 3 || pick(0, 99) == 0 ? 1 : 20); });
           const std::vector<uint8_t> want = testing::expected_output(*c);
           testing::take_output(*c);
-          const int64_t row = pick(0, static_cast<int>(rows)), block = image % 3 == 0 ? pick(0, static_cast<int>(blocks)) : blocks;
+          const int64_t row = pick(0, static_cast<int>(rows)),
+                        block = image % 3 == 0 ? pick(0, static_cast<int>(blocks)) : blocks;
           for (const Range r : {Range{0, row}, Range{row, rows}})
             for (const Range b : {Range{0, block}, Range{block, blocks}}) tactic.run(args, r, b);
           ASSERT_EQ(testing::take_output(*c), want) << isa_name(isa) << ' ' << tactic.name << ", image " << image;

@@ -18,6 +18,7 @@ double direct_cost(const ConvArgs& a, int threads) {
 void add_avx512_vnni_kernels(KernelTable& table) {
   constexpr Isa kIsa = Isa::kAvx512Vnni;
   add_winograd(table, kIsa);
+  table.conv_tactics.push_back(overlapped_tactic());
   set_direct_conv(table, conv_avx512_vnni, kIsa, direct_cost);
   table.depthwise = {depthwise_avx512_vnni, kIsa};
   table.max_pool = {max_pool_avx512, kIsa};

@@ -150,23 +150,24 @@ std::vector<Times> time_candidates(const Plan& plan, const Candidates& candidate
   return times;
 }
 
-// Every step's fastest candidate, where it needs less than `bar` of the estimate's time; the price of memory counts as
-// time.
+// Every step's fastest candidate, where it needs less than `bar` of the estimate's time; memory counts as time.
 Choice fastest_candidates(const Plan& plan, const Candidates& candidates, const std::vector<Times>& times, double bar,
                           bool same_isa) {
+  std::vector<std::vector<TacticCost>> costs(plan.steps.size());
+  std::vector<std::vector<size_t>> rounds(plan.steps.size());  // that measured them
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    for (size_t round = 0; round < candidates[i].size(); ++round) {
+      if (same_isa && isa_of(candidates[i][round].name) != isa_of(candidates[i][0].name)) continue;
+      costs[i].push_back({static_cast<double>(times[round].steps[i]) / 1000, candidates[i][round].estimate.mib});
+      rounds[i].push_back(round);
+    }
+  const std::vector<size_t> chosen = choose_within_memory(costs, weights_mib(plan), bar);
   Choice choice(plan);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    size_t best = 0;
-    const auto cost = [&](size_t round) {
-      return static_cast<double>(times[round].steps[i]) + 1000 * candidates[i][round].memory_price;
-    };
-    double limit = candidates[i].empty() ? 0 : bar * cost(0);
-    for (size_t round = 1; round < candidates[i].size(); ++round) {
-      if (same_isa && isa_of(candidates[i][round].name) != isa_of(candidates[i][0].name)) continue;
-      if (cost(round) < limit) best = round, limit = cost(round);
-    }
-    if (best == 0) continue;
-    choice.plan.steps[i].tactic = candidates[i][best].name;
+    if (rounds[i].empty()) continue;
+    const std::string& name = candidates[i][rounds[i][chosen[i]]].name;
+    if (name == plan.steps[i].tactic) continue;
+    choice.plan.steps[i].tactic = name;
     ++choice.changed;
   }
   return choice;

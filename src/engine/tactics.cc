@@ -26,21 +26,21 @@ bool applies(const ConvTactic& tactic, const ConvArgs& args) {
 
 struct Estimate {
   const ConvTactic* tactic;
-  double microseconds, memory_price;
+  TacticCost cost;
 
-  double sum() const { return microseconds + memory_price; }
+  double sum() const { return cost.microseconds + kPriceOfMiB * cost.mib; }
 };
 
-double memory_price(const ConvTactic& tactic, const ConvArgs& args) {
+double extra_mib(const ConvTactic& tactic, const ConvArgs& args) {
   if (tactic.prepared_bytes == nullptr) return 0;
   const int64_t replaced = kernels::conv_layout(args.geometry, args.in.c_pitch).weight_bytes;
-  return kPriceOfMiB * static_cast<double>(std::max<int64_t>(tactic.prepared_bytes(args) - replaced, 0)) / (1 << 20);
+  return static_cast<double>(std::max<int64_t>(tactic.prepared_bytes(args) - replaced, 0)) / (1 << 20);
 }
 
 std::vector<Estimate> estimates(const KernelTable& table, const ConvArgs& args, int threads) {
   std::vector<Estimate> out;
   for (const ConvTactic& tactic : table.conv_tactics)
-    if (applies(tactic, args)) out.push_back({&tactic, tactic.cost(args, threads), memory_price(tactic, args)});
+    if (applies(tactic, args)) out.push_back({&tactic, {tactic.cost(args, threads), extra_mib(tactic, args)}});
   std::stable_sort(out.begin(), out.end(), [](const Estimate& a, const Estimate& b) { return a.sum() < b.sum(); });
   return out;
 }
@@ -67,7 +67,7 @@ std::vector<TacticCandidate> tactic_candidates(const KernelTable& table, const C
   std::vector<TacticCandidate> out;
   for (const Estimate& e : all) {
     if (e.sum() > kHopeless * all.front().sum()) break;
-    out.push_back({name_of(*e.tactic), e.memory_price});
+    out.push_back({name_of(*e.tactic), e.cost});
   }
   if (threads == 1) return out;
   // The automatic split is one of the two; the other is worth a try where there is enough to share.
@@ -79,16 +79,27 @@ std::vector<TacticCandidate> tactic_candidates(const KernelTable& table, const C
     other.split = by_rows ? ConvSplit::kChannels : ConvSplit::kRows;
     const kernels::ConvShare changed = kernels::tactic_share(*all[i].tactic, other, 0, threads);
     if (changed.rows.end > changed.rows.begin && changed.blocks.end > changed.blocks.begin)
-      out.push_back({out[i].name + (by_rows ? kChannels : kRows), out[i].memory_price});
+      out.push_back({out[i].name + (by_rows ? kChannels : kRows), out[i].estimate});
   }
   return out;
 }
 
+double weights_mib(const Plan& plan) {
+  return plan.constants ? static_cast<double>(plan.constants->bytes().size()) / (1 << 20) : 0;
+}
+
 void choose_tactics_by_model(Plan& plan, const TacticOptions& options) {
   const int threads = options.threads > 0 ? options.threads : available_cpus();
-  for (Step& step : plan.steps)
-    if (step.kind == kConvKind)
-      step.tactic = conv_candidates(plan, step, kernels::kernels(options.isa), threads)[0].name;
+  std::vector<std::vector<TacticCandidate>> candidates(plan.steps.size());
+  std::vector<std::vector<TacticCost>> costs(plan.steps.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].kind != kConvKind) continue;
+    candidates[i] = conv_candidates(plan, plan.steps[i], kernels::kernels(options.isa), threads);
+    for (const TacticCandidate& candidate : candidates[i]) costs[i].push_back(candidate.estimate);
+  }
+  const std::vector<size_t> chosen = choose_within_memory(costs, weights_mib(plan));
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    if (!candidates[i].empty()) plan.steps[i].tactic = candidates[i][chosen[i]].name;
 }
 
 }  // namespace octet::engine

@@ -6,6 +6,7 @@
 
 #include "engine/kernels/kernel_table.h"
 #include "engine/plan.h"
+#include "engine/tactic_memory.h"
 
 namespace octet::engine {
 
@@ -20,12 +21,10 @@ TacticChoice choose_tactic(const kernels::KernelTable& table, const std::string&
 // What Step::tactic may name for a convolution.
 struct TacticCandidate {
   std::string name;
-  double memory_price = 0;  // microseconds that it must save for the weights it makes
+  TacticCost estimate;
 };
-// Weights that take more room than those of the file (Winograd: eight times) have to be worth it: they cost 0.4 ms a MiB
-// at load, and this many microseconds a MiB in the choice.
-inline constexpr double kPriceOfMiB = 100;
-// Lowest estimate first; candidates that are estimated at more than `kHopeless` times the best are left out.
+// Lowest estimate (the price of memory included) first; candidates that are estimated at more than `kHopeless` times
+// the best are left out.
 inline constexpr double kHopeless = 4;
 std::vector<TacticCandidate> tactic_candidates(const kernels::KernelTable& table, const kernels::ConvArgs& args,
                                                int threads);
@@ -36,7 +35,10 @@ struct TacticOptions {
   double limit_seconds = 8;  // of the stopwatch
 };
 
-// Names the best estimate in every convolution of the plan.
+// Of all constants of the plan.
+double weights_mib(const Plan& plan);
+
+// Names the best estimate in every convolution of the plan (tactic_memory.h).
 void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
 
 // Runs the whole network with every step's first, second, third ... candidate, several times in turn, so that weights

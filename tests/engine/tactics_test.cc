@@ -87,5 +87,17 @@ TEST(Tactics, TimingChoosesAmongTheCandidatesAndKeepsTheBits) {
   EXPECT_EQ(outputs_of(plan, default_isa(), 2), want);
 }
 
+// Kernels that gain little for their memory are taken up to a share of the weights, the best of them first.
+TEST(Tactics, MemoryIsSpentWhereItGainsMost) {
+  const std::vector<std::vector<TacticCost>> steps{
+      {{100, 0}, {65, 1}}, {{100, 0}, {20, 0.5}}, {}, {{100, 0}, {60, 1}, {90, 0.1}}, {{100, 0}, {85, 1}}};
+  using Choice = std::vector<size_t>;
+  EXPECT_EQ(choose_within_memory(steps, 0), (Choice{0, 1, 0, 0, 0}));  // worth the full price, whatever the weights
+  EXPECT_EQ(choose_within_memory(steps, 1.5 / kCheapShare), (Choice{0, 1, 0, 1, 0}));
+  EXPECT_EQ(choose_within_memory(steps, 100), (Choice{1, 1, 0, 1, 0}));  // the last is not worth the lower price
+  // Not worth leaving the first for, unless it takes less than half the time, memory included.
+  EXPECT_EQ(choose_within_memory(steps, 100, 0.5), (Choice{0, 1, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace octet::engine

@@ -12,6 +12,8 @@ namespace {
 constexpr int kPixels = 5, kVectors = 4;  // of a tile; vectors of 16 output channels
 constexpr int64_t kTileChannels = kVectors * kChannelBlock;
 constexpr int64_t kDwordsAtOnce = 4;
+// With more the finish hardly counts, and the weights of a tile leave the L1 cache.
+constexpr int64_t kMaxDwords = 128;
 
 struct Runs {
   int64_t pixel_step = 0;   // input bytes from one output pixel to the next
@@ -282,7 +284,7 @@ bool applies(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
   return g.kernel_h == 1 && g.kernel_w == 1 && g.groups == 1 && g.pad_top == 0 && g.pad_left == 0 &&
          padded_channels(g.out_channels) >= kTileChannels && pixel_bytes(g) % (4 * kDwordsAtOnce) == 0 &&
-         a.epilogue.out.w >= kPixels && finish_applies(a);
+         pixel_bytes(g) <= 4 * kMaxDwords && a.epilogue.out.w >= kPixels && finish_applies(a);
 }
 
 void run(const ConvArgs& a, Range rows, Range blocks) {

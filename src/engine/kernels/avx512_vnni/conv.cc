@@ -2,6 +2,7 @@
 #include "engine/kernels/avx512_vnni/functions.h"
 
 #include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/row_runs.h"
 #include "engine/kernels/avx512_vnni/vector.h"
 
 namespace octet::kernels {
@@ -13,21 +14,6 @@ struct Runs {
   int64_t kernel_rows = 0, row_step = 0, segments_per_row = 0, tap_step = 0, dwords = 0;
   int64_t block_bytes = 0;  // of packed weights
 };
-
-// Broadcasts dword D behind pixel I of seven pixels starting at p. By hand, because the compiler would keep a pointer
-// for every pixel; three multiples of the step and the scaled addressing of x86 reach all seven.
-template <int I, int D>
-OCTET_INLINE Z broadcast(const uint8_t* p, int64_t s1, int64_t s3, int64_t s5) {
-  Z v;
-  if constexpr (I == 0) asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(v) : "r"(p), "i"(D * 4));
-  if constexpr (I == 1) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
-  if constexpr (I == 2) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
-  if constexpr (I == 3) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
-  if constexpr (I == 4) asm volatile("vpbroadcastd %c3(%1,%2,4), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
-  if constexpr (I == 5) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s5), "i"(D * 4));
-  if constexpr (I == 6) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
-  return v;
-}
 
 template <int P, int V>
 struct Multiplier {
@@ -233,10 +219,6 @@ void finish_tile(int vectors, bool relu, const FinishTile& t, const Epilogue& e,
   }
 }
 
-bool dense_rows(const QTensor& t) {
-  return t.row_stride == t.w * t.c_pitch && t.image_stride == t.h * t.row_stride;
-}
-
 }  // namespace
 
 void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
@@ -252,11 +234,7 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   r.tap_step = g.dilation_w * a.in.c_pitch;
   r.dwords = l.dwords;
   r.block_bytes = l.segments * l.dwords * 64;
-  // A 1x1 convolution over tensors without gaps is one long line of pixels.
-  const bool flat = g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_top == 0 &&
-                    g.pad_left == 0 && a.in.h == e.out.h && a.in.w == e.out.w && dense_rows(a.in) &&
-                    (e.out.data == nullptr || dense_rows(e.out)) &&
-                    (e.residual.data == nullptr || dense_rows(e.residual));
+  const bool flat = is_one_line(a);
   const int64_t width = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
   const int64_t lines = flat ? 1 : rows.end - rows.begin;
   // Grouped blocks read different input channels, and a 4-byte pixel has room for one block only.

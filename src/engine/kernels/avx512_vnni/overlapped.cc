@@ -5,6 +5,7 @@
 // than those of "direct" leave registers to finish a pixel of the tile before with every four dwords of products.
 #include "engine/kernels/avx512_vnni/finish.h"
 #include "engine/kernels/avx512_vnni/functions.h"
+#include "engine/kernels/avx512_vnni/row_runs.h"
 
 namespace octet::kernels {
 namespace {
@@ -130,24 +131,13 @@ struct PixelFinish {
   }
 };
 
-template <int I, int D>
-OCTET_INLINE Z broadcast(const uint8_t* p, int64_t s1, int64_t s3) {
-  Z v;
-  if constexpr (I == 0) asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(v) : "r"(p), "i"(D * 4));
-  if constexpr (I == 1) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
-  if constexpr (I == 2) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
-  if constexpr (I == 3) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
-  if constexpr (I == 4) asm volatile("vpbroadcastd %c3(%1,%2,4), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
-  return v;
-}
-
 struct Products {
   Z acc[kPixels][kVectors];
   int64_t s1, s3, block;
 
   template <int I, int D>
   OCTET_INLINE void pixel(const uint8_t* in, const Z (&weight)[kVectors]) {
-    const Z b = broadcast<I, D>(in, s1, s3);
+    const Z b = broadcast<I, D>(in, s1, s3, 0);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
     if constexpr (I + 1 < kPixels) pixel<I + 1, D>(in, weight);
@@ -263,16 +253,6 @@ RunLine* line_of(const Epilogue& e) {
   return zero ? run_line<Finish<Sum::kTwice, true>> : run_line<Finish<Sum::kTwice>>;
 }
 
-bool dense_rows(const QTensor& t) {
-  return t.row_stride == t.w * t.c_pitch && t.image_stride == t.h * t.row_stride;
-}
-bool is_flat(const ConvArgs& a) {
-  const ConvGeometry& g = a.geometry;
-  const Epilogue& e = a.epilogue;
-  return g.stride_h == 1 && g.stride_w == 1 && a.in.h == e.out.h && a.in.w == e.out.w && dense_rows(a.in) &&
-         dense_rows(e.out) && (e.residual.data == nullptr || dense_rows(e.residual));
-}
-
 bool finish_applies(const ConvArgs& a) {
   const Epilogue& e = a.epilogue;
   if (e.out.data == nullptr || e.table || !sums_are_bounded(e)) return false;
@@ -300,7 +280,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   f.order = pack_order();
   f.out_step = e.out.c_pitch, f.residual_step = e.residual.c_pitch;
   RunLine* const run_pixels = line_of(e);
-  const bool flat = is_flat(a);
+  const bool flat = is_one_line(a);
   const int64_t lines = flat ? 1 : rows.end - rows.begin;
   int64_t b = blocks.begin;
   for (; b + kVectors <= blocks.end; b += kVectors) {
@@ -326,12 +306,14 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   conv_avx512_vnni(a, rows, {b, blocks.end});
 }
 
-// As that of "direct", with less for the finish.
+// As that of "direct", with less for the finish, but for whole tiles.
 double cost(const ConvArgs& a, int threads) {
   const QTensor& out = a.epilogue.out;
+  const int64_t width = is_one_line(a) ? out.n * out.h * out.w : out.w;
+  const double whole = static_cast<double>((width + kPixels - 1) / kPixels * kPixels) / static_cast<double>(width);
   const double vectors = static_cast<double>(out.n * out.h * out.w * padded_channels(out.c)) / kChannelBlock;
   const double finish = a.epilogue.residual.data ? 5 : 2.5;  // cycles
-  return 0.7 + cost_at_rate(a, threads, 105) + vectors * finish / (3500.0 * threads);
+  return 0.7 + whole * (cost_at_rate(a, threads, 105) + vectors * finish / (3500.0 * threads));
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// What the row-run convolutions of this folder share: how they walk over pixels, and how they read them.
+#pragma once
+#include "engine/kernels/avx512_vnni/vector.h"
+#include "engine/kernels/int8_conv.h"
+
+namespace octet::kernels {
+namespace {
+
+// Broadcasts dword D behind pixel I of seven pixels starting at p; s1, s3, s5: one, three and five times their
+// distance. By hand, because the compiler would keep a pointer for every pixel; three multiples of the step and the
+// scaled addressing of x86 reach all seven.
+template <int I, int D>
+OCTET_INLINE Z broadcast(const uint8_t* p, int64_t s1, int64_t s3, int64_t s5) {
+  Z v;
+  if constexpr (I == 0) asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(v) : "r"(p), "i"(D * 4));
+  if constexpr (I == 1) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
+  if constexpr (I == 2) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
+  if constexpr (I == 3) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
+  if constexpr (I == 4) asm volatile("vpbroadcastd %c3(%1,%2,4), %0" : "=v"(v) : "r"(p), "r"(s1), "i"(D * 4));
+  if constexpr (I == 5) asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(v) : "r"(p), "r"(s5), "i"(D * 4));
+  if constexpr (I == 6) asm volatile("vpbroadcastd %c3(%1,%2,2), %0" : "=v"(v) : "r"(p), "r"(s3), "i"(D * 4));
+  return v;
+}
+
+OCTET_INLINE bool dense_rows(const QTensor& t) {
+  return t.row_stride == t.w * t.c_pitch && t.image_stride == t.h * t.row_stride;
+}
+
+// A 1x1 convolution over tensors without gaps is one long line of pixels.
+OCTET_INLINE bool is_one_line(const ConvArgs& a) {
+  const ConvGeometry& g = a.geometry;
+  const Epilogue& e = a.epilogue;
+  return g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_top == 0 &&
+         g.pad_left == 0 && a.in.h == e.out.h && a.in.w == e.out.w && dense_rows(a.in) &&
+         (e.out.data == nullptr || dense_rows(e.out)) && (e.residual.data == nullptr || dense_rows(e.residual));
+}
+
+}  // namespace
+}  // namespace octet::kernels

@@ -9,14 +9,15 @@ namespace octet::engine {
 
 // Such weights cost 0.4 ms a MiB at load, and this many microseconds a MiB in the choice...
 inline constexpr double kPriceOfMiB = 100;
-// ...but less for as much as this share of the file's weights, so that a network whose layers each gain a little gains
-// it without growing much.
-inline constexpr double kCheapPriceOfMiB = 20, kCheapShare = 0.15;
+// ...but less until all of them, with the memory to work in, take this share of the file's weights, or so many MiB: so
+// a network whose layers each gain a little gains it without growing much.
+inline constexpr double kCheapPriceOfMiB = 20, kCheapShare = 0.25, kCheapMiB = 6;
 
 // What one kernel takes for one convolution.
 struct TacticCost {
   double microseconds = 0;
-  double mib = 0;  // beyond the weights of the file
+  double mib = 0;          // of weights beyond those of the file
+  double working_mib = 0;  // of all threads, which one convolution after the other uses
 };
 
 // The index of the kernel for each convolution. steps: of each its kernels, the one to keep in doubt first; may be

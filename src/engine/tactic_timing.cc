@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string_view>
 
@@ -82,13 +83,15 @@ struct Tensors {
   std::vector<float*> outputs;
 };
 
-// Fastest time of every step, and of the whole network, in ns, over all times that it was measured.
+// Fastest time of every step, in ns, over all times that it was measured.
 struct Times {
   explicit Times(size_t steps) : steps(steps, std::numeric_limits<int64_t>::max()) {}
 
   std::vector<int64_t> steps;
-  int64_t whole = std::numeric_limits<int64_t>::max();
   int runs = 0;
+
+  // Steadier than the fastest run, in which every step would have to be lucky at once.
+  int64_t whole() const { return std::accumulate(steps.begin(), steps.end(), int64_t{0}); }
 };
 
 void time_plan(const Plan& plan, Tensors& tensors, const TacticOptions& options, double limit_seconds, Times& times) {
@@ -101,13 +104,8 @@ void time_plan(const Plan& plan, Tensors& tensors, const TacticOptions& options,
   for (int runs = 0; runs < kMinRuns || (runs < kMaxRuns && seconds_since(start) < limit_seconds); ++runs) {
     executor.clear_profile();
     executor.run(tensors.inputs.data(), tensors.outputs.data());
-    int64_t whole = 0;
-    for (size_t i = 0; i < times.steps.size(); ++i) {
-      const int64_t ns = executor.step_nanoseconds()[i];
-      times.steps[i] = std::min(times.steps[i], ns);
-      whole += ns;
-    }
-    times.whole = std::min(times.whole, whole);
+    for (size_t i = 0; i < times.steps.size(); ++i)
+      times.steps[i] = std::min(times.steps[i], executor.step_nanoseconds()[i]);
     ++times.runs;
   }
 }
@@ -158,7 +156,9 @@ Choice fastest_candidates(const Plan& plan, const Candidates& candidates, const 
   for (size_t i = 0; i < plan.steps.size(); ++i)
     for (size_t round = 0; round < candidates[i].size(); ++round) {
       if (same_isa && isa_of(candidates[i][round].name) != isa_of(candidates[i][0].name)) continue;
-      costs[i].push_back({static_cast<double>(times[round].steps[i]) / 1000, candidates[i][round].estimate.mib});
+      TacticCost cost = candidates[i][round].estimate;
+      cost.microseconds = static_cast<double>(times[round].steps[i]) / 1000;
+      costs[i].push_back(cost);
       rounds[i].push_back(round);
     }
   const std::vector<size_t> chosen = choose_within_memory(costs, weights_mib(plan), bar);
@@ -202,9 +202,9 @@ TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& given) {
   TimedTactics out;
   for (const Times& t : times) out.runs += t.runs;
   for (const Choice& choice : choices) out.runs += choice.times.runs;
-  Choice& best = *std::ranges::min_element(choices, {}, [](const Choice& c) { return c.times.whole; });
-  out.before_ms = static_cast<double>(choices[0].times.whole) / 1e6;
-  out.after_ms = static_cast<double>(best.times.whole) / 1e6;
+  Choice& best = *std::ranges::min_element(choices, {}, [](const Choice& c) { return c.times.whole(); });
+  out.before_ms = static_cast<double>(choices[0].times.whole()) / 1e6;
+  out.after_ms = static_cast<double>(best.times.whole()) / 1e6;
   out.changed = best.changed;
   plan = std::move(best.plan);
   out.seconds = seconds_since(start);

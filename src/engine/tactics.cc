@@ -37,10 +37,17 @@ double extra_mib(const ConvTactic& tactic, const ConvArgs& args) {
   return static_cast<double>(std::max<int64_t>(tactic.prepared_bytes(args) - replaced, 0)) / (1 << 20);
 }
 
+double working_mib(const ConvTactic& tactic, const ConvArgs& args, int threads) {
+  if (tactic.scratch_bytes == nullptr) return 0;
+  return static_cast<double>(tactic.scratch_bytes(args) * threads) / (1 << 20);
+}
+
 std::vector<Estimate> estimates(const KernelTable& table, const ConvArgs& args, int threads) {
   std::vector<Estimate> out;
   for (const ConvTactic& tactic : table.conv_tactics)
-    if (applies(tactic, args)) out.push_back({&tactic, {tactic.cost(args, threads), extra_mib(tactic, args)}});
+    if (applies(tactic, args))
+      out.push_back(
+          {&tactic, {tactic.cost(args, threads), extra_mib(tactic, args), working_mib(tactic, args, threads)}});
   std::stable_sort(out.begin(), out.end(), [](const Estimate& a, const Estimate& b) { return a.sum() < b.sum(); });
   return out;
 }

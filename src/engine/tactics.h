@@ -48,7 +48,7 @@ void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
 struct TimedTactics {
   int runs = 0;                        // of the network
   double seconds = 0;                  // spent
-  double before_ms = 0, after_ms = 0;  // fastest run with the estimates, and with the choice
+  double before_ms = 0, after_ms = 0;  // with the estimates, and with the choice: the fastest of every step
   int changed = 0;                     // steps that left their estimate
 };
 TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& options);

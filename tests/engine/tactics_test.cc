@@ -90,11 +90,17 @@ TEST(Tactics, TimingChoosesAmongTheCandidatesAndKeepsTheBits) {
 // Kernels that gain little for their memory are taken up to a share of the weights, the best of them first.
 TEST(Tactics, MemoryIsSpentWhereItGainsMost) {
   const std::vector<std::vector<TacticCost>> steps{
-      {{100, 0}, {65, 1}}, {{100, 0}, {20, 0.5}}, {}, {{100, 0}, {60, 1}, {90, 0.1}}, {{100, 0}, {85, 1}}};
+      {{500, 0}, {325, 5}}, {{500, 0}, {100, 2.5}}, {}, {{500, 0}, {300, 5}, {450, 0.5}}, {{500, 0}, {425, 5}}};
   using Choice = std::vector<size_t>;
-  EXPECT_EQ(choose_within_memory(steps, 0), (Choice{0, 1, 0, 0, 0}));  // worth the full price, whatever the weights
-  EXPECT_EQ(choose_within_memory(steps, 1.5 / kCheapShare), (Choice{0, 1, 0, 1, 0}));
+  // The second is worth the full price, and leaves 3.5 MiB: enough for the third kernel of the fourth only.
+  EXPECT_EQ(choose_within_memory(steps, 0), (Choice{0, 1, 0, 0, 0}));
+  EXPECT_EQ(choose_within_memory(steps, 7.5 / kCheapShare), (Choice{0, 1, 0, 1, 0}));
   EXPECT_EQ(choose_within_memory(steps, 100), (Choice{1, 1, 0, 1, 0}));  // the last is not worth the lower price
+  // Memory to work in counts once, with the weights.
+  std::vector<std::vector<TacticCost>> working = steps;
+  working[1][1].working_mib = working[3][1].working_mib = 2;
+  EXPECT_EQ(choose_within_memory(working, 9.4 / kCheapShare), (Choice{0, 1, 0, 0, 0}));
+  EXPECT_EQ(choose_within_memory(working, 9.6 / kCheapShare), (Choice{0, 1, 0, 1, 0}));
   // Not worth leaving the first for, unless it takes less than half the time, memory included.
   EXPECT_EQ(choose_within_memory(steps, 100, 0.5), (Choice{0, 1, 0, 0, 0}));
 }

@@ -26,6 +26,12 @@ PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(st
     scratch_bytes_ = std::max(scratch_bytes_, rounded(steps_.back().scratch_bytes));
     if (const auto& kept = steps_.back().kept) kept->offset = kept_bytes_, kept_bytes_ += rounded(kept->bytes);
   }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (!steps_[i].next) continue;
+    const auto after = std::find_if(steps_.begin() + static_cast<int64_t>(i) + 1, steps_.end(),
+                                    [](const PreparedStep& step) { return step.first_weights != nullptr; });
+    if (after != steps_.end()) steps_[i].next->of_share = after->first_weights;
+  }
   derive_weights();
 }
 

@@ -45,6 +45,14 @@ struct KeptMemory {
   int64_t offset = 0;  // in Memory::kept_of(), set by PreparedPlan before the step runs
 };
 
+// The weights that each thread reads first in a step.
+using FirstWeights = std::function<kernels::ReadSoon(int part, int parts)>;
+
+// Those of the next step that has some, for steps that fetch them.
+struct NextWeights {
+  FirstWeights of_share;  // set by PreparedPlan before the step runs; may be empty
+};
+
 // The same for any rows of the output, counted over n * h.
 struct RowWork {
   std::function<void(const Memory& memory, int part, kernels::Range rows)> run;
@@ -60,6 +68,8 @@ struct PreparedStep {
   std::shared_ptr<DerivedWeights> derived;  // or none
   int64_t scratch_bytes = 0;                // of working memory that every thread needs
   std::shared_ptr<KeptMemory> kept;         // or none
+  FirstWeights first_weights;               // or none
+  std::shared_ptr<NextWeights> next;        // or none
   std::optional<RowWork> rows;              // where `run` shares the rows and needs no others
 };
 

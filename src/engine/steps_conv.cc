@@ -119,6 +119,18 @@ ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
   return conv;
 }
 
+// As many bytes of the packed weights as a kernel may fetch into the second-level cache beside its own.
+constexpr int64_t kFetchedAhead = 128 << 10;
+
+kernels::ReadSoon first_weights(const kernels::ConvArgs& shapes, const kernels::ConvTactic& tactic, int part,
+                                int parts) {
+  const kernels::Range blocks = kernels::tactic_share(tactic, shapes, part, parts).blocks;
+  const kernels::ConvLayout l = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch);
+  const int64_t block_bytes = l.segments * l.dwords * 64;
+  return {reinterpret_cast<const std::byte*>(shapes.weights) + blocks.begin * block_bytes,
+          std::min(kFetchedAhead, (blocks.end - blocks.begin) * block_bytes)};
+}
+
 RowWork row_work(const kernels::ConvGeometry& g,
                  std::function<void(const Memory& memory, int part, kernels::Range rows)> run) {
   return {std::move(run), g.stride_h, (g.kernel_h - 1) * g.dilation_h + 1, g.pad_top};
@@ -198,8 +210,12 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     if (kept) args.kept = m.kept_of(part) + kept->offset;
     return args;
   };
-  out.run = [bind, &tactic](const Memory& m, int part, int parts) {
-    const kernels::ConvArgs args = bind(m, part);
+  if (!out.derived)
+    out.first_weights = [shapes, &tactic](int part, int parts) { return first_weights(shapes, tactic, part, parts); };
+  if (tactic.fetches_ahead) out.next = std::make_shared<NextWeights>();
+  out.run = [bind, &tactic, next = out.next](const Memory& m, int part, int parts) {
+    kernels::ConvArgs args = bind(m, part);
+    if (next && next->of_share) args.soon = next->of_share(part, parts);
     const kernels::ConvShare share = kernels::tactic_share(tactic, args, part, parts);
     tactic.run(args, share.rows, share.blocks);
   };

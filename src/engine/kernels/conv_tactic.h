@@ -24,10 +24,12 @@ struct ConvTactic {
   void (*prepare)(const ConvArgs& args, std::byte* prepared) = nullptr;
   // Working memory of one thread, 64-byte aligned, with unspecified content. nullptr: none.
   int64_t (*scratch_bytes)(const ConvArgs& args) = nullptr;
-  // Memory of one thread of a context for this convolution alone, 64-byte aligned, that is zero before the first run and
-  // keeps its content: what a run learns about the codes may make later ones faster. nullptr: none.
+  // Memory of one thread of a context for this convolution alone, 64-byte aligned, that is zero before the first run
+  // and keeps its content: what a run learns about the codes may make later ones faster. nullptr: none.
   int64_t (*kept_bytes)(const ConvArgs& args) = nullptr;
   ConvFunction* run = nullptr;  // with args.prepared, args.scratch and args.kept set
+  // `run` fetches what args.soon names, when its own weights are all there.
+  bool fetches_ahead = false;
   // How threads share the work, as conv_share() says. nullptr: conv_share().
   ConvShare (*share)(const ConvArgs& args, int part, int parts) = nullptr;
   // Estimated microseconds with this many threads on a typical machine at 3.5 GHz, for the choice without a stopwatch.

@@ -91,6 +91,13 @@ struct Epilogue {
 // What the threads share out: output rows, or blocks of output channels.
 enum class ConvSplit { kAuto, kRows, kChannels };
 
+// What this thread reads first in the convolution after this one. Worth fetching: the weights of a large network come
+// from main memory, and until the first of them are there a thread waits.
+struct ReadSoon {
+  const std::byte* data = nullptr;
+  int64_t bytes = 0;
+};
+
 // `epilogue.out` gives n, h, w, c of the output also when the output is float. The halo of `in` covers all pads.
 struct ConvArgs {
   ConvGeometry geometry;
@@ -102,6 +109,7 @@ struct ConvArgs {
   const std::byte* prepared = nullptr;  // the weights as the tactic made them (conv_tactic.h), or none
   std::byte* scratch = nullptr;         // working memory of this thread, where the tactic asked for it
   std::byte* kept = nullptr;            // the same, with the content that the last run of this convolution left
+  ReadSoon soon;                        // or nothing
 };
 // Output rows counted over n * out_h, and blocks of 16 output channels.
 using ConvFunction = void(const ConvArgs& args, Range rows, Range blocks);

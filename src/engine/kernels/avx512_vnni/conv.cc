@@ -8,13 +8,6 @@
 namespace octet::kernels {
 namespace {
 
-// What is the same for all tiles of a call.
-struct Runs {
-  int64_t pixel_step = 0;  // input bytes from one output pixel to the next
-  int64_t kernel_rows = 0, row_step = 0, segments_per_row = 0, tap_step = 0, dwords = 0;
-  int64_t block_bytes = 0;  // of packed weights
-};
-
 template <int P, int V>
 struct Multiplier {
   Z acc[P][V];
@@ -37,7 +30,7 @@ struct Multiplier {
   }
 
   template <bool kFetch>
-  OCTET_INLINE void rows(const Runs& r, const uint8_t* in, const int8_t* w, const int8_t* ahead) {
+  OCTET_INLINE void rows(const RowRuns& r, const uint8_t* in, const int8_t* w, const int8_t* ahead) {
     s1 = r.pixel_step;
     s3 = 3 * r.pixel_step;
     s5 = 5 * r.pixel_step;
@@ -62,7 +55,7 @@ struct Multiplier {
   }
 
   // ahead: weights to fetch meanwhile, or nullptr.
-  OCTET_INLINE void run(const Runs& r, const uint8_t* in, const int8_t* w, const int8_t* ahead) {
+  OCTET_INLINE void run(const RowRuns& r, const uint8_t* in, const int8_t* w, const int8_t* ahead) {
     if (ahead) {
       rows<true>(r, in, w, ahead);
     } else {
@@ -72,7 +65,7 @@ struct Multiplier {
 };
 
 template <int P, int V>
-void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* start, int32_t* acc_out,
+void multiply(const RowRuns& r, const uint8_t* in, const int8_t* w, const int32_t* start, int32_t* acc_out,
               const int8_t* ahead) {
   Multiplier<P, V> m;
 #pragma GCC unroll 4
@@ -88,45 +81,54 @@ void multiply(const Runs& r, const uint8_t* in, const int8_t* w, const int32_t* 
     for (int v = 0; v < V; ++v) _mm512_store_si512(acc_out + (p * V + v) * 16, m.acc[p][v]);
 }
 
-// What a tile of ReLU codes (relu_shortcut) needs to go from its products to its codes in registers. Not worth its
-// registers for other codes.
-struct alignas(64) ReluFinish {
+// What a tile of codes without a residual needs to go from its products to its codes in registers.
+struct alignas(64) CodesFinish {
   int32_t start[4 * 16];
-  float multiplier[4 * 16], offset[4 * 16];  // offset: -2^23 * multiplier
+  float multiplier[4 * 16], offset[4 * 16];  // offset: -2^23 * multiplier, for kRelu
+  Constants constants;
   int64_t out_pixel = 0;
 };
 
-template <int P, int V>
-void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, const ReluFinish& f, uint8_t* out,
-                         const int8_t* ahead) {
-  Multiplier<P, V> m;
-  // Loads, because copies of registers would take the ports of the products.
-#pragma GCC unroll 16
-  for (int p = 0; p < P; ++p)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v)
-      asm("vmovdqa64 %1, %0" : "=v"(m.acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
-  m.run(r, in, w, ahead);
-  const auto value = [&](int p, int v) __attribute__((always_inline)) {
-    return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(m.acc[p][v]), _mm512_load_ps(f.multiplier + v * 16),
-                                              _mm512_load_ps(f.offset + v * 16)));
+// How: see relu_shortcut(); else the numbers are bounded, and the codes with zero point 0 and 0..255 or any.
+enum class Finish { kRelu, kPlain, kAny };
+
+template <Finish F, int P, int V>
+OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f, uint8_t* out) {
+  const auto rounded = [&](int p, int v) __attribute__((always_inline)) {
+    const __m512 multiplier = _mm512_load_ps(f.multiplier + v * 16);
+    if constexpr (F == Finish::kRelu)
+      return _mm512_cvtps_epi32(
+          _mm512_fmadd_ps(_mm512_castsi512_ps(acc[p][v]), multiplier, _mm512_load_ps(f.offset + v * 16)));
+    // By hand: the compiler would convert some sums early, and spill others for it.
+    Z value = acc[p][v];
+    asm("vcvtdq2ps %[value], %[value]\n\t"
+        "vmulps %[multiplier], %[value], %[value]\n\t"
+        "vcvtps2dq %[value], %[value]"
+        : [value] "+v"(value)
+        : [multiplier] "m"(f.multiplier[v * 16]), "m"(f));
+    return value;
   };
-  const auto codes = [](Z a, Z b, Z c, Z d) __attribute__((always_inline)) {
-    return _mm512_permutexvar_epi32(pack_order(),
-                                    _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
+  const auto codes = [&](Z a, Z b, Z c, Z d) __attribute__((always_inline)) {
+    Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
+    if constexpr (F == Finish::kAny)
+      low = _mm512_adds_epi16(low, f.constants.zero_point16), high = _mm512_adds_epi16(high, f.constants.zero_point16);
+    const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
+    if constexpr (F == Finish::kAny)
+      return _mm512_min_epu8(_mm512_max_epu8(bytes, f.constants.low8), f.constants.high8);
+    return bytes;
   };
   if constexpr (V == 2) {
 #pragma GCC unroll 16
     for (int p = 0; p < P; p += 2, out += 2 * f.out_pixel) {
-      const Z q = codes(value(p, 0), value(p, 1), value(p + 1, 0), value(p + 1, 1));
+      const Z q = codes(rounded(p, 0), rounded(p, 1), rounded(p + 1, 0), rounded(p + 1, 1));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(q));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + f.out_pixel), _mm512_extracti64x4_epi64(q, 1));
     }
   } else {
 #pragma GCC unroll 16
     for (int p = 0; p < P; ++p, out += f.out_pixel) {
-      const Z third = value(p, 2);
-      const Z q = codes(value(p, 0), value(p, 1), third, V == 4 ? value(p, V - 1) : third);
+      const Z third = rounded(p, 2);
+      const Z q = codes(rounded(p, 0), rounded(p, 1), third, V == 4 ? rounded(p, V - 1) : third);
       if constexpr (V == 4) {
         _mm512_storeu_si512(out, q);
       } else {
@@ -136,8 +138,23 @@ void multiply_and_finish(const Runs& r, const uint8_t* in, const int8_t* w, cons
   }
 }
 
-using Multiply = void(const Runs&, const uint8_t*, const int8_t*, const int32_t*, int32_t*, const int8_t*);
-using MultiplyAndFinish = void(const Runs&, const uint8_t*, const int8_t*, const ReluFinish&, uint8_t*, const int8_t*);
+template <Finish F, int P, int V>
+void multiply_and_finish(const RowRuns& r, const uint8_t* in, const int8_t* w, const CodesFinish& f, uint8_t* out,
+                         const int8_t* ahead) {
+  Multiplier<P, V> m;
+  // Loads, because copies of registers would take the ports of the products.
+#pragma GCC unroll 16
+  for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v)
+      asm("vmovdqa64 %1, %0" : "=v"(m.acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
+  m.run(r, in, w, ahead);
+  finish_in_registers<F>(m.acc, f, out);
+}
+
+using Multiply = void(const RowRuns&, const uint8_t*, const int8_t*, const int32_t*, int32_t*, const int8_t*);
+using MultiplyAndFinish = void(const RowRuns&, const uint8_t*, const int8_t*, const CodesFinish&, uint8_t*,
+                               const int8_t*);
 
 constexpr int kMaxVectors = 4;
 constexpr int64_t kMaxPixels[kMaxVectors + 1] = {0, 14, 14, 9, 6};
@@ -153,8 +170,9 @@ Multiply* const kMultiply[kMaxVectors + 1][15] = {
      multiply<7, 3>, multiply<8, 3>, multiply<9, 3>},
     {nullptr, multiply<1, 4>, multiply<2, 4>, multiply<3, 4>, multiply<4, 4>, multiply<5, 4>, multiply<6, 4>}};
 
-MultiplyAndFinish* const kMultiplyAndFinish[kMaxVectors + 1] = {nullptr, nullptr, multiply_and_finish<14, 2>,
-                                                                multiply_and_finish<9, 3>, multiply_and_finish<6, 4>};
+template <Finish F>
+constexpr MultiplyAndFinish* kMultiplyAndFinish[kMaxVectors + 1] = {
+    nullptr, nullptr, multiply_and_finish<F, 14, 2>, multiply_and_finish<F, 9, 3>, multiply_and_finish<F, 6, 4>};
 
 // Cycles for one dword of a tile: dot products and loads go two a cycle, a chain of dot products takes five each,
 // weights come from the L2 cache.
@@ -223,30 +241,44 @@ void finish_tile(int vectors, bool relu, const FinishTile& t, const Epilogue& e,
 
 void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
   const ConvGeometry& g = a.geometry;
-  const Epilogue& e = a.epilogue;
   const ConvLayout l = conv_layout(g, a.in.c_pitch);
+  conv_row_runs(a,
+                {.first = a.in.data - g.pad_top * a.in.row_stride - g.pad_left * a.in.c_pitch,
+                 .line_step = g.stride_h * a.in.row_stride,
+                 .pixel_step = g.stride_w * a.in.c_pitch,
+                 .kernel_rows = g.kernel_h,
+                 .row_step = g.dilation_h * a.in.row_stride,
+                 .segments_per_row = l.segments_per_row,
+                 .tap_step = g.dilation_w * a.in.c_pitch,
+                 .dwords = l.dwords,
+                 .weights = a.weights,
+                 .block_bytes = l.segments * l.dwords * 64},
+                rows, blocks);
+}
+
+void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
-  Runs r;
-  r.pixel_step = g.stride_w * a.in.c_pitch;
-  r.kernel_rows = g.kernel_h;
-  r.row_step = g.dilation_h * a.in.row_stride;
-  r.segments_per_row = l.segments_per_row;
-  r.tap_step = g.dilation_w * a.in.c_pitch;
-  r.dwords = l.dwords;
-  r.block_bytes = l.segments * l.dwords * 64;
+  const ConvGeometry& g = a.geometry;
+  const Epilogue& e = a.epilogue;
+  const int64_t all_dwords = r.block_bytes / 64;
   const bool flat = is_one_line(a);
   const int64_t width = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
   const int64_t lines = flat ? 1 : rows.end - rows.begin;
   // Grouped blocks read different input channels, and a 4-byte pixel has room for one block only.
   const bool single = g.groups > 1 || (e.out.data && e.out.c_pitch < 16);
   const Constants constants = make_constants(e);
-  const bool relu = relu_shortcut(a, l.segments * l.dwords * 4);
+  const bool relu = relu_shortcut(a, all_dwords * 4);
+  const bool codes_only = relu || (e.out.data && !e.residual.data && !e.table && constants.bounded && !single);
+  MultiplyAndFinish* const* const multiply_and_finish = relu              ? kMultiplyAndFinish<Finish::kRelu>
+                                                        : constants.plain ? kMultiplyAndFinish<Finish::kPlain>
+                                                                          : kMultiplyAndFinish<Finish::kAny>;
   // With more products the finish hardly counts, and wide tiles of weights that come from afar lose what it gains.
-  const bool short_sums = l.segments * l.dwords <= 32;
+  const bool short_sums = all_dwords <= 32;
   const FinishCost& finish_cost = relu || !short_sums ? kNoFinish : e.residual.data ? kSums : kCodes;
-  const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin, finish_cost, l.segments * l.dwords);
+  const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin, finish_cost, all_dwords);
   const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
-  ReluFinish finish;
+  CodesFinish finish;
+  finish.constants = constants;
   finish.out_pixel = e.out.c_pitch;
   alignas(64) int32_t acc[28 * 16];
 
@@ -258,28 +290,35 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
       _mm512_store_ps(finish.multiplier + v * 16, m);
       _mm512_store_ps(finish.offset + v * 16, _mm512_mul_ps(m, _mm512_set1_ps(-8388608.0f)));
     }
-    const bool in_registers = relu && vectors > 1 && width >= kMaxPixels[vectors];
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
-    const int8_t* weights = a.weights + b * r.block_bytes;
-    const int8_t* const fetch_end = a.weights + smaller(b + 2 * vectors, blocks.end) * r.block_bytes;
-    // Weights of deep layers come from beyond the L2 cache: the tiles of a group fetch those of the next group, two
-    // cache lines for four dwords of products.
+    // Codes in registers need whole tiles, so that pixels are repeated; the other way through memory takes about two
+    // and a half cycles more for each vector, as long as five dwords of its products.
+    const int64_t repeated = tiles * kMaxPixels[vectors] - width;
+    const bool in_registers =
+        codes_only && vectors > 1 && width >= kMaxPixels[vectors] && repeated * all_dwords <= 5 * width;
+    const int8_t* weights = r.weights + b * r.block_bytes;
+    const bool last = b + vectors >= blocks.end;
+    const int8_t* const fetch_begin =
+        last ? reinterpret_cast<const int8_t*>(a.soon.data) : weights + vectors * r.block_bytes;
+    const int8_t* const fetch_end =
+        last ? fetch_begin + a.soon.bytes : r.weights + smaller(b + 2 * vectors, blocks.end) * r.block_bytes;
+    // Weights of deep layers come from beyond the L2 cache: the tiles of a group fetch those of the next group, and of
+    // the next convolution, two cache lines for four dwords of products.
     const int8_t* ahead = nullptr;
-    const int64_t fetched = l.segments * (l.dwords / 4) * 128;  // by one tile
+    const int64_t fetched = r.kernel_rows * r.segments_per_row * (r.dwords / 4) * 128;  // by one tile
     const auto fetch = [&](const int8_t* from) { ahead = from < fetch_end ? from : nullptr; };
-    fetch(weights + vectors * r.block_bytes);
-    const uint8_t* channel = a.in.data + block_channel_offset(g, b);
+    fetch(fetch_begin);
+    const uint8_t* channel = r.first + block_channel_offset(g, b);
     for (int64_t line = 0; line < lines; ++line) {
       const int64_t n = (rows.begin + line) / e.out.h, y = (rows.begin + line) % e.out.h;
-      const uint8_t* in =
-          channel + n * a.in.image_stride + (y * g.stride_h - g.pad_top) * a.in.row_stride - g.pad_left * a.in.c_pitch;
+      const uint8_t* in = channel + n * a.in.image_stride + (y - r.first_line) * r.line_step;
       if (in_registers) {  // the last tile may repeat pixels of the one before
         uint8_t* out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + b * 16;
         for (int64_t x = 0; x < width; x += kMaxPixels[vectors]) {
           const int64_t first = smaller(x, width - kMaxPixels[vectors]);
-          kMultiplyAndFinish[vectors](r, in + first * r.pixel_step, weights, finish, out + first * e.out.c_pitch,
-                                      ahead);
+          multiply_and_finish[vectors](r, in + first * r.pixel_step, weights, finish, out + first * e.out.c_pitch,
+                                       ahead);
           if (ahead) fetch(ahead + fetched);
         }
         continue;

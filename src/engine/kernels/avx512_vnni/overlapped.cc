@@ -3,8 +3,8 @@
 // With few products for each sum a residual and two roundings take a third of the time. Processors overlap products and
 // finish only as far as they look ahead, and half as far where another thread shares the core. Tiles a pixel smaller
 // than those of "direct" leave registers to finish a pixel of the tile before with every four dwords of products.
-#include "engine/kernels/avx512_vnni/finish.h"
 #include "engine/kernels/avx512_vnni/functions.h"
+#include "engine/kernels/avx512_vnni/register_finish.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
 
 namespace octet::kernels {
@@ -22,111 +22,37 @@ struct Runs {
   int64_t block_bytes = 0;  // of packed weights
 };
 
-// How a sum is finished: as finish.h does with bounded numbers, and with a residual to codes 0..255 with zero point 0.
-// kResidualZero: the residual's zero point is 0.
-template <Sum S, bool kResidualZero = false>
-struct Finish {
-  static constexpr Sum sum = S;
-  static constexpr bool residual_zero = kResidualZero;
-};
-
 // The sums of a tile and what finishes them.
 struct alignas(64) TileFinish {
   int32_t sums[kPixels][kTileChannels];
   int32_t start[kTileChannels];
-  float multiplier[kTileChannels];
-  Constants constants;
-  Z two23, places, order;
+  RegisterFinish codes;
   int64_t out_step = 0, residual_step = 0;  // bytes from one pixel to the next
 };
 
-// Finishes one pixel: four parts in any order, then end(). By hand, because the compiler would keep constants in
-// registers and spill sums of the tile in work.
-template <typename F>
+// Finishes one pixel, in steps that products of the next tile come between: for each vector begin(), and once its
+// result is there complete(); after all of them pack(), and at last store().
+template <Sum S, Residual R>
 struct PixelFinish {
   Z values[kVectors];
 
   template <int N>
-  OCTET_INLINE void part(const TileFinish& f, const int32_t* sums, const uint8_t* residual, __mmask64 low_bytes) {
-    const Constants& c = f.constants;
-    Z& v = values[N];
-    if constexpr (F::sum == Sum::kNone) {
-      asm volatile(
-          "vcvtdq2ps %c[sum](%[sums]), %[v]\n\t"
-          "vmulps %[multiplier], %[v], %[v]\n\t"
-          "vcvtps2dq %[v], %[v]"
-          : [v] "=&v"(v)
-          : [sums] "r"(sums), [sum] "i"(N * 64), [multiplier] "m"(*reinterpret_cast<const Z*>(f.multiplier + N * 16))
-          : "memory");
-      return;
-    }
-    Z r, t;
-    asm volatile(
-        "vcvtdq2ps %c[sum](%[sums]), %[v]\n\t"
-        "vmulps %[multiplier], %[v], %[v]\n\t"
-        "vrndscaleps $8, %[v], %[v]\n\t"
-        "vmaxps %[low], %[v], %[v]\n\t"
-        "vminps %[high], %[v], %[v]\n\t"
-        "vbroadcasti32x4 %c[code](%[residual]), %[t]\n\t"
-        "vmovdqa64 %[two23], %[r]\n\t"
-        "vpshufb %[places], %[t], %[r]%{%[low_bytes]%}"
-        : [v] "=&v"(v), [r] "=&v"(r), [t] "=&v"(t)
-        : [sums] "r"(sums), [sum] "i"(N * 64), [residual] "r"(residual), [code] "i"(N * 16),
-          [multiplier] "m"(*reinterpret_cast<const Z*>(f.multiplier + N * 16)), [low] "m"(c.mid_low),
-          [high] "m"(c.mid_high), [two23] "m"(f.two23), [places] "m"(f.places), [low_bytes] "Yk"(low_bytes)
-        : "memory");
-    if constexpr (F::residual_zero) {
-      asm volatile(
-          "vmovaps %[correction], %[t]\n\t"
-          "vfmadd132ps %[multiplier], %[t], %[r]"
-          : [r] "+v"(r), [t] "=&v"(t)
-          : [correction] "m"(c.residual_correction), [multiplier] "m"(c.residual_multiplier));
-    } else {
-      asm volatile(
-          "vsubps %[start], %[r], %[r]\n\t"
-          "vmulps %[multiplier], %[r], %[r]"
-          : [r] "+v"(r)
-          : [start] "m"(c.residual_start), [multiplier] "m"(c.residual_multiplier));
-    }
-    if constexpr (F::sum == Sum::kTwiceFused) {
-      asm volatile(
-          "vfmadd132ps %[multiplier], %[r], %[v]\n\t"
-          "vcvtps2dq %[v], %[v]"
-          : [v] "+v"(v)
-          : [r] "v"(r), [multiplier] "m"(c.mid_multiplier));
-    } else {
-      asm volatile(
-          "vmulps %[multiplier], %[v], %[v]\n\t"
-          "vaddps %[r], %[v], %[v]\n\t"
-          "vcvtps2dq %[v], %[v]"
-          : [v] "+v"(v)
-          : [r] "v"(r), [multiplier] "m"(c.mid_multiplier));
-    }
+  OCTET_INLINE void begin(const TileFinish& f, const int32_t* sums) {
+    values[N] = scaled(sums + N * 16, f.codes.multiplier + N * 16);
+    if constexpr (S != Sum::kNone) round_middle(values[N], f.codes);
   }
-  OCTET_INLINE void end(const TileFinish& f, uint8_t* out) {
-    asm volatile(
-        "vpackssdw %[b], %[a], %[a]\n\t"
-        "vpackssdw %[d], %[c], %[c]"
-        : [a] "+v"(values[0]), [c] "+v"(values[2])
-        : [b] "v"(values[1]), [d] "v"(values[3]));
-    if constexpr (F::sum == Sum::kNone)
-      asm volatile(
-          "vpaddsw %[zero_point], %[a], %[a]\n\t"
-          "vpaddsw %[zero_point], %[c], %[c]"
-          : [a] "+v"(values[0]), [c] "+v"(values[2])
-          : [zero_point] "m"(f.constants.zero_point16));
-    asm volatile(
-        "vpackuswb %[c], %[a], %[a]\n\t"
-        "vmovdqa64 %[order], %[c]\n\t"
-        "vpermd %[a], %[c], %[a]"
-        : [a] "+v"(values[0]), [c] "+v"(values[2])
-        : [order] "m"(f.order));
-    if constexpr (F::sum == Sum::kNone)
-      asm volatile(
-          "vpmaxub %[low], %[a], %[a]\n\t"
-          "vpminub %[high], %[a], %[a]"
-          : [a] "+v"(values[0])
-          : [low] "m"(f.constants.low8), [high] "m"(f.constants.high8));
+  template <int N>
+  OCTET_INLINE void complete(const TileFinish& f, const uint8_t* residual) {
+    if constexpr (S != Sum::kNone)
+      add_residual<S == Sum::kTwiceFused>(values[N], scaled_residual<R>(residual + N * 16, f.codes), f.codes);
+    round(values[N]);
+  }
+  OCTET_INLINE void pack() {
+    pack_words(values[0], values[1]);
+    pack_words(values[2], values[3]);
+  }
+  OCTET_INLINE void store(const TileFinish& f, uint8_t* out) {
+    pack_codes<S != Sum::kNone>(values[0], values[2], f.codes);
     asm volatile("vmovdqu64 %[a], (%[out])" : : [a] "v"(values[0]), [out] "r"(out) : "memory");
   }
 };
@@ -162,39 +88,85 @@ struct Line {
 };
 
 // The pixels of a tile that are not finished.
-template <typename F>
+template <typename Pixel>
 struct Unfinished {
   const TileFinish& finish;
   int64_t count = 0;
   const int32_t* sums = nullptr;  // of the next one
   const uint8_t* residual = nullptr;
   uint8_t* out = nullptr;
-  __mmask64 low_bytes = 0x1111111111111111;
 
-  template <int N>
-  OCTET_INLINE void part(PixelFinish<F>& pixel) {
-    pixel.template part<N>(finish, sums, residual, low_bytes);
-  }
-  OCTET_INLINE void end(PixelFinish<F>& pixel) {
-    pixel.end(finish, out);
+  OCTET_INLINE void next() {
+    Pixel pixel;
+    pixel.template begin<0>(finish, sums);
+    pixel.template begin<1>(finish, sums);
+    pixel.template begin<2>(finish, sums);
+    pixel.template begin<3>(finish, sums);
+    pixel.template complete<0>(finish, residual);
+    pixel.template complete<1>(finish, residual);
+    pixel.template complete<2>(finish, residual);
+    pixel.template complete<3>(finish, residual);
+    pixel.pack();
+    pixel.store(finish, out);
     sums += kTileChannels, residual += finish.residual_step, out += finish.out_step;
     --count;
   }
-  OCTET_INLINE void next() {
-    PixelFinish<F> pixel;
-    part<0>(pixel);
-    part<1>(pixel);
-    part<2>(pixel);
-    part<3>(pixel);
-    end(pixel);
+  // Step S of finishing all pixels of a tile, kSteps for each.
+  static constexpr int kSteps = 9;
+  template <int S>
+  OCTET_INLINE void step(Pixel (&pixels)[2]) {
+    constexpr int kPixel = S / kSteps;
+    Pixel &now = pixels[kPixel % 2], &before = pixels[1 - kPixel % 2];
+    const int32_t* const own = sums + kPixel * kTileChannels;
+    constexpr int kStep = S % kSteps;
+    if constexpr (kStep == 0) now.template begin<0>(finish, own);
+    if constexpr (kStep == 1 && kPixel > 0) before.store(finish, out), out += finish.out_step;
+    if constexpr (kStep == 2) now.template begin<1>(finish, own);
+    if constexpr (kStep == 3) now.template begin<2>(finish, own);
+    if constexpr (kStep == 4) {
+      now.template complete<0>(finish, residual);
+      __builtin_prefetch(out + (kPixels + 1) * finish.out_step, 1);  // of the next tile
+    }
+    if constexpr (kStep == 5) now.template begin<3>(finish, own);
+    if constexpr (kStep == 6) now.template complete<1>(finish, residual);
+    if constexpr (kStep == 7) now.template complete<2>(finish, residual);
+    if constexpr (kStep == 8) {
+      now.template complete<3>(finish, residual);
+      now.pack();
+      residual += finish.residual_step;
+    }
+  }
+  template <int S, int End>
+  OCTET_INLINE void steps(Pixel (&pixels)[2]) {
+    if constexpr (S < End) {
+      step<S>(pixels);
+      steps<S + 1, End>(pixels);
+    }
+  }
+  OCTET_INLINE void last(Pixel (&pixels)[2]) {
+    pixels[(kPixels - 1) % 2].store(finish, out);
+    count = 0;
   }
 };
 
-template <typename F>
+// Sixteen dwords of products, and the finish of a whole tile evenly between them.
+template <int D, typename Pixel>
+OCTET_INLINE void sixteen_dwords(Products& m, const uint8_t* in, const int8_t* w, const int8_t* ahead,
+                                 Unfinished<Pixel>& before, Pixel (&pixels)[2]) {
+  if constexpr (D < 16) {
+    constexpr int kAll = kPixels * Unfinished<Pixel>::kSteps;
+    m.dword<D>(in, w);
+    before.template steps<kAll * D / 16, kAll*(D + 1) / 16>(pixels);
+    if constexpr (D % 2 == 0) __builtin_prefetch(ahead + D * 32, 0, 2);
+    sixteen_dwords<D + 1>(m, in, w, ahead, before, pixels);
+  }
+}
+
+template <bool kSixteen, typename Pixel>
 void run_line(const Runs& r, TileFinish& f, Line& line) {
   Products m;
   m.s1 = r.pixel_step, m.s3 = 3 * r.pixel_step, m.block = r.block_bytes;
-  Unfinished<F> before{f};
+  Unfinished<Pixel> before{f};
   for (int64_t x = 0; x < line.pixels; x += kPixels) {
     const int64_t first = smaller(x, line.pixels - kPixels);  // the last tile may repeat pixels of the one before
     // Loads, because copies of registers would take the ports of the products.
@@ -209,20 +181,34 @@ void run_line(const Runs& r, TileFinish& f, Line& line) {
       in += 16, w += 256, ahead += 128;
     };
     int64_t left = r.dwords / kDwordsAtOnce;
+    Pixel pixels[2];
+    if (kSixteen && before.count > 0) {
+      sixteen_dwords<0>(m, in, w, ahead, before, pixels);
+      before.last(pixels);
+      ahead += 4 * 128;
+      left = 0;
+    }
     while (before.count > left) before.next();
     for (; before.count > 0; --left) {
-      PixelFinish<F> pixel;
+      Pixel& pixel = pixels[0];
       m.dword<0>(in, w);
-      before.template part<0>(pixel);
+      pixel.template begin<0>(f, before.sums);
+      pixel.template begin<1>(f, before.sums);
       __builtin_prefetch(ahead, 0, 2);
       m.dword<1>(in, w);
-      before.template part<1>(pixel);
+      pixel.template begin<2>(f, before.sums);
+      pixel.template complete<0>(f, before.residual);
       __builtin_prefetch(ahead + 64, 0, 2);
       m.dword<2>(in, w);
-      before.template part<2>(pixel);
+      pixel.template begin<3>(f, before.sums);
+      pixel.template complete<1>(f, before.residual);
       m.dword<3>(in, w);
-      before.template part<3>(pixel);
-      before.end(pixel);
+      pixel.template complete<2>(f, before.residual);
+      pixel.template complete<3>(f, before.residual);
+      pixel.pack();
+      pixel.store(f, before.out);
+      before.sums += kTileChannels, before.residual += f.residual_step, before.out += f.out_step;
+      --before.count;
       next_dwords();
     }
     for (; left > 0; --left) {
@@ -246,11 +232,25 @@ void run_line(const Runs& r, TileFinish& f, Line& line) {
 }
 
 using RunLine = void(const Runs&, TileFinish&, Line&);
+
+template <bool kSixteen, Sum S>
+RunLine* line_of(Residual residual) {
+  switch (residual) {
+    case Residual::kWidened:
+      return run_line<kSixteen, PixelFinish<S, Residual::kWidened>>;
+    case Residual::kWidenedNoZeroPoint:
+      return run_line<kSixteen, PixelFinish<S, Residual::kWidenedNoZeroPoint>>;
+    case Residual::kOnTwo23:
+      return run_line<kSixteen, PixelFinish<S, Residual::kOnTwo23>>;
+    default:
+      return run_line<kSixteen, PixelFinish<S, Residual::kOnTwo23NoZeroPoint>>;
+  }
+}
+template <bool kSixteen>
 RunLine* line_of(const Epilogue& e) {
-  if (e.residual.data == nullptr) return run_line<Finish<Sum::kNone>>;
-  const bool zero = e.residual.zero_point == 0;
-  if (e.sum_fuses) return zero ? run_line<Finish<Sum::kTwiceFused, true>> : run_line<Finish<Sum::kTwiceFused>>;
-  return zero ? run_line<Finish<Sum::kTwice, true>> : run_line<Finish<Sum::kTwice>>;
+  if (e.residual.data == nullptr) return run_line<kSixteen, PixelFinish<Sum::kNone, Residual::kWidened>>;
+  const Residual residual = fastest_residual(e);
+  return e.sum_fuses ? line_of<kSixteen, Sum::kTwiceFused>(residual) : line_of<kSixteen, Sum::kTwice>(residual);
 }
 
 bool finish_applies(const ConvArgs& a) {
@@ -274,24 +274,23 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   const ConvLayout l = conv_layout(g, a.in.c_pitch);
   const Runs r{g.stride_w * a.in.c_pitch, l.dwords, l.segments * l.dwords * 64};
   TileFinish f;
-  f.constants = make_constants(e);
-  f.two23 = _mm512_set1_epi32(kBitsOfTwo23);
-  f.places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  f.order = pack_order();
+  f.codes = make_register_finish(e);
   f.out_step = e.out.c_pitch, f.residual_step = e.residual.c_pitch;
-  RunLine* const run_pixels = line_of(e);
+  RunLine* const run_pixels = r.dwords == 16 ? line_of<true>(e) : line_of<false>(e);
   const bool flat = is_one_line(a);
   const int64_t lines = flat ? 1 : rows.end - rows.begin;
   int64_t b = blocks.begin;
   for (; b + kVectors <= blocks.end; b += kVectors) {
     for (int v = 0; v < kVectors; ++v) {
       _mm512_store_si512(f.start + v * 16, _mm512_loadu_si512(a.acc_init + (b + v) * 16));
-      _mm512_store_ps(f.multiplier + v * 16, _mm512_loadu_ps(e.multiplier + (b + v) * 16));
+      _mm512_store_ps(f.codes.multiplier + v * 16, _mm512_loadu_ps(e.multiplier + (b + v) * 16));
     }
     Line line;
     line.weights = a.weights + b * r.block_bytes;
     line.ahead = line.weights + kVectors * r.block_bytes;
     line.ahead_end = a.weights + smaller(b + 2 * kVectors, blocks.end) * r.block_bytes;
+    if (line.ahead >= line.ahead_end && a.soon.bytes)
+      line.ahead = reinterpret_cast<const int8_t*>(a.soon.data), line.ahead_end = line.ahead + a.soon.bytes;
     if (line.ahead >= line.ahead_end) line.ahead = line.weights;
     line.pixels = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
     for (int64_t i = 0; i < lines; ++i) {
@@ -319,7 +318,12 @@ double cost(const ConvArgs& a, int threads) {
 }  // namespace
 
 ConvTactic overlapped_tactic() {
-  return {.name = "overlapped", .isa = Isa::kAvx512Vnni, .applies = applies, .run = run, .cost = cost};
+  return {.name = "overlapped",
+          .isa = Isa::kAvx512Vnni,
+          .applies = applies,
+          .run = run,
+          .fetches_ahead = true,
+          .cost = cost};
 }
 
 }  // namespace octet::kernels

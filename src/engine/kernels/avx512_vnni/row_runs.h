@@ -4,6 +4,22 @@
 #include "engine/kernels/int8_conv.h"
 
 namespace octet::kernels {
+
+// Where the input bytes of a convolution lie: those of an output pixel are kernel_rows x segments_per_row runs of
+// `dwords` dwords. Distances in bytes.
+struct RowRuns {
+  const uint8_t* first = nullptr;  // of output row first_line of image 0
+  int64_t first_line = 0;
+  int64_t line_step = 0;   // from one output row to the next
+  int64_t pixel_step = 0;  // from one output pixel to the next
+  int64_t kernel_rows = 0, row_step = 0, segments_per_row = 1, tap_step = 0, dwords = 0;
+  const int8_t* weights = nullptr;  // [block of 16 output channels][row][segment][dword][16 output channels][4 bytes]
+  int64_t block_bytes = 0;          // of weights
+};
+
+// The convolution over these runs; of `args` it takes all but the place of the weights and of the input's pixels.
+void conv_row_runs(const ConvArgs& args, const RowRuns& runs, Range rows, Range blocks);
+
 namespace {
 
 // Broadcasts dword D behind pixel I of seven pixels starting at p; s1, s3, s5: one, three and five times their

@@ -1,0 +1,156 @@
+// finish.h in registers, without a way through memory: from int32 sums to codes, for numbers that are bounded
+// (sums_are_bounded). By hand, because the compiler would keep constants in registers and spill the sums of products
+// before or beside it.
+#pragma once
+#include "engine/kernels/avx512_vnni/finish.h"
+
+namespace octet::kernels {
+namespace {
+
+// Constants, and the multipliers of the tile's channels.
+struct alignas(64) RegisterFinish {
+  float multiplier[4 * 16];
+  Constants constants;
+  Z two23, places, order;  // see bytes_on_two23(), pack_order()
+  __m512 residual_zero_point;
+};
+
+OCTET_INLINE RegisterFinish make_register_finish(const Epilogue& e) {
+  RegisterFinish f;
+  f.constants = make_constants(e);
+  f.two23 = _mm512_set1_epi32(kBitsOfTwo23);
+  f.places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  f.order = pack_order();
+  f.residual_zero_point = _mm512_set1_ps(static_cast<float>(e.residual.zero_point));
+  return f;
+}
+
+// 16 sums times their multipliers.
+OCTET_INLINE Z scaled(const int32_t* sums, const float* multiplier) {
+  Z v;
+  asm volatile(
+      "vcvtdq2ps %[sums], %[v]\n\t"
+      "vmulps %[multiplier], %[v], %[v]"
+      : [v] "=&v"(v)
+      : [sums] "m"(*reinterpret_cast<const Z*>(sums)), [multiplier] "m"(*reinterpret_cast<const Z*>(multiplier))
+      : "memory");
+  return v;
+}
+OCTET_INLINE void round(Z& v) {
+  asm volatile("vcvtps2dq %[v], %[v]" : [v] "+v"(v));
+}
+
+// The first of two roundings, still as floats.
+OCTET_INLINE void round_middle(Z& v, const RegisterFinish& f) {
+  asm volatile(
+      "vrndscaleps $8, %[v], %[v]\n\t"
+      "vmaxps %[low], %[v], %[v]\n\t"
+      "vminps %[high], %[v], %[v]"
+      : [v] "+v"(v)
+      : [low] "m"(f.constants.mid_low), [high] "m"(f.constants.mid_high));
+}
+
+// Ways to fl((r - zero_point) * multiplier) of 16 codes r.
+enum class Residual {
+  kWidened,  // to int32, then to float
+  kWidenedNoZeroPoint,
+  kOnTwo23,  // see residual_product()
+  kOnTwo23NoZeroPoint
+};
+
+// Where a broadcast of 16 bytes and a masked shuffle take the units of the products (AMD Zen 5), codes are widened;
+// elsewhere (Intel) conversions take them.
+inline Residual fastest_residual(const Epilogue& e) {
+  static const bool amd = __builtin_cpu_is("amd");
+  const bool zero = e.residual.zero_point == 0;
+  if (amd) return zero ? Residual::kWidenedNoZeroPoint : Residual::kWidened;
+  return zero ? Residual::kOnTwo23NoZeroPoint : Residual::kOnTwo23;
+}
+
+template <Residual R>
+OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
+  const Constants& c = f.constants;
+  const auto& bytes = *reinterpret_cast<const uint8_t(*)[16]>(codes);
+  Z r;
+  if constexpr (R == Residual::kWidened || R == Residual::kWidenedNoZeroPoint) {
+    asm volatile(
+        "vpmovzxbd %[codes], %[r]\n\t"
+        "vcvtdq2ps %[r], %[r]"
+        : [r] "=v"(r)
+        : [codes] "m"(bytes)
+        : "memory");
+    if constexpr (R == Residual::kWidened)
+      asm volatile("vsubps %[zero_point], %[r], %[r]" : [r] "+v"(r) : [zero_point] "m"(f.residual_zero_point));
+    asm volatile("vmulps %[multiplier], %[r], %[r]" : [r] "+v"(r) : [multiplier] "m"(c.residual_multiplier));
+    return r;
+  }
+  Z t;
+  asm volatile(
+      "vbroadcasti32x4 %[codes], %[t]\n\t"
+      "vmovdqa64 %[two23], %[r]\n\t"
+      "vpshufb %[places], %[t], %[r]%{%[low_bytes]%}"
+      : [r] "=&v"(r), [t] "=&v"(t)
+      : [codes] "m"(bytes), [two23] "m"(f.two23), [places] "m"(f.places),
+        [low_bytes] "Yk"(__mmask64{0x1111111111111111}));
+  if constexpr (R == Residual::kOnTwo23NoZeroPoint) {
+    asm volatile(
+        "vmovaps %[correction], %[t]\n\t"
+        "vfmadd132ps %[multiplier], %[t], %[r]"
+        : [r] "+v"(r), [t] "=&v"(t)
+        : [correction] "m"(c.residual_correction), [multiplier] "m"(c.residual_multiplier));
+  } else {
+    asm volatile(
+        "vsubps %[start], %[r], %[r]\n\t"
+        "vmulps %[multiplier], %[r], %[r]"
+        : [r] "+v"(r)
+        : [start] "m"(c.residual_start), [multiplier] "m"(c.residual_multiplier));
+  }
+  return r;
+}
+
+// kFused: see Epilogue::sum_fuses.
+template <bool kFused>
+OCTET_INLINE void add_residual(Z& v, const Z& residual, const RegisterFinish& f) {
+  if constexpr (kFused) {
+    asm volatile("vfmadd132ps %[multiplier], %[residual], %[v]"
+                 : [v] "+v"(v)
+                 : [residual] "v"(residual), [multiplier] "m"(f.constants.mid_multiplier));
+  } else {
+    asm volatile(
+        "vmulps %[multiplier], %[v], %[v]\n\t"
+        "vaddps %[residual], %[v], %[v]"
+        : [v] "+v"(v)
+        : [residual] "v"(residual), [multiplier] "m"(f.constants.mid_multiplier));
+  }
+}
+
+// Two vectors of int32 to words in a.
+OCTET_INLINE void pack_words(Z& a, const Z& b) {
+  asm volatile("vpackssdw %[b], %[a], %[a]" : [a] "+v"(a) : [b] "v"(b));
+}
+
+// 64 codes in a from the words of a and c, which is lost. kPlain: zero point 0, codes 0..255, as saturation gives.
+template <bool kPlain>
+OCTET_INLINE void pack_codes(Z& a, Z& c, const RegisterFinish& f) {
+  if constexpr (!kPlain)
+    asm volatile(
+        "vpaddsw %[zero_point], %[a], %[a]\n\t"
+        "vpaddsw %[zero_point], %[c], %[c]"
+        : [a] "+v"(a), [c] "+v"(c)
+        : [zero_point] "m"(f.constants.zero_point16));
+  asm volatile(
+      "vpackuswb %[c], %[a], %[a]\n\t"
+      "vmovdqa64 %[order], %[c]\n\t"
+      "vpermd %[a], %[c], %[a]"
+      : [a] "+v"(a), [c] "+v"(c)
+      : [order] "m"(f.order));
+  if constexpr (!kPlain)
+    asm volatile(
+        "vpmaxub %[low], %[a], %[a]\n\t"
+        "vpminub %[high], %[a], %[a]"
+        : [a] "+v"(a)
+        : [low] "m"(f.constants.low8), [high] "m"(f.constants.high8));
+}
+
+}  // namespace
+}  // namespace octet::kernels

@@ -171,6 +171,24 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
 
 // What a tactic keeps from run to run is of no account for the result: images like the one before, images with other
 // centres, with large codes, and shares that change from run to run.
+// Images, whose pixels have fewer than four channels.
+TEST(ConvTactics, PackedPixelsEqualTheDirectFormula) {
+  std::mt19937 rng(23);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  std::set<int64_t> channels;
+  for (int i = 0; i < 80 && !HasFailure(); ++i) {
+    ConvGeometry g{
+        .in_channels = pick(1, 3), .out_channels = pick(1, 70), .kernel_h = pick(1, 7), .kernel_w = pick(2, 7)};
+    g.stride_h = pick(1, 3), g.stride_w = pick(1, 3), g.dilation_h = pick(1, 2);
+    g.pad_top = pick(0, 3), g.pad_left = pick(0, 3);
+    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(13, 40), pick(7, 70), g}, {.residual = i % 4 == 0});
+    if (check_tactics(*c, rng).contains("avx512_vnni packed_pixels")) channels.insert(g.in_channels);
+  }
+  if (isa_supported(Isa::kAvx512Vnni)) {
+    EXPECT_EQ(channels.size(), 3u);
+  }
+}
+
 TEST(ConvTactics, WhatIsKeptChangesNoResult) {
   std::mt19937 rng(17);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };

@@ -28,8 +28,9 @@ PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(st
   }
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].next) continue;
+    // Steps that neither have such weights nor fetch any lie between.
     const auto after = std::find_if(steps_.begin() + static_cast<int64_t>(i) + 1, steps_.end(),
-                                    [](const PreparedStep& step) { return step.first_weights != nullptr; });
+                                    [](const PreparedStep& step) { return step.first_weights || step.next; });
     if (after != steps_.end()) steps_[i].next->of_share = after->first_weights;
   }
   derive_weights();

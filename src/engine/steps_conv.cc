@@ -119,16 +119,18 @@ ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
   return conv;
 }
 
-// As many bytes of the packed weights as a kernel may fetch into the second-level cache beside its own.
-constexpr int64_t kFetchedAhead = 128 << 10;
+// Fewer bytes of weights are there before it is worth asking for them; more would leave no room in the second-level
+// cache beside what the kernel works on.
+constexpr int64_t kWorthFetching = 64 << 10, kFetchedAhead = 128 << 10;
 
-kernels::ReadSoon first_weights(const kernels::ConvArgs& shapes, const kernels::ConvTactic& tactic, int part,
-                                int parts) {
-  const kernels::Range blocks = kernels::tactic_share(tactic, shapes, part, parts).blocks;
+FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvTactic& tactic) {
   const kernels::ConvLayout l = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch);
-  const int64_t block_bytes = l.segments * l.dwords * 64;
-  return {reinterpret_cast<const std::byte*>(shapes.weights) + blocks.begin * block_bytes,
-          std::min(kFetchedAhead, (blocks.end - blocks.begin) * block_bytes)};
+  if (l.weight_bytes < kWorthFetching) return nullptr;
+  return [shapes, &tactic, block_bytes = l.weight_bytes / l.blocks](int part, int parts) {
+    const kernels::Range blocks = kernels::tactic_share(tactic, shapes, part, parts).blocks;
+    return kernels::ReadSoon{reinterpret_cast<const std::byte*>(shapes.weights) + blocks.begin * block_bytes,
+                             std::min(kFetchedAhead, (blocks.end - blocks.begin) * block_bytes)};
+  };
 }
 
 RowWork row_work(const kernels::ConvGeometry& g,
@@ -210,8 +212,7 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     if (kept) args.kept = m.kept_of(part) + kept->offset;
     return args;
   };
-  if (!out.derived)
-    out.first_weights = [shapes, &tactic](int part, int parts) { return first_weights(shapes, tactic, part, parts); };
+  if (!out.derived) out.first_weights = first_weights(shapes, tactic);
   if (tactic.fetches_ahead) out.next = std::make_shared<NextWeights>();
   out.run = [bind, &tactic, next = out.next](const Memory& m, int part, int parts) {
     kernels::ConvArgs args = bind(m, part);

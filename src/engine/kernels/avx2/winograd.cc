@@ -8,7 +8,7 @@ namespace {
 
 struct Avx2Winograd {
   using Vectors = Vectors32;
-  static constexpr WinogradBlocking kBlocking{.chunk = 16, .tiles = 6, .unit = 1, .block_tiles = 48, .group = 4};
+  static constexpr WinogradBlocking kBlocking{.chunk = 16, .tiles = 6, .unit = 1, .block_tiles = 24, .group = 4};
 
   // Two channels of one tile times 16 output channels. By hand: 12 sums, two weights and two temporaries are all the
   // registers there are, and the compiler would rather sum the products of many pairs first.

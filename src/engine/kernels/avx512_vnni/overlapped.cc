@@ -12,15 +12,9 @@ namespace {
 
 constexpr int kPixels = 5, kVectors = 4;  // of a tile; vectors of 16 output channels
 constexpr int64_t kTileChannels = kVectors * kChannelBlock;
-constexpr int64_t kDwordsAtOnce = 4;
+constexpr int64_t kDwordsAtOnce = 4;  // a pixel has a multiple of them
 // With more the finish hardly counts, and the weights of a tile leave the L1 cache.
 constexpr int64_t kMaxDwords = 128;
-
-struct Runs {
-  int64_t pixel_step = 0;   // input bytes from one output pixel to the next
-  int64_t dwords = 0;       // of a pixel, a multiple of kDwordsAtOnce
-  int64_t block_bytes = 0;  // of packed weights
-};
 
 // The sums of a tile and what finishes them.
 struct alignas(64) TileFinish {
@@ -163,7 +157,7 @@ OCTET_INLINE void sixteen_dwords(Products& m, const uint8_t* in, const int8_t* w
 }
 
 template <bool kSixteen, typename Pixel>
-void run_line(const Runs& r, TileFinish& f, Line& line) {
+void run_line(const RowRuns& r, TileFinish& f, Line& line) {
   Products m;
   m.s1 = r.pixel_step, m.s3 = 3 * r.pixel_step, m.block = r.block_bytes;
   Unfinished<Pixel> before{f};
@@ -231,7 +225,7 @@ void run_line(const Runs& r, TileFinish& f, Line& line) {
   while (before.count > 0) before.next();
 }
 
-using RunLine = void(const Runs&, TileFinish&, Line&);
+using RunLine = void(const RowRuns&, TileFinish&, Line&);
 
 template <bool kSixteen, Sum S>
 RunLine* line_of(Residual residual) {
@@ -272,7 +266,12 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   const Epilogue& e = a.epilogue;
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   const ConvLayout l = conv_layout(g, a.in.c_pitch);
-  const Runs r{g.stride_w * a.in.c_pitch, l.dwords, l.segments * l.dwords * 64};
+  const RowRuns r{.first = a.in.data,
+                  .line_step = g.stride_h * a.in.row_stride,
+                  .pixel_step = g.stride_w * a.in.c_pitch,
+                  .dwords = l.dwords,
+                  .weights = a.weights,
+                  .block_bytes = l.segments * l.dwords * 64};
   TileFinish f;
   f.codes = make_register_finish(e);
   f.out_step = e.out.c_pitch, f.residual_step = e.residual.c_pitch;
@@ -286,16 +285,16 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
       _mm512_store_ps(f.codes.multiplier + v * 16, _mm512_loadu_ps(e.multiplier + (b + v) * 16));
     }
     Line line;
-    line.weights = a.weights + b * r.block_bytes;
+    line.weights = r.weights + b * r.block_bytes;
     line.ahead = line.weights + kVectors * r.block_bytes;
-    line.ahead_end = a.weights + smaller(b + 2 * kVectors, blocks.end) * r.block_bytes;
+    line.ahead_end = r.weights + smaller(b + 2 * kVectors, blocks.end) * r.block_bytes;
     if (line.ahead >= line.ahead_end && a.soon.bytes)
       line.ahead = reinterpret_cast<const int8_t*>(a.soon.data), line.ahead_end = line.ahead + a.soon.bytes;
     if (line.ahead >= line.ahead_end) line.ahead = line.weights;
     line.pixels = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
     for (int64_t i = 0; i < lines; ++i) {
       const int64_t n = (rows.begin + i) / e.out.h, y = (rows.begin + i) % e.out.h;
-      line.in = a.in.data + n * a.in.image_stride + y * g.stride_h * a.in.row_stride;
+      line.in = r.first + n * a.in.image_stride + y * r.line_step;
       line.out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + b * kChannelBlock;
       if (e.residual.data)
         line.residual = e.residual.data + n * e.residual.image_stride + y * e.residual.row_stride + b * kChannelBlock;

@@ -1,6 +1,7 @@
 // Row-run convolution with vpdpbusd: tiles of P pixels x V vectors of 16 output channels in registers.
 #include "engine/kernels/avx512_vnni/functions.h"
 
+#include "engine/kernels/avx512_vnni/codes_finish.h"
 #include "engine/kernels/avx512_vnni/finish.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
 #include "engine/kernels/avx512_vnni/vector.h"
@@ -79,63 +80,6 @@ void multiply(const RowRuns& r, const uint8_t* in, const int8_t* w, const int32_
   for (int p = 0; p < P; ++p)
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) _mm512_store_si512(acc_out + (p * V + v) * 16, m.acc[p][v]);
-}
-
-// What a tile of codes without a residual needs to go from its products to its codes in registers.
-struct alignas(64) CodesFinish {
-  int32_t start[4 * 16];
-  float multiplier[4 * 16], offset[4 * 16];  // offset: -2^23 * multiplier, for kRelu
-  Constants constants;
-  int64_t out_pixel = 0;
-};
-
-// How: see relu_shortcut(); else the numbers are bounded, and the codes with zero point 0 and 0..255 or any.
-enum class Finish { kRelu, kPlain, kAny };
-
-template <Finish F, int P, int V>
-OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f, uint8_t* out) {
-  const auto rounded = [&](int p, int v) __attribute__((always_inline)) {
-    const __m512 multiplier = _mm512_load_ps(f.multiplier + v * 16);
-    if constexpr (F == Finish::kRelu)
-      return _mm512_cvtps_epi32(
-          _mm512_fmadd_ps(_mm512_castsi512_ps(acc[p][v]), multiplier, _mm512_load_ps(f.offset + v * 16)));
-    // By hand: the compiler would convert some sums early, and spill others for it.
-    Z value = acc[p][v];
-    asm("vcvtdq2ps %[value], %[value]\n\t"
-        "vmulps %[multiplier], %[value], %[value]\n\t"
-        "vcvtps2dq %[value], %[value]"
-        : [value] "+v"(value)
-        : [multiplier] "m"(f.multiplier[v * 16]), "m"(f));
-    return value;
-  };
-  const auto codes = [&](Z a, Z b, Z c, Z d) __attribute__((always_inline)) {
-    Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
-    if constexpr (F == Finish::kAny)
-      low = _mm512_adds_epi16(low, f.constants.zero_point16), high = _mm512_adds_epi16(high, f.constants.zero_point16);
-    const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
-    if constexpr (F == Finish::kAny)
-      return _mm512_min_epu8(_mm512_max_epu8(bytes, f.constants.low8), f.constants.high8);
-    return bytes;
-  };
-  if constexpr (V == 2) {
-#pragma GCC unroll 16
-    for (int p = 0; p < P; p += 2, out += 2 * f.out_pixel) {
-      const Z q = codes(rounded(p, 0), rounded(p, 1), rounded(p + 1, 0), rounded(p + 1, 1));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(q));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + f.out_pixel), _mm512_extracti64x4_epi64(q, 1));
-    }
-  } else {
-#pragma GCC unroll 16
-    for (int p = 0; p < P; ++p, out += f.out_pixel) {
-      const Z third = rounded(p, 2);
-      const Z q = codes(rounded(p, 0), rounded(p, 1), third, V == 4 ? rounded(p, V - 1) : third);
-      if constexpr (V == 4) {
-        _mm512_storeu_si512(out, q);
-      } else {
-        _mm512_mask_storeu_epi8(out, (1ull << 48) - 1, q);
-      }
-    }
-  }
 }
 
 template <Finish F, int P, int V>
@@ -250,7 +194,7 @@ void conv_avx512_vnni(const ConvArgs& a, Range rows, Range blocks) {
                  .row_step = g.dilation_h * a.in.row_stride,
                  .segments_per_row = l.segments_per_row,
                  .tap_step = g.dilation_w * a.in.c_pitch,
-                 .dwords = l.dwords,
+                 .dwords = run_dwords(g, l),
                  .weights = a.weights,
                  .block_bytes = l.segments * l.dwords * 64},
                 rows, blocks);
@@ -269,14 +213,14 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, all_dwords * 4);
   const bool codes_only = relu || (e.out.data && !e.residual.data && !e.table && constants.bounded && !single);
-  MultiplyAndFinish* const* const multiply_and_finish = relu              ? kMultiplyAndFinish<Finish::kRelu>
-                                                        : constants.plain ? kMultiplyAndFinish<Finish::kPlain>
-                                                                          : kMultiplyAndFinish<Finish::kAny>;
+  const Finish how = choose_finish(relu, constants);
+  MultiplyAndFinish* const* const multiply_and_finish = how == Finish::kRelu    ? kMultiplyAndFinish<Finish::kRelu>
+                                                        : how == Finish::kPlain ? kMultiplyAndFinish<Finish::kPlain>
+                                                                                : kMultiplyAndFinish<Finish::kAny>;
   // With more products the finish hardly counts, and wide tiles of weights that come from afar lose what it gains.
   const bool short_sums = all_dwords <= 32;
   const FinishCost& finish_cost = relu || !short_sums ? kNoFinish : e.residual.data ? kSums : kCodes;
   const int chosen = single ? 1 : choose_vectors(width, blocks.end - blocks.begin, finish_cost, all_dwords);
-  const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
   CodesFinish finish;
   finish.constants = constants;
   finish.out_pixel = e.out.c_pitch;
@@ -284,12 +228,7 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
 
   for (int64_t b = blocks.begin; b < blocks.end;) {
     const int vectors = static_cast<int>(smaller(chosen, blocks.end - b));
-    for (int v = 0; v < vectors; ++v) {
-      const __m512 m = _mm512_loadu_ps(e.multiplier + (b + v) * 16);
-      _mm512_store_si512(finish.start + v * 16, _mm512_add_epi32(_mm512_loadu_si512(a.acc_init + (b + v) * 16), base));
-      _mm512_store_ps(finish.multiplier + v * 16, m);
-      _mm512_store_ps(finish.offset + v * 16, _mm512_mul_ps(m, _mm512_set1_ps(-8388608.0f)));
-    }
+    set_channels(finish, a, b, vectors, relu);
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
     // Codes in registers need whole tiles, so that pixels are repeated; the other way through memory takes about two

@@ -9,6 +9,8 @@ ConvFunction conv_avx512_vnni;
 ConvTactic overlapped_tactic();
 // Images of one to three channels, without the bytes that fill their pixels.
 ConvTactic packed_pixels_tactic();
+// Few products: the weights stay in registers.
+ConvTactic resident_weights_tactic();
 DepthwiseFunction depthwise_avx512_vnni;
 MaxPoolFunction max_pool_avx512;
 AveragePoolFunction average_pool_avx512;

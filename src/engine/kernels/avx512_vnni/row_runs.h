@@ -42,6 +42,11 @@ OCTET_INLINE bool dense_rows(const QTensor& t) {
   return t.row_stride == t.w * t.c_pitch && t.image_stride == t.h * t.row_stride;
 }
 
+// Dwords of a run that have weights: those of a single run need not be filled up to whole blocks of channels.
+OCTET_INLINE int64_t run_dwords(const ConvGeometry& g, const ConvLayout& l) {
+  return l.segments == 1 && g.kernel_w == 1 && g.groups == 1 ? (g.in_channels + 3) / 4 : l.dwords;
+}
+
 // A 1x1 convolution over tensors without gaps is one long line of pixels.
 OCTET_INLINE bool is_one_line(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;

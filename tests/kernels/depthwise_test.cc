@@ -62,5 +62,18 @@ TEST(Depthwise, KernelsOfNetworksEqualTheDirectFormulaOnEveryIsa) {
         }
 }
 
+// Lines longer than what a kernel takes at once, also where it takes pieces of the line side by side.
+TEST(Depthwise, LongLinesEqualTheDirectFormulaOnEveryIsa) {
+  std::mt19937 rng(12);
+  for (int64_t stride : {1, 2})
+    for (int64_t channels : {16, 32, 64, 96})
+      for (int64_t width : {63, 64, 65, 130, 301}) {
+        auto c = make_case(rng, 2 + static_cast<int64_t>(rng() % 3), width * stride, channels, 3, stride,
+                           rng() % 3 == 0, static_cast<Numbers>(rng() % 3));
+        check_on_every_isa(*c, rng);
+        if (HasFailure()) return;
+      }
+}
+
 }  // namespace
 }  // namespace octet::kernels

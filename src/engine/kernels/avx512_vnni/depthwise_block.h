@@ -99,26 +99,33 @@ struct BlockMaker {
   }
 };
 
+// 32 sums, in this order, as 16-bit codes; saturated, but before the limits of codes.
+template <Finish F>
+OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* offset, const Constants& k) {
+  const auto rounded = [&](Z sum, int i) __attribute__((always_inline)) {
+    if constexpr (F == Finish::kRelu)
+      return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(sum), multiplier[i], offset[i]));
+    if constexpr (F == Finish::kClamped) return scale<Sum::kNone>(sum, multiplier[i], nullptr, k);
+    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier[i]));
+  };
+  const Z words = _mm512_packs_epi32(rounded(sum0, 0), rounded(sum1, 1));
+  return F == Finish::kRelu ? words : _mm512_adds_epi16(words, k.zero_point16);
+}
+
+// 64 codes from two such halves.
+template <Finish F>
+OCTET_INLINE Z codes_of_words(Z low, Z high, const Constants& k, const uint8_t* table) {
+  const Z q = _mm512_packus_epi16(low, high);
+  if constexpr (F == Finish::kRelu) return q;
+  const Z limited = _mm512_min_epu8(_mm512_max_epu8(q, k.low8), k.high8);
+  return F == Finish::kTable ? look_up64(limited, table) : limited;
+}
+
 // 64 codes.
 template <Finish F>
 OCTET_INLINE Z codes(const Z (&acc)[4], const Block& b, const Constants& k, const uint8_t* table) {
-  Z v[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    if constexpr (F == Finish::kRelu) {
-      v[i] = _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(acc[i]), b.multiplier[i], b.offset[i]));
-    } else if constexpr (F == Finish::kClamped) {
-      v[i] = scale<Sum::kNone>(acc[i], b.multiplier[i], nullptr, k);
-    } else {
-      v[i] = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(acc[i]), b.multiplier[i]));
-    }
-  }
-  Z low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
-  if constexpr (F == Finish::kRelu) return _mm512_packus_epi16(low, high);
-  low = _mm512_adds_epi16(low, k.zero_point16), high = _mm512_adds_epi16(high, k.zero_point16);
-  const Z q = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), k.low8), k.high8);
-  if constexpr (F == Finish::kTable) return look_up64(q, table);
-  return q;
+  return codes_of_words<F>(words_of<F>(acc[0], acc[1], b.multiplier, b.offset, k),
+                           words_of<F>(acc[2], acc[3], b.multiplier + 2, b.offset + 2, k), k, table);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct Command {
   std::vector<std::string> examples;     // whole lines that can be copied
   std::function<Run(CLI::App&)> define;  // adds the flags; what it returns is called when they are parsed
   std::string unavailable;               // not empty: this build lacks the command, and why
+  std::string program;                   // not empty: the program beside this one that has the command
 };
 
 }  // namespace octet::cli

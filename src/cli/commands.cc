@@ -4,15 +4,27 @@ namespace octet::cli {
 namespace {
 
 #ifndef OCTET_WITH_TRAINING
-// A command that needs LibTorch, in a build without it.
-Command without_training(const std::string& name, const std::string& summary) {
+// A command that needs LibTorch: of the program that has it, or of none.
+Command with_training(const std::string& name, const std::string& summary) {
   Command command;
   command.name = name;
   command.summary = summary;
+#ifdef OCTET_TRAINING_PROGRAM
+  command.program = OCTET_TRAINING_PROGRAM;
+#else
   command.unavailable = "this build has no training; configure it with -DOCTET_TRAIN=ON";
+#endif
   return command;
 }
 #endif
+
+// A command that can do more with LibTorch than without.
+Command better_with_training(Command command) {
+#ifdef OCTET_TRAINING_PROGRAM
+  command.program = OCTET_TRAINING_PROGRAM;
+#endif
+  return command;
+}
 
 std::vector<Command> make_commands() {
   std::vector<Command> commands;
@@ -22,13 +34,13 @@ std::vector<Command> make_commands() {
   commands.push_back(quantize_command());
   commands.push_back(verify_command());
 #else
-  commands.push_back(without_training("train", "Train a network, or fine-tune it quantisation-aware"));
-  commands.push_back(without_training("calibrate", "Collect activation ranges of a float model and quantise it (PTQ)"));
-  commands.push_back(without_training("quantize", "Quantise any ONNX classifier with a folder of images (PTQ)"));
-  commands.push_back(without_training("verify", "Prove that an engine computes what was trained"));
+  commands.push_back(with_training("train", "Train a network, or fine-tune it quantisation-aware"));
+  commands.push_back(with_training("calibrate", "Collect activation ranges of a float model and quantise it (PTQ)"));
+  commands.push_back(with_training("quantize", "Quantise any ONNX classifier with a folder of images (PTQ)"));
+  commands.push_back(with_training("verify", "Prove that an engine computes what was trained"));
 #endif
-  commands.push_back(evaluate_command());
-  commands.push_back(infer_command());
+  commands.push_back(better_with_training(evaluate_command()));
+  commands.push_back(better_with_training(infer_command()));
   commands.push_back(export_command());
   commands.push_back(compile_command());
   commands.push_back(bench_command());

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/signals.h"
 #include "cli/commands.h"
+#include "cli/other_program.h"
 
 namespace octet::cli {
 namespace {
@@ -55,7 +56,7 @@ std::string program_help() {
 }
 
 const char* version_text() {
-#ifdef OCTET_WITH_TRAINING
+#if defined(OCTET_WITH_TRAINING) || defined(OCTET_TRAINING_PROGRAM)
   return "octet " OCTET_VERSION "\n";
 #else
   return "octet " OCTET_VERSION " (without training)\n";
@@ -88,6 +89,10 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments)
   const std::string& name_in_errors = command.name;  // behind "octet: "
   const std::string see_help = "; see '" + whole_name + " --help'";
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
+  if (!command.program.empty()) {
+    arguments.insert(arguments.begin(), command.name);
+    become_program(command.program, arguments);
+  }
   CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + wrapped(command.details)), whole_name);
   app.get_formatter()->column_width(34);
   app.allow_extras();  // they are refused below, with the nearest name

@@ -138,6 +138,23 @@ TEST_F(Cli, ABuildWithoutTrainingSaysSo) {
   EXPECT_EQ(train.err, "octet: 'train' is missing: this build has no training; configure it with -DOCTET_TRAIN=ON\n");
 }
 
+// LibTorch takes longer to load than most commands take, so only the program of those that need it has it.
+TEST_F(Cli, TrainingIsAProgramOfItsOwn) {
+  if (octet("--version").out.find("without training") != std::string::npos) GTEST_SKIP() << "this build cannot train";
+  EXPECT_EQ(std::system(("ldd '" + program() + "' | grep -q libtorch").c_str()), 256) << "octet loads LibTorch";
+  for (const char* command : {"train", "calibrate", "quantize", "verify", "evaluate", "infer"})
+    EXPECT_THAT(octet(std::string(command) + " --help").out, HasSubstr(std::string("octet ") + command));
+  EXPECT_EQ(octet("help train").out, octet("train --help").out);
+
+  fs::copy_file(program(), folder_ + "/alone");
+  const std::string line = "'" + folder_ + "/alone' train -e x.yaml -r y 2>'" + folder_ + "/err'";
+  EXPECT_EQ(std::system(line.c_str()), 256);
+  std::ifstream in(folder_ + "/err");
+  const std::string error((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(error, "octet: " + folder_ + "/octet_training: cannot be started: No such file or directory; 'train' is " +
+                       "its work, so keep it beside " + folder_ + "/alone\n");
+}
+
 TEST_F(Cli, ModelsAreListedAndWritten) {
   EXPECT_THAT(octet("models").out, HasSubstr("resnet20"));
   EXPECT_THAT(octet("models --json -").out, HasSubstr("\"name\": \"resnet20\""));

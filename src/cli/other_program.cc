@@ -1,0 +1,31 @@
+#include "cli/other_program.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "base/error.h"
+
+namespace octet::cli {
+
+void become_program(const std::string& name, const std::vector<std::string>& arguments) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) fail("/proc/self/exe cannot be read, so ", name, " is not found: ", error.message());
+  std::string path = (own.parent_path() / name).string();
+  std::vector<std::string> all{path};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : all) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  std::cout.flush();
+  ::execv(path.c_str(), pointers.data());
+  const int reason = errno;
+  fail(path, ": cannot be started: ", std::strerror(reason), "; '", arguments.empty() ? name : arguments[0],
+       "' is its work, so keep it beside ", own.string());
+}
+
+}  // namespace octet::cli

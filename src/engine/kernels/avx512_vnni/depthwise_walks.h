@@ -1,6 +1,7 @@
 // The depthwise kernels of real networks: 3x3 and 5x5, strides 1 and 2. Each walks along a strip of output pixels and
 // builds the quads of every input column once, for all output pixels that it feeds. On Intel cores vpunpck runs once
-// a cycle and everything else twice, so both the number of shuffles and the sum of all vector instructions count:
+// a cycle and everything else twice, so both the number of shuffles and the sum of all vector instructions count; on
+// AMD's Zen 5, where shuffles hardly count, it is the loads, two a cycle:
 //
 //   per 64 outputs          shuffles   dot products
 //   3x3 stride 1, 2 rows       4           12         quads = 4 input rows, shared by 3 columns and 2 rows

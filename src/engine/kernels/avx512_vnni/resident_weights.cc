@@ -103,8 +103,9 @@ constexpr Shape make_shape() {
 }
 
 // 16, 24, 32 and 40 channels, and 3x3 over pixels of four bytes.
-const Shape kShapes[] = {make_shape<1, 4, 8, 6, 3, 3>(), make_shape<1, 6, 8, 6, 3, 0>(), make_shape<1, 8, 8, 6, 0, 0>(),
-                         make_shape<1, 10, 8, 4, 0, 0>(), make_shape<3, 3, 8, 4, 0, 0>()};
+constexpr Shape kShapes[] = {make_shape<1, 4, 8, 6, 3, 3>(), make_shape<1, 6, 8, 6, 3, 0>(),
+                             make_shape<1, 8, 8, 6, 0, 0>(), make_shape<1, 10, 8, 4, 0, 0>(),
+                             make_shape<3, 3, 8, 4, 0, 0>()};
 
 const Shape* find_shape(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;

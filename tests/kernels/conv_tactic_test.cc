@@ -193,8 +193,8 @@ TEST(ConvTactics, ResidentWeightsEqualTheDirectFormula) {
   std::mt19937 rng(29);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   std::set<int64_t> channels;
-  int plain = 0, relu = 0, any = 0;
-  for (int i = 0; i < 160 && !HasFailure(); ++i) {
+  int plain = 0, relu = 0, any = 0, table = 0;
+  for (int i = 0; i < 200 && !HasFailure(); ++i) {
     ConvGeometry g{.in_channels = pick(3, 10) * 4 - pick(0, 3),
                    .out_channels = i % 8 == 1 ? pick(600, 1100) : pick(1, 180)};
     g.stride_h = pick(1, 2), g.stride_w = pick(1, 2);
@@ -202,21 +202,26 @@ TEST(ConvTactics, ResidentWeightsEqualTheDirectFormula) {
       g.in_channels = pick(1, 4), g.kernel_h = g.kernel_w = 3, g.dilation_h = pick(1, 2);
       g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
     }
-    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(5, 14), pick(10, 60), g}, {.residual = false});
+    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(5, 14), pick(10, 60), g}, {.table = i % 5 == 4});
     Epilogue& e = c->args.epilogue;
-    const int finish = i % 3;
+    const int finish = i % 5 == 4 ? 3 : i % 3;
     for (float& m : c->multiplier) m = finish == 1 ? std::abs(m) : m, m = std::clamp(m, -0.2f, 0.2f);
     testing::set_limits(*c);
     if (finish < 2) e.out.zero_point = c->out.view.zero_point = 0, e.lo = 0, e.hi = 255;
     if (!check_tactics(*c, rng).contains("avx512_vnni resident_weights")) continue;
     channels.insert(g.in_channels);
-    ++(finish == 0 ? plain : finish == 1 ? relu : any);
+    ++(finish == 0 ? plain : finish == 1 ? relu : finish == 2 ? any : table);
   }
   if (!isa_supported(Isa::kAvx512Vnni)) return;
   EXPECT_GT(channels.size(), 15u);
   EXPECT_GT(plain, 10);
   EXPECT_GT(relu, 10);
   EXPECT_GT(any, 10);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vbmi")) {
+    EXPECT_GT(table, 10);
+  }
+#endif
 }
 
 // What a tactic keeps from run to run is of no account for the result: images like the one before, images with other

@@ -212,11 +212,11 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
   const bool single = g.groups > 1 || (e.out.data && e.out.c_pitch < 16);
   const Constants constants = make_constants(e);
   const bool relu = relu_shortcut(a, all_dwords * 4);
-  const bool codes_only = relu || (e.out.data && !e.residual.data && !e.table && constants.bounded && !single);
-  const Finish how = choose_finish(relu, constants);
-  MultiplyAndFinish* const* const multiply_and_finish = how == Finish::kRelu    ? kMultiplyAndFinish<Finish::kRelu>
-                                                        : how == Finish::kPlain ? kMultiplyAndFinish<Finish::kPlain>
-                                                                                : kMultiplyAndFinish<Finish::kAny>;
+  const bool codes_only = relu || (has_codes_finish(e) && !single);
+  static constexpr MultiplyAndFinish* const* kByFinish[kFinishes] = {
+      kMultiplyAndFinish<Finish::kRelu>, kMultiplyAndFinish<Finish::kPlain>, kMultiplyAndFinish<Finish::kAny>,
+      kMultiplyAndFinish<Finish::kTable>};
+  MultiplyAndFinish* const* const multiply_and_finish = kByFinish[static_cast<int>(choose_finish(relu, constants))];
   // With more products the finish hardly counts, and wide tiles of weights that come from afar lose what it gains.
   const bool short_sums = all_dwords <= 32;
   const FinishCost& finish_cost = relu || !short_sums ? kNoFinish : e.residual.data ? kSums : kCodes;

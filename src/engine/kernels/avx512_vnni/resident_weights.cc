@@ -83,7 +83,7 @@ constexpr int64_t kPieceBytes = 16384;  // of output, until all of its channels 
 struct Shape {
   int64_t rows = 0, dwords = 0;
   int most_vectors = 0;
-  RunGroup* run[3][kMaxVectors + 1] = {};  // by Finish
+  RunGroup* run[kFinishes][kMaxVectors + 1] = {};  // by Finish
 };
 
 template <int R, int D, int P1, int P2, int P3, int P4>
@@ -99,6 +99,7 @@ constexpr Shape make_shape() {
   set.template operator()<Finish::kRelu>();
   set.template operator()<Finish::kPlain>();
   set.template operator()<Finish::kAny>();
+  set.template operator()<Finish::kTable>();
   return s;
 }
 
@@ -118,8 +119,7 @@ const Shape* find_shape(const ConvArgs& a) {
 
 bool applies(const ConvArgs& a) {
   const Epilogue& e = a.epilogue;
-  return e.out.data && !e.residual.data && !e.table && e.out.c_pitch >= 16 && e.out.w >= kMaxPixels &&
-         sums_are_bounded(e) && find_shape(a);
+  return has_codes_finish(e) && e.out.c_pitch >= 16 && e.out.w >= kMaxPixels && find_shape(a);
 }
 
 void run(const ConvArgs& a, Range rows, Range blocks) {

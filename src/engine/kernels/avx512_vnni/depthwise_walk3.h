@@ -61,12 +61,17 @@ struct Pass3 {
     const Z high = Half == 0 ? _mm512_unpacklo_epi8(t2, t3) : _mm512_unpackhi_epi8(t2, t3);
     return {{_mm512_unpacklo_epi16(low, high), _mm512_unpackhi_epi16(low, high)}};
   }
-  // Loads, not copies of registers: only few register moves at a time are free.
+  // The second row copies the first: both a load and too many copies at a time cost something.
   OCTET_INLINE void begin(Z (&acc)[Rows][2]) {
 #pragma GCC unroll 2
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
-      for (int g = 0; g < 2; ++g) asm volatile("vmovdqa64 %1, %0" : "=v"(acc[r][g]) : "m"(b.start[2 * Half + g]));
+      for (int g = 0; g < 2; ++g)
+        if (r == 0) {
+          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[r][g]) : "m"(b.start[2 * Half + g]));
+        } else {
+          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[r][g]) : "v"(acc[0][g]));
+        }
   }
   OCTET_INLINE void add(Z (&acc)[Rows][2], const Pair& x, int kx) {
 #pragma GCC unroll 2

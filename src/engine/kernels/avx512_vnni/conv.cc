@@ -246,7 +246,10 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
     // the next convolution, two cache lines for four dwords of products.
     const int8_t* ahead = nullptr;
     const int64_t fetched = r.kernel_rows * r.segments_per_row * (r.dwords / 4) * 128;  // by one tile
-    const auto fetch = [&](const int8_t* from) { ahead = from < fetch_end ? from : nullptr; };
+    // Some fetches come to nothing where many are under way; a group of few tiles, whose weights are needed soon after,
+    // repeats them as long as there are tiles.
+    const int8_t* const again = tiles * lines < 12 && fetch_begin < fetch_end ? fetch_begin : nullptr;
+    const auto fetch = [&](const int8_t* from) { ahead = from < fetch_end ? from : again; };
     fetch(fetch_begin);
     const uint8_t* channel = r.first + block_channel_offset(g, b);
     for (int64_t line = 0; line < lines; ++line) {

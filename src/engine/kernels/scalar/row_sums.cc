@@ -1,4 +1,5 @@
-// The parts of squeeze-and-excite: the mean over an image in two halves (int8_ops.h), layers over one pixel (int8_conv.h).
+// The parts of squeeze-and-excite: the mean over an image in two halves (int8_ops.h), layers over one pixel
+// (int8_conv.h).
 #include <algorithm>
 
 #include "engine/kernels/scalar/scalar_kernels.h"
@@ -24,9 +25,11 @@ void row_sums(const RowSumsArgs& a, Range rows) {
 
 void mean_of_sums(const MeanOfSumsArgs& a) {
   for (int64_t c = 0; c < a.channels; ++c) {
-    int32_t sum = -static_cast<int32_t>(a.pixels * a.in_zero_point);
-    for (int64_t r = 0; r < a.rows; ++r) sum += a.sums[r * a.channels + c];
-    a.out[c] = static_cast<uint8_t>(numerics::requantize(sum, a.multiplier, a.zero_point, a.lo, a.hi));
+    // Modulo 2^32, as vectors add: a hostile engine file may have other bytes than sums there.
+    auto sum = 0u - static_cast<uint32_t>(a.pixels * a.in_zero_point);
+    for (int64_t r = 0; r < a.rows; ++r) sum += static_cast<uint32_t>(a.sums[r * a.channels + c]);
+    a.out[c] =
+        static_cast<uint8_t>(numerics::requantize(static_cast<int32_t>(sum), a.multiplier, a.zero_point, a.lo, a.hi));
   }
 }
 

@@ -14,20 +14,12 @@ struct Multiplier {
   Z acc[P][V];
   int64_t s1, s3, s5, block;
 
-  template <int I, int D>
-  OCTET_INLINE void pixel(const uint8_t* low, const uint8_t* high, const Z (&weight)[V]) {
-    const Z b = broadcast<I % 7, D>(I < 7 ? low : high, s1, s3, s5);
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
-    if constexpr (I + 1 < P) pixel<I + 1, D>(low, high, weight);
-  }
-
   template <int D>
   OCTET_INLINE void dword(const uint8_t* low, const uint8_t* high, const int8_t* w) {
     Z weight[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) weight[v] = _mm512_load_si512(w + v * block + D * 64);
-    pixel<0, D>(low, high, weight);
+    add_dword<D>(acc, low, high, weight, s1, s3, s5);
   }
 
   template <bool kFetch>

@@ -55,19 +55,12 @@ struct Products {
   Z acc[kPixels][kVectors];
   int64_t s1, s3, block;
 
-  template <int I, int D>
-  OCTET_INLINE void pixel(const uint8_t* in, const Z (&weight)[kVectors]) {
-    const Z b = broadcast<I, D>(in, s1, s3, 0);
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
-    if constexpr (I + 1 < kPixels) pixel<I + 1, D>(in, weight);
-  }
   template <int D>
   OCTET_INLINE void dword(const uint8_t* in, const int8_t* w) {
     Z weight[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) weight[v] = _mm512_load_si512(w + v * block + D * 64);
-    pixel<0, D>(in, weight);
+    add_dword<D>(acc, in, nullptr, weight, s1, s3, 0);  // fewer than six pixels
   }
 };
 

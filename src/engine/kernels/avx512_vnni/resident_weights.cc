@@ -25,16 +25,9 @@ struct Group {
   Z acc[P][V];
   int64_t s1, s3, s5;
 
-  template <int I, int Dword>
-  OCTET_INLINE void pixel(const uint8_t* low, const uint8_t* high, const Z (&weight)[V]) {
-    const Z b = broadcast<I % 7, Dword>(I < 7 ? low : high, s1, s3, s5);
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
-    if constexpr (I + 1 < P) pixel<I + 1, Dword>(low, high, weight);
-  }
   template <int Row, int Dword>
   OCTET_INLINE void products(const uint8_t* low, int64_t in_row) {
-    pixel<0, Dword>(low, low + 7 * s1, weights[Row * D + Dword]);
+    add_dword<Dword>(acc, low, low + 7 * s1, weights[Row * D + Dword], s1, s3, s5);
     if constexpr (Dword + 1 < D) {
       products<Row, Dword + 1>(low, in_row);
     } else if constexpr (Row + 1 < R) {

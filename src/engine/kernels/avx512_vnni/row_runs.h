@@ -38,6 +38,16 @@ OCTET_INLINE Z broadcast(const uint8_t* p, int64_t s1, int64_t s3, int64_t s5) {
   return v;
 }
 
+// Adds dword D of P pixels times V vectors of weights. low, high: the first pixel and the eighth.
+template <int D, int P, int V, int I = 0>
+OCTET_INLINE void add_dword(Z (&acc)[P][V], const uint8_t* low, const uint8_t* high, const Z (&weight)[V], int64_t s1,
+                            int64_t s3, int64_t s5) {
+  const Z b = broadcast<I % 7, D>(I < 7 ? low : high, s1, s3, s5);
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) acc[I][v] = _mm512_dpbusd_epi32(acc[I][v], b, weight[v]);
+  if constexpr (I + 1 < P) add_dword<D, P, V, I + 1>(acc, low, high, weight, s1, s3, s5);
+}
+
 OCTET_INLINE bool dense_rows(const QTensor& t) {
   return t.row_stride == t.w * t.c_pitch && t.image_stride == t.h * t.row_stride;
 }

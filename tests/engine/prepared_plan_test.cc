@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "conv_chain_plan.h"
 
 namespace octet::engine {
@@ -34,6 +36,23 @@ TEST(PreparedPlan, ConvolutionsKnowTheWeightsAfterThem) {
     EXPECT_GT(read.bytes, 0);
     EXPECT_LE(read.data + read.bytes, weights.data() + weights.size());
   }
+}
+
+// Large weights that a kernel takes as they are move to memory of our own, and the fetches with them.
+TEST(PreparedPlan, LargeWeightsAreCopied) {
+  constexpr int64_t kSize = 3, kSmall = 64, kLarge = 1024;
+  const auto plan = std::make_shared<const Plan>(
+      testing::ConvChain(kSmall, kSize, "direct scalar").conv(kLarge, 1, 1).conv(kLarge, 1, 1).finish());
+  const PreparedPlan prepared(plan, Isa::kScalar);
+  const auto steps = prepared.steps();
+  EXPECT_EQ(steps[1].derived, nullptr);
+  ASSERT_NE(steps[2].derived, nullptr);
+  EXPECT_EQ(prepared.derived_bytes(), kLarge * kLarge);
+  const auto weights = plan->constant_bytes(plan->steps[2].constants.at("weights"), 1);
+  ASSERT_EQ(steps[2].derived->bytes, static_cast<int64_t>(weights.size()));
+  EXPECT_NE(steps[2].derived->data, weights.data());
+  EXPECT_EQ(std::memcmp(steps[2].derived->data, weights.data(), weights.size()), 0);
+  EXPECT_EQ(steps[2].first_weights(0, 1).data, steps[2].derived->data);
 }
 
 }  // namespace

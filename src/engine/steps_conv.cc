@@ -241,6 +241,7 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     kernels::ConvArgs args = bind(m, part);
     if (next && next->of_share) args.soon = next->of_share(part, parts);
     const kernels::ConvShare share = kernels::tactic_share(tactic, args, part, parts);
+    args.tiles = share.tiles;
     tactic.run(args, share.rows, share.blocks);
   };
   const int64_t blocks = kernels::padded_channels(shapes.epilogue.out.c) / kernels::kChannelBlock;

@@ -146,7 +146,8 @@ TEST(Winograd, ExtremeWeightsAndCodesStayExact) {
 // As the engine runs it: the tactic's own preparation and shares, for several numbers of threads.
 TEST(Winograd, TacticSharesCoverAllWorkOnce) {
   std::mt19937 rng(5);
-  for (const ConvShape& shape : {shape_of(1, 34, 20, 32, 48), shape_of(3, 7, 7, 48, 80), shape_of(2, 30, 13, 20, 17)})
+  for (const ConvShape& shape :
+       {shape_of(1, 34, 20, 32, 48), shape_of(3, 7, 7, 48, 80), shape_of(2, 30, 13, 20, 17), shape_of(1, 4, 5, 16, 16)})
     for (Isa isa : supported_isas())
       for (const ConvTactic& tactic : kernels(isa).conv_tactics) {
         if (tactic.isa != isa || std::string(tactic.name) != "winograd4x4") continue;
@@ -160,15 +161,17 @@ TEST(Winograd, TacticSharesCoverAllWorkOnce) {
             c->args.scratch = scratch.get();
             const std::vector<uint8_t> want = testing::expected_output(*c);
             testing::take_output(*c);
-            const int64_t rows = c->out.view.n * c->out.view.h,
+            const int64_t tiles = winograd_tiles(c->args),
                           blocks = conv_layout(c->args.geometry, c->args.in.c_pitch).blocks;
             int64_t work = 0;
             for (int part = 0; part < threads; ++part) {
               const ConvShare s = tactic_share(tactic, c->args, part, threads);
-              work += (s.rows.end - s.rows.begin) * (s.blocks.end - s.blocks.begin);
+              const bool some = s.tiles.begin < s.tiles.end, none = s.rows.begin == s.rows.end;
+              work += (some ? s.tiles.end - s.tiles.begin : none ? 0 : tiles) * (s.blocks.end - s.blocks.begin);
+              c->args.tiles = s.tiles;
               tactic.run(c->args, s.rows, s.blocks);
             }
-            EXPECT_EQ(work, rows * blocks) << c->name;
+            EXPECT_EQ(work, tiles * blocks) << c->name;
             EXPECT_EQ(testing::take_output(*c), want) << c->name;
             EXPECT_GT(tactic.cost(c->args, threads), 0);
           }

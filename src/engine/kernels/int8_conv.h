@@ -110,6 +110,7 @@ struct ConvArgs {
   std::byte* scratch = nullptr;         // working memory of this thread, where the tactic asked for it
   std::byte* kept = nullptr;            // the same, with the content that the last run of this convolution left
   ReadSoon soon;                        // or nothing
+  Range tiles;                          // see ConvShare; empty: all
 };
 // Output rows counted over n * out_h, and blocks of 16 output channels.
 using ConvFunction = void(const ConvArgs& args, Range rows, Range blocks);
@@ -123,6 +124,9 @@ using PixelConvFunction = void(const ConvArgs& args);
 // `parts`.
 struct ConvShare {
   Range rows, blocks;
+  // Of a tactic that cuts rows into tiles and shares these: the part's, counted over the tiles of `rows`; goes to
+  // ConvArgs::tiles.
+  Range tiles;
 };
 ConvShare conv_share(const ConvArgs& args, int part, int parts);
 

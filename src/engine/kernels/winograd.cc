@@ -16,10 +16,11 @@ int64_t round_up(int64_t value, int64_t to) {
   return (value + to - 1) / to * to;
 }
 
-// As many as a smaller cache than that of the blocking holds, whole products of them.
+// As many as a smaller cache than that of the blocking holds, whole products of them, and one: the larger share of an
+// odd number of tiles need not go twice over the weights.
 int64_t cached_tiles(const WinogradBlocking& b) {
   static const int64_t cache = std::min(second_level_cache_bytes(), kWinogradCache);
-  return std::max<int64_t>(b.block_tiles * cache / kWinogradCache / b.tiles * b.tiles, b.tiles);
+  return std::max<int64_t>(b.block_tiles * cache / kWinogradCache / b.tiles * b.tiles, b.tiles) + 1;
 }
 
 }  // namespace
@@ -30,17 +31,19 @@ bool winograd_applies(const ConvArgs& a) {
          g.dilation_h == 1 && g.dilation_w == 1 && pixel_bytes(g) % kChannelBlock == 0;
 }
 
-WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
+int64_t winograd_tiles(const ConvArgs& a) {
   const QTensor& out = a.epilogue.out;
+  return out.n * ((out.h + kWinogradTile - 1) / kWinogradTile) * ((out.w + kWinogradTile - 1) / kWinogradTile);
+}
+
+WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
   WinogradPlan p;
   p.channels = round_up(a.geometry.in_channels, b.chunk);
   p.chunks = p.channels / b.chunk;
   // A part of 112 channels has 1008 weights of at most 128 in absolute value: 255 * 128 * 1008 < 2^25.
   p.max_parts = (p.chunks + 112 / b.chunk - 1) / (112 / b.chunk);
-  const int64_t tiles =
-      out.n * ((out.h + kWinogradTile - 1) / kWinogradTile) * ((out.w + kWinogradTile - 1) / kWinogradTile);
   const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock;
-  p.block_tiles = std::min(tiles, cached_tiles(b));
+  p.block_tiles = std::min(winograd_tiles(a), cached_tiles(b));
   p.group = round_up(std::min(blocks, b.group), b.unit);
   p.sum_blocks = std::max(p.group, b.unit * p.max_parts);
   // Two more cache lines for each position, else those of large layers meet in few sets of the cache.

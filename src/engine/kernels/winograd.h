@@ -67,6 +67,7 @@ struct alignas(64) WinogradHeader {
 
 // 3x3, stride 1, dilation 1, one group, codes with whole blocks of 16 channels; any padding, size and epilogue.
 bool winograd_applies(const ConvArgs& args);
+int64_t winograd_tiles(const ConvArgs& args);  // of the whole output
 WinogradPlan winograd_plan(const ConvArgs& args, const WinogradBlocking& blocking);
 
 // The fewest parts of equally many chunks for which the proof above holds. sums: [block][chunk][2][16], the sums of the

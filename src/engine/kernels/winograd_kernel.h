@@ -112,7 +112,12 @@ class Winograd {
     if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
     Winograd w(a, plan, prepared, scratch);
     TileCursor cursor{&a.epilogue.out, rows.begin, rows.end, 0};
-    const int64_t tiles = cursor.count(), turns = (tiles + plan.block_tiles - 1) / plan.block_tiles;
+    int64_t tiles = cursor.count();
+    if (a.tiles.begin < a.tiles.end) {
+      for (int64_t i = 0; i < a.tiles.begin; ++i) cursor.next();
+      tiles = a.tiles.end - a.tiles.begin;
+    }
+    const int64_t turns = (tiles + plan.block_tiles - 1) / plan.block_tiles;
     for (int64_t t = 0; t < turns; ++t) {
       w.count_ = tiles * (t + 1) / turns - tiles * t / turns;
       w.products_ = (w.count_ + kTiles - 1) / kTiles;

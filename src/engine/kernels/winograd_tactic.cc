@@ -22,21 +22,15 @@ constexpr double kStreamed = 3.5;  // bytes of weights a cycle from beyond the L
 constexpr double kKept = 1 << 20;  // bytes of weights that stay in the L2 cache
 constexpr double kCyclesPerMicrosecond = 3500;
 
-int64_t bands(const ConvArgs& a) {
-  return (a.epilogue.out.h + kWinogradTile - 1) / kWinogradTile;
-}
-
 // Cycles of the busiest of `threads` threads.
 double cycles(const ConvArgs& a, const WinogradBlocking& blocking, const Rates& rates, int threads, ConvSplit split) {
   const WinogradPlan plan = winograd_plan(a, blocking);
-  const QTensor& out = a.epilogue.out;
-  const int64_t all_bands = out.n * bands(a),
+  const int64_t all_tiles = winograd_tiles(a),
                 pairs = (padded_channels(a.geometry.out_channels) / kChannelBlock + 1) / 2;
   const bool by_rows = split == ConvSplit::kRows;
-  const int64_t units = by_rows ? all_bands : pairs;
+  const int64_t units = by_rows ? all_tiles : pairs;
   const double share = static_cast<double>((units + threads - 1) / threads) / static_cast<double>(units);
-  const double tiles =
-      static_cast<double>(all_bands * ((out.w + kWinogradTile - 1) / kWinogradTile)) * (by_rows ? share : 1);
+  const double tiles = static_cast<double>(all_tiles) * (by_rows ? share : 1);
   const double channels = static_cast<double>(plan.channels),
                outputs = static_cast<double>(padded_channels(a.geometry.out_channels)) * (by_rows ? 1 : share);
   const double products = static_cast<double>(kWinogradPositions) * tiles * channels * outputs / rates.products;
@@ -65,7 +59,7 @@ struct Tactic {
   static double cost(const ConvArgs& a, int threads) {
     return std::min(time(a, threads, ConvSplit::kRows), time(a, threads, ConvSplit::kChannels));
   }
-  // By whole rows of tiles, or by pairs of blocks of output channels, which repeats the transform of the input.
+  // By tiles, or by pairs of blocks of output channels, which repeats the transform of the input.
   static ConvShare share(const ConvArgs& a, int part, int parts) {
     const QTensor& out = a.epilogue.out;
     const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock, pairs = (blocks + 1) / 2;
@@ -74,11 +68,10 @@ struct Tactic {
                              ? time(a, parts, ConvSplit::kRows) <= time(a, parts, ConvSplit::kChannels)
                              : a.split == ConvSplit::kRows;
     if (by_rows) {
-      const int64_t all = out.n * bands(a);
-      const auto row = [&](int64_t band) {
-        return band / bands(a) * out.h + std::min(band % bands(a) * kWinogradTile, out.h);
-      };
-      share.rows = {row(all * part / parts), row(all * (part + 1) / parts)};
+      const int64_t all = winograd_tiles(a);
+      share.tiles = {all * part / parts, all * (part + 1) / parts};
+      // A range without tiles would stand for all of them.
+      if (share.tiles.begin == share.tiles.end) share.rows = {};
     } else {
       share.blocks = {std::min(blocks, pairs * part / parts * 2), std::min(blocks, pairs * (part + 1) / parts * 2)};
     }

@@ -17,10 +17,11 @@ int64_t round_up(int64_t value, int64_t to) {
 }
 
 // As many as a smaller cache than that of the blocking holds, whole products of them, and one: the larger share of an
-// odd number of tiles need not go twice over the weights.
-int64_t cached_tiles(const WinogradBlocking& b) {
+// odd number of tiles need not go twice over the weights. Weights that stay in the cache may be gone over more often.
+int64_t cached_tiles(const WinogradBlocking& b, int64_t weight_bytes) {
   static const int64_t cache = std::min(second_level_cache_bytes(), kWinogradCache);
-  return std::max<int64_t>(b.block_tiles * cache / kWinogradCache / b.tiles * b.tiles, b.tiles) + 1;
+  const int64_t tiles = std::max<int64_t>(b.block_tiles * cache / kWinogradCache / b.tiles * b.tiles, b.tiles) + 1;
+  return weight_bytes <= cache / 2 ? tiles * 4 / 5 : tiles;
 }
 
 }  // namespace
@@ -43,12 +44,12 @@ WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
   // A part of 112 channels has 1008 weights of at most 128 in absolute value: 255 * 128 * 1008 < 2^25.
   p.max_parts = (p.chunks + 112 / b.chunk - 1) / (112 / b.chunk);
   const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock;
-  p.block_tiles = std::min(winograd_tiles(a), cached_tiles(b));
   p.group = round_up(std::min(blocks, b.group), b.unit);
   p.sum_blocks = std::max(p.group, b.unit * p.max_parts);
   // Two more cache lines for each position, else those of large layers meet in few sets of the cache.
   p.position_bytes = p.channels * kChannelBlock * 2 + 2 * kLine;
   p.block_bytes = kWinogradPositions * p.position_bytes;
+  p.block_tiles = std::min(winograd_tiles(a), cached_tiles(b, blocks * p.block_bytes));
   p.sums_at = static_cast<int64_t>(sizeof(WinogradHeader)) + blocks * p.block_bytes;
   p.starts_at = p.sums_at + blocks * p.chunks * 2 * kChannelBlock * 4;
   p.multipliers_at = p.starts_at + blocks * kChannelBlock * 4;

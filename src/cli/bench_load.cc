@@ -21,11 +21,20 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// smaps_rollup counts pages; VmRSS of status is what the kernel's counters of each CPU have told so far.
 double resident_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (double kib; word == "VmRSS:" && status >> kib) return kib / 1024;
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string word; rollup >> word;)
+    if (double kib; word == "Rss:" && rollup >> kib) return kib / 1024;
   return 0;
+}
+
+// The inputs and outputs of a run belong to the caller, here to the benchmark.
+double caller_mb(const engine::Plan& plan) {
+  int64_t elements = 0;
+  for (const auto* ids : {&plan.inputs, &plan.outputs})
+    for (int id : *ids) elements += plan.buffers[id].elements();
+  return static_cast<double>(elements) * sizeof(float) / kMebibyte;
 }
 
 }  // namespace
@@ -46,7 +55,7 @@ BenchModel load_bench_model(const std::string& path, int64_t batch, int threads,
   require_file(path, "the model");
   BenchModel model;
   const double before = resident_mb();
-  const auto remember_memory = [&] { model.rss_mb = resident_mb(), model.rss_engine_mb = model.rss_mb - before; };
+  const auto remember_memory = [&] { model.rss_mb = resident_mb(), model.rss_engine_mb = model.rss_mb - before - caller_mb(model.plan()); };
   if (!path.ends_with(".octet")) {
     const auto start = Clock::now();
     engine::Plan plan = lower::lower(load_network(path), {.batch = batch, .isa = isa, .dump_passes = {}});

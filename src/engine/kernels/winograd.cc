@@ -55,7 +55,7 @@ WinogradPlan winograd_plan(const ConvArgs& a, const WinogradBlocking& b) {
   p.multipliers_at = p.starts_at + blocks * kChannelBlock * 4;
   p.prepared_bytes = p.multipliers_at + blocks * kChannelBlock * 4;
   // One for the positions of a product's tiles.
-  const int64_t products = p.block_tiles;  // at most one for each tile
+  const int64_t products = (p.block_tiles + b.tiles - 1) / b.tiles;
   p.v_bytes = kWinogradPositions * (p.block_tiles * p.channels * 2 + products * kLine);
   p.m_bytes = kWinogradPositions * p.block_tiles * p.sum_blocks * kChannelBlock * 4;
   p.acc_bytes = kWinogradTile * kWinogradTile * b.tiles * b.unit * kChannelBlock * 4;

@@ -11,6 +11,8 @@ ConvTactic overlapped_tactic();
 ConvTactic packed_pixels_tactic();
 // Few products: the weights stay in registers.
 ConvTactic resident_weights_tactic();
+// Winograd with weights transformed in every run.
+ConvTactic lean_winograd_tactic();
 DepthwiseFunction depthwise_avx512_vnni;
 MaxPoolFunction max_pool_avx512;
 AveragePoolFunction average_pool_avx512;

@@ -1,0 +1,99 @@
+// The Winograd convolution that transforms its weights in every run, as the engine runs it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/conv_cases.h"
+
+namespace octet::kernels {
+namespace {
+
+const ConvTactic* find_tactic() {
+  if (!isa_supported(Isa::kAvx512Vnni)) return nullptr;
+  for (const ConvTactic& tactic : kernels(Isa::kAvx512Vnni).conv_tactics)
+    if (std::string(tactic.name) == "lean_winograd") return &tactic;
+  return nullptr;
+}
+
+struct Memory {
+  explicit Memory(int64_t bytes)
+      : bytes(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>((bytes + 127) / 64 * 64)))),
+        size(static_cast<size_t>(bytes)) {
+    std::memset(this->bytes.get(), 0, size);
+    std::memset(this->bytes.get() + size, 0x5a, 64);
+  }
+  bool intact() const {
+    return std::all_of(bytes.get() + size, bytes.get() + size + 64, [](std::byte b) { return b == std::byte{0x5a}; });
+  }
+  std::unique_ptr<std::byte, testing::ConvCase::Free> bytes;
+  size_t size;
+};
+
+// Twice, because the first run learns about the weights. Whether they passed the proof: 1 yes, 2 no (see Kept).
+int32_t check(const ConvTactic& tactic, testing::ConvCase& c, int threads) {
+  const std::vector<uint8_t> want = testing::expected_output(c);
+  testing::take_output(c);
+  std::vector<Memory> kept, scratch;
+  for (int part = 0; part < threads; ++part) {
+    kept.emplace_back(tactic.kept_bytes(c.args));
+    scratch.emplace_back(tactic.scratch_bytes(c.args));
+  }
+  int32_t state = 0;
+  for (int run = 0; run < 2; ++run) {
+    for (int part = 0; part < threads; ++part) {
+      c.args.kept = kept[part].bytes.get(), c.args.scratch = scratch[part].bytes.get();
+      const ConvShare s = tactic_share(tactic, c.args, part, threads);
+      tactic.run(c.args, s.rows, s.blocks);
+      EXPECT_TRUE(kept[part].intact() && scratch[part].intact()) << c.name;
+    }
+    std::memcpy(&state, kept[0].bytes.get(), sizeof state);
+    EXPECT_EQ(testing::take_output(c), want) << c.name << ", run " << run << ", " << threads << " threads";
+  }
+  EXPECT_GT(tactic.cost(c.args, threads), 0);
+  return state;
+}
+
+// Tiles with four and with two rows and columns, slices of one and of two chunks, several images, odd blocks.
+TEST(LeanWinograd, EqualsTheDirectFormula) {
+  const ConvTactic* tactic = find_tactic();
+  if (tactic == nullptr) GTEST_SKIP() << "needs AVX-512 VNNI";
+  std::mt19937 rng(41);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  int exact = 0, inexact = 0;
+  for (int i = 0; i < 150 && !HasFailure(); ++i) {
+    ConvGeometry g{.in_channels = pick(1, 5) * 64, .out_channels = pick(17, 140), .kernel_h = 3, .kernel_w = 3};
+    g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
+    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(3, 16), pick(3, 16), g},
+                                           {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3});
+    if (i % 3 == 0) {  // intermediate values at the ends of their ranges
+      for (int8_t& w : c->weights) w = pick(0, 1) ? 127 : -128;
+      make_acc_init(c->weights, g.out_channels, c->bias, c->in.view.zero_point, c->acc_init);
+      const auto bytes = static_cast<size_t>(conv_layout(g, c->in.view.c_pitch).weight_bytes);
+      pack_conv_weights(g, c->in.view.c_pitch, c->weights, {c->packed.get(), bytes});
+      testing::set_limits(*c);
+    }
+    if (!tactic->applies(c->args)) continue;
+    const int32_t state = check(*tactic, *c, pick(1, 3));
+    exact += state == 1, inexact += state == 2;
+  }
+  EXPECT_GT(exact, 40);
+  EXPECT_GT(inexact, 10);
+}
+
+TEST(LeanWinograd, DeclinesWhatItCannotTake) {
+  const ConvTactic* tactic = find_tactic();
+  if (tactic == nullptr) GTEST_SKIP() << "needs AVX-512 VNNI";
+  std::mt19937 rng(42);
+  const auto takes = [&](int64_t size, int64_t in, int64_t out) {
+    ConvGeometry g{.in_channels = in, .out_channels = out, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1};
+    return tactic->applies(testing::make_conv_case(rng, {1, size, size, g}, {})->args);
+  };
+  EXPECT_TRUE(takes(14, 256, 256));
+  EXPECT_FALSE(takes(14, 48, 256));   // no whole chunk of input channels
+  EXPECT_FALSE(takes(14, 256, 16));   // one block of output channels
+  EXPECT_FALSE(takes(56, 256, 256));  // too many tiles
+}
+
+}  // namespace
+}  // namespace octet::kernels

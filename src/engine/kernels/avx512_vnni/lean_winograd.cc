@@ -33,7 +33,7 @@ constexpr int kVectors = 2;     // blocks of 16 output channels of one product
 constexpr int64_t kChunk = 64;  // input channels of a vector of codes: 32 pairs
 constexpr int64_t kPairs = kChunk / 2;
 constexpr int64_t kPairBytes = kVectors * 64;                           // of transformed weights
-constexpr int64_t kSlice = 1;                                           // chunks whose weights are transformed at once
+constexpr int64_t kSlice = 2;                                           // chunks whose weights are transformed at once
 constexpr int64_t kPositionBytes = kSlice * kPairs * kPairBytes + 128;  // not a multiple of 4096
 constexpr int64_t kMostTiles = 64, kMostInputBytes = 320 << 10;         // of V, which shares the L2 cache
 constexpr int kTilesAtOnce = 14;                                        // of one product
@@ -192,11 +192,7 @@ OCTET_INLINE void transform_weights(const int8_t* four, int64_t tap_bytes, std::
     Words line[6];
     transform_tap(columns[0][y], columns[1][y], columns[2][y], line);
 #pragma GCC unroll 6
-    for (int x = 0; x < 6; ++x) {
-      std::byte* const at = to + (y * 6 + x) * kPositionBytes;
-      store_vector(at, line[x]);
-      __builtin_prefetch(at + 2 * kPairBytes, 1);  // for the input channels after the next
-    }
+    for (int x = 0; x < 6; ++x) store_vector(to + (y * 6 + x) * kPositionBytes, line[x]);
   }
 }
 
@@ -286,15 +282,6 @@ void transform_tile(const ConvArgs& a, const Tiles& tiles, int64_t t, std::byte*
                            : wide ? transform_tile<false, true>
                                 : transform_tile<false, false>;
   transform(input, g.in_channels, to);
-}
-
-// Half of it may lie in the cache of another core.
-void fetch_input(const ConvArgs& a) {
-  const QTensor& in = a.in;
-  for (int64_t row = 0; row < in.n * in.h; ++row) {
-    const uint8_t* line = in.data + row / in.h * in.image_stride + row % in.h * in.row_stride;
-    for (int64_t at = 0; at < in.w * in.c_pitch; at += 64) __builtin_prefetch(line + at, 0, 2);
-  }
 }
 
 template <int D, int P, int I = 0>
@@ -450,7 +437,6 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   const Scratch s(a.scratch, tiles);
   const bool whole = rows.begin == 0 && rows.end == a.epilogue.out.n * a.epilogue.out.h;
   if (!whole || !is_exact(a, s)) return conv_avx512_vnni(a, rows, blocks);
-  fetch_input(a);
   const Kept kept(a);
   Epilogue e = a.epilogue;
   e.multiplier = kept.multipliers;

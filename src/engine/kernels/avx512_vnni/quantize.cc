@@ -72,11 +72,19 @@ OCTET_INLINE Z image_pixels(const Rounding& q, const float* in, int64_t plane, _
   return pixels;
 }
 
+// Bytes: images come from main memory, and the first convolution may run between one band of rows and the next.
+constexpr int64_t kFetchedAhead = 8192;
+
 template <Quotient Q, int C>
 void image_row(const Rounding& rounding, const float* in, int64_t plane, uint8_t* out, int64_t width) {
   const Rounding q = rounding;  // stays in registers
   int64_t x = 0;
-  for (; x + 16 <= width; x += 16) _mm512_storeu_si512(out + x * 4, image_pixels<Q, C>(q, in + x, plane, 0xffff));
+  for (; x + 16 <= width; x += 16) {
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c)
+      __builtin_prefetch(reinterpret_cast<const char*>(in + x + c * plane) + kFetchedAhead, 0, 2);
+    _mm512_storeu_si512(out + x * 4, image_pixels<Q, C>(q, in + x, plane, 0xffff));
+  }
   if (x == width) return;
   const auto mask = static_cast<__mmask16>((1u << (width - x)) - 1);
   _mm512_mask_storeu_epi32(out + x * 4, mask, image_pixels<Q, C>(q, in + x, plane, mask));

@@ -203,9 +203,9 @@ __attribute__((noinline)) void transform_slice(const ConvArgs& a, const int8_t* 
     for (int64_t four = 0; four < kChunk / 4; ++four)
       for (int v = 0; v < kVectors; ++v) {
         const int8_t* from = w + v * 9 * tap_bytes + (c * kChunk / 4 + four) * 64;
-        std::byte* to = u + four * kPairBytes + v * 64;
+        std::byte* to = u + four * 2 * kPairBytes + v * 64;
         transform_weights<false>(from, tap_bytes, to);
-        transform_weights<true>(from, tap_bytes, to + kPairs / 2 * kPairBytes);
+        transform_weights<true>(from, tap_bytes, to + kPairBytes);
       }
 }
 
@@ -293,9 +293,9 @@ OCTET_INLINE void add_pair(Z (&acc)[P][kVectors], const uint8_t* low, const uint
   if constexpr (I + 1 < P) add_pair<D, P, I + 1>(acc, low, high, weight, s1, s3, s5);
 }
 
-// One position of P tiles: adds the products of `pairs` to m, or stores them there.
+// One position of P tiles: adds the products of some chunks to m, or stores them there.
 template <int P>
-void multiply(const std::byte* v, int64_t tile_bytes, const std::byte* u, int64_t pairs, bool add, int32_t* m,
+void multiply(const std::byte* v, int64_t tile_bytes, const std::byte* u, int64_t chunks, bool add, int32_t* m,
               const int8_t* ahead) {
   constexpr int64_t kTileSums = kWinogradPositions * kVectors * kChannelBlock;
   Z acc[P][kVectors];
@@ -312,20 +312,24 @@ void multiply(const std::byte* v, int64_t tile_bytes, const std::byte* u, int64_
   }
   const int64_t s1 = tile_bytes, s3 = 3 * s1, s5 = 5 * s1;
   const auto* low = reinterpret_cast<const uint8_t*>(v);
-  for (; pairs > 0; pairs -= 4, low += 16, u += 4 * kPairBytes, ahead += 64) {
-    const uint8_t* high = low + 7 * s1;
-    const auto pair = [&]<int D>() __attribute__((always_inline)) {
-      Z weight[kVectors];
+  // The even pairs of a chunk of V come first, then the odd ones; those of U alternate, because that fills whole pieces
+  // of the cache when they are made.
+  constexpr int kOdd = kPairs / 2;
+  for (; chunks > 0; --chunks, low += 2 * kPairs)
+    for (int64_t pair = 0; pair < kPairs; pair += 4, low += 8, u += 4 * kPairBytes, ahead += 64) {
+      const uint8_t* high = low + 7 * s1;
+      const auto products = [&]<int D>(int at) __attribute__((always_inline)) {
+        Z weight[kVectors];
 #pragma GCC unroll 2
-      for (int i = 0; i < kVectors; ++i) weight[i] = _mm512_loadu_si512(u + D * kPairBytes + i * 64);
-      add_pair<D, P>(acc, low, high, weight, s1, s3, s5);
-    };
-    pair.template operator()<0>();
-    __builtin_prefetch(ahead, 0, 2);
-    pair.template operator()<1>();
-    pair.template operator()<2>();
-    pair.template operator()<3>();
-  }
+        for (int i = 0; i < kVectors; ++i) weight[i] = _mm512_loadu_si512(u + at * kPairBytes + i * 64);
+        add_pair<D, P>(acc, low, high, weight, s1, s3, s5);
+      };
+      products.template operator()<0>(0);
+      __builtin_prefetch(ahead, 0, 2);
+      products.template operator()<kOdd>(1);
+      products.template operator()<1>(2);
+      products.template operator()<kOdd + 1>(3);
+    }
 #pragma GCC unroll 14
   for (int p = 0; p < P; ++p)
 #pragma GCC unroll 2
@@ -344,7 +348,7 @@ struct Ahead {
 
 // All positions of the pairs of a slice.
 void multiply_slice(const ConvArgs& a, const Tiles& tiles, const Scratch& s, Range chunks, Ahead& ahead) {
-  const int64_t tile_bytes = a.geometry.in_channels * 2, pairs = (chunks.end - chunks.begin) * kPairs;
+  const int64_t tile_bytes = a.geometry.in_channels * 2, some = chunks.end - chunks.begin;
   for (int position = 0; position < kWinogradPositions; ++position) {
     const Range range = tiles.of_position(position / 6, position % 6);
     const int64_t count = range.end - range.begin, products = (count + kTilesAtOnce - 1) / kTilesAtOnce;
@@ -352,9 +356,9 @@ void multiply_slice(const ConvArgs& a, const Tiles& tiles, const Scratch& s, Ran
     for (int64_t p = 0; p < products; ++p) {
       const int64_t first = count * p / products, last = count * (p + 1) / products;
       int32_t* m = s.sums + ((range.begin + first) * kWinogradPositions + position) * kVectors * kChannelBlock;
-      kMultiply[last - first](v + first * tile_bytes, tile_bytes, s.weights + position * kPositionBytes, pairs,
+      kMultiply[last - first](v + first * tile_bytes, tile_bytes, s.weights + position * kPositionBytes, some,
                               chunks.begin > 0, m, ahead.at);
-      ahead.at += pairs / 4 * 64;
+      ahead.at += some * kPairs / 4 * 64;
       if (ahead.at >= ahead.end) ahead.at = ahead.begin;
     }
   }

@@ -124,6 +124,10 @@ ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
 // cache beside what the kernel works on.
 constexpr int64_t kWorthFetching = 64 << 10, kFetchedAhead = 128 << 10;
 
+// Every band of rows goes over all the weights (engine/row_bands.h): transformed ones of 9 MB made a layer take twice as
+// long in bands.
+constexpr int64_t kBearableInBands = 2 << 20;
+
 // copy: in memory of our own, or nullptr.
 FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvTactic& tactic,
                            std::shared_ptr<const DerivedWeights> copy) {
@@ -246,7 +250,9 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
   };
   const int64_t blocks = kernels::padded_channels(shapes.epilogue.out.c) / kernels::kChannelBlock;
   const kernels::Range half = kernels::tactic_share(tactic, conv.shapes(plan), 0, 2).blocks;
-  if (!conv.float_output && half.end - half.begin == blocks)
+  const int64_t weight_bytes =
+      out.derived ? out.derived->bytes : kernels::conv_layout(shapes.geometry, shapes.in.c_pitch).weight_bytes;
+  if (!conv.float_output && half.end - half.begin == blocks && weight_bytes <= kBearableInBands)
     out.rows = row_work(conv.args.geometry, [bind, blocks, &tactic](const Memory& m, int part, kernels::Range rows) {
       tactic.run(bind(m, part), rows, {0, blocks});
     });

@@ -55,5 +55,15 @@ TEST(PreparedPlan, LargeWeightsAreCopied) {
   EXPECT_EQ(steps[2].first_weights(0, 1).data, steps[2].derived->data);
 }
 
+// In bands of rows all weights would be read again for every band.
+TEST(PreparedPlan, LargeWeightsAreNotForBands) {
+  constexpr int64_t kSize = 12, kSmall = 64, kLarge = 1536;
+  const auto plan = std::make_shared<const Plan>(
+      testing::ConvChain(kLarge, kSize, "direct scalar").conv(kLarge, 1, 1).conv(kSmall, 1, 1).finish());
+  const PreparedPlan prepared(plan, Isa::kScalar);
+  EXPECT_FALSE(prepared.steps()[1].rows.has_value());
+  EXPECT_TRUE(prepared.steps()[2].rows.has_value());
+}
+
 }  // namespace
 }  // namespace octet::engine

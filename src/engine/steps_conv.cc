@@ -124,8 +124,8 @@ ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
 // cache beside what the kernel works on.
 constexpr int64_t kWorthFetching = 64 << 10, kFetchedAhead = 128 << 10;
 
-// Every band of rows goes over all the weights (engine/row_bands.h): transformed ones of 9 MB made a layer take twice as
-// long in bands.
+// Every band of rows goes over all the weights (engine/row_bands.h): transformed ones of 9 MB made a layer take twice
+// as long in bands.
 constexpr int64_t kBearableInBands = 2 << 20;
 
 // copy: in memory of our own, or nullptr.

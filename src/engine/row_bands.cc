@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/cpu_limits.h"
+#include "engine/step_cost.h"
 
 namespace octet::engine {
 namespace {
@@ -44,6 +45,21 @@ struct Uses {
 Range needed(const RowWork& work, size_t index, Range rows) {
   if (index > 0) return rows;
   return {rows.begin * work.stride - work.pad, (rows.end - 1) * work.stride - work.pad + work.extent};
+}
+
+// Products with 8-bit weights on one core, in general.
+double products_per_microsecond(Isa isa) {
+  switch (isa) {
+    case Isa::kAmxInt8:
+    case Isa::kAvx512Vnni:
+      return 385e3;
+    case Isa::kAvxVnni:
+      return 190e3;
+    case Isa::kAvx2:
+      return 95e3;
+    default:
+      return 15e3;
+  }
 }
 
 bool is_empty(Range r) {
@@ -163,17 +179,33 @@ class GroupFinder {
   // The steps from `first` to the readers of its output, and on as long as a tensor that leaves the group is large.
   std::optional<BandedSteps> from(size_t first) const {
     if (!is_eligible(first) || !is_large(first)) return std::nullopt;
+    return best_from(
+        first, [&](size_t s) { return is_large(s); }, [&](BandedSteps& group) { return cut(group); });
+  }
+
+  // The same about a depthwise convolution, for threads that had better not exchange rows.
+  std::optional<BandedSteps> private_from(size_t first) const {
+    if (options_.private_memory_bytes == 0 || options_.threads == 1) return std::nullopt;
+    const auto can_be_private = [&](size_t s) { return uses_.can_keep[output(s)] && is_thin(s); };
+    if (!is_eligible(first) || !can_be_private(first)) return std::nullopt;
+    return best_from(first, can_be_private, [&](BandedSteps& group) { return cut_private(group); });
+  }
+
+ private:
+  // `is_kept` wants the readers of a step's output in the group, `cut` fills it or refuses.
+  template <typename IsKept, typename Cut>
+  std::optional<BandedSteps> best_from(size_t first, const IsKept& is_kept, const Cut& cut) const {
     std::optional<BandedSteps> best;
     size_t wanted = uses_.last_reader(output(first));
     for (size_t last = first + 1; last <= wanted && last < steps_.size() && is_eligible(last); ++last) {
-      if (is_large(last)) wanted = std::max(wanted, uses_.last_reader(output(last)));
+      if (is_kept(last)) wanted = std::max(wanted, uses_.last_reader(output(last)));
       if (last < uses_.last_reader(output(first))) continue;
-      if (auto group = make(first, last)) best = std::move(group);
+      auto group = make(first, last);
+      if (group && cut(*group)) best = std::move(group);
     }
     return best;
   }
 
- private:
   int output(size_t s) const { return plan_.steps[s].outputs[0]; }
 
   bool is_eligible(size_t s) const {
@@ -205,19 +237,24 @@ class GroupFinder {
       else if (std::any_of(readers.begin(), readers.end(), [&](size_t reader) { return reader <= last; }))
         return std::nullopt;  // rows that another thread makes would be read
     }
-    bool large = false;
-    for (size_t s = first; s <= last; ++s) large = large || is_large(s, options_.large_bytes);
-    if (!cut(group, large ? options_.memory_bytes : options_.thin_memory_bytes)) return std::nullopt;
     return group;
+  }
+
+  std::vector<Schedule> schedules(const BandedSteps& group) const {
+    std::vector<Schedule> threads;
+    for (int part = 0; part < options_.threads; ++part)
+      threads.emplace_back(plan_, steps_, group, part, options_.threads);
+    return threads;
   }
 
   // Into as few bands as fit the memory. False where none do, or where threads would repeat too much of each other's
   // work.
-  bool cut(BandedSteps& group, int64_t memory_bytes) const {
+  bool cut(BandedSteps& group) const {
     constexpr int64_t kRepeatedShare = 10;  // at most one row of so many, in any step
-    std::vector<Schedule> threads;
-    for (int part = 0; part < options_.threads; ++part)
-      threads.emplace_back(plan_, steps_, group, part, options_.threads);
+    bool large = false;
+    for (size_t s = group.first; s <= group.last; ++s) large = large || is_large(s, options_.large_bytes);
+    const int64_t memory_bytes = large ? options_.memory_bytes : options_.thin_memory_bytes;
+    const std::vector<Schedule> threads = schedules(group);
     int64_t most_rows = 0;
     for (size_t i = 0; i <= group.last - group.first; ++i) {
       int64_t rows = 0;
@@ -227,23 +264,44 @@ class GroupFinder {
       if (rows > h + h / kRepeatedShare && options_.large_bytes > 0) return false;
     }
     for (int64_t bands = 1; bands <= most_rows; bands += 1 + bands / 8) {
-      group.pieces.clear();
-      for (BandedSteps::Kept& kept : group.kept) kept.rows = 0;
-      for (const Schedule& thread : threads) {
-        Schedule::Cut made = thread.cut(bands);
-        for (size_t k = 0; k < group.kept.size(); ++k)
-          group.kept[k].rows = std::max(group.kept[k].rows, made.kept_rows[k]);
-        group.pieces.push_back(std::move(made.pieces));
-      }
-      group.memory_bytes = 0;
-      for (BandedSteps::Kept& kept : group.kept) {
-        kept.offset = group.memory_bytes;
-        group.memory_bytes +=
-            align64(plan_.code_view(kept.buffer, nullptr).row_stride * kept.rows + kernels::kReadSlack);
-      }
+      fill(group, threads, bands);
       if (group.memory_bytes <= memory_bytes) return true;
     }
     return false;
+  }
+
+  // Into one band. False where that takes too much memory, or the rows that threads repeat more time than they gain.
+  bool cut_private(BandedSteps& group) const {
+    constexpr double kGainMicroseconds = 2.2;
+    const std::vector<Schedule> threads = schedules(group);
+    double repeated = 0;
+    for (size_t s = group.first; s <= group.last; ++s) {
+      const int64_t h = plan_.buffers[output(s)].h();
+      int64_t rows = 0;
+      for (const Schedule& thread : threads) rows += thread.rows_of(s - group.first);
+      const auto products = static_cast<double>(step_cost(plan_, plan_.steps[s]).macs.value_or(0));
+      repeated += products * static_cast<double>(rows - h) /
+                  (static_cast<double>(h * options_.threads) * products_per_microsecond(steps_[s].isa));
+    }
+    if (repeated > kGainMicroseconds) return false;
+    fill(group, threads, 1);
+    return group.memory_bytes <= options_.private_memory_bytes;
+  }
+
+  void fill(BandedSteps& group, const std::vector<Schedule>& threads, int64_t bands) const {
+    group.pieces.clear();
+    for (BandedSteps::Kept& kept : group.kept) kept.rows = 0;
+    for (const Schedule& thread : threads) {
+      Schedule::Cut made = thread.cut(bands);
+      for (size_t k = 0; k < group.kept.size(); ++k)
+        group.kept[k].rows = std::max(group.kept[k].rows, made.kept_rows[k]);
+      group.pieces.push_back(std::move(made.pieces));
+    }
+    group.memory_bytes = 0;
+    for (BandedSteps::Kept& kept : group.kept) {
+      kept.offset = group.memory_bytes;
+      group.memory_bytes += align64(plan_.code_view(kept.buffer, nullptr).row_stride * kept.rows + kernels::kReadSlack);
+    }
   }
 
   const Plan& plan_;
@@ -256,22 +314,26 @@ class GroupFinder {
 
 RowBandOptions row_band_options(int threads) {
   const int64_t cache = second_level_cache_bytes();
+  const int64_t thin_memory = std::min<int64_t>(cache / 16 * 3, 192 << 10);
   return {.threads = threads,
           .large_bytes = cache / 4 * 3,
           .memory_bytes = cache / 8 * 3,
           .thin_large_bytes = cache / 12,
-          .thin_memory_bytes = cache / 16};
+          .thin_memory_bytes = thin_memory,
+          .private_memory_bytes = thin_memory};
 }
 
 std::vector<BandedSteps> find_banded_steps(const Plan& plan, std::span<const PreparedStep> steps,
                                            const RowBandOptions& options) {
   const GroupFinder finder(plan, steps, options);
   std::vector<BandedSteps> groups;
-  for (size_t s = 0; s < plan.steps.size(); ++s)
-    if (auto group = finder.from(s)) {
-      s = group->last;
-      groups.push_back(std::move(*group));
-    }
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    auto group = finder.from(s);
+    if (!group) group = finder.private_from(s);
+    if (!group) continue;
+    s = group->last;
+    groups.push_back(std::move(*group));
+  }
   return groups;
 }
 

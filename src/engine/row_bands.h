@@ -24,6 +24,10 @@ struct RowBandOptions {
   // nothing else reads, and for codes fresh from floats, with a quarter of the limit (as with large_bytes). 0: as the
   // others.
   int64_t thin_large_bytes = 0, thin_memory_bytes = 0;
+  // Small tensors about a depthwise convolution are kept too, whole shares at a time, where they take at most this: a
+  // thread that makes the rows it needs itself neither waits for the others nor takes rows out of their caches, which
+  // costs four times as much where the processors do not share a third-level cache. 0: they are not.
+  int64_t private_memory_bytes = 0;
 };
 // For the second-level cache of this machine; kernels want the rest of it for weights and what they read and write.
 RowBandOptions row_band_options(int threads);

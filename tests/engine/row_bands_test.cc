@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "conv_chain_plan.h"
@@ -82,6 +83,29 @@ TEST(RowBands, KeepSmallerTensorsWhereMemoryTakesTheTime) {
   EXPECT_LE(groups[0].memory_bytes, thin.thin_memory_bytes);
   thin.thin_memory_bytes = 1024;  // for rows of fresh codes, but not of 32 channels
   for (const BandedSteps& group : find(plan, thin)) EXPECT_EQ(group.last, 1u);
+}
+
+TEST(RowBands, KeepSmallTensorsFromOtherThreads) {
+  // Threads exchange nothing between the first convolution and the last, but for the rows that both make.
+  const Plan plan = ConvChain(4, 40).conv(16, 1, 1).conv(32, 1, 1).depthwise(3).conv(16, 1, 1).finish();
+  RowBandOptions options{.threads = 2, .large_bytes = 1 << 20, .memory_bytes = 1 << 20, .thin_large_bytes = 1 << 20};
+  options.private_memory_bytes = 64 * 1024;
+  const auto groups = find(plan, options);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[1].first, 2u);
+  EXPECT_EQ(groups[1].last, 4u);
+  EXPECT_EQ(groups[1].kept.size(), 2u);
+  EXPECT_LE(groups[1].memory_bytes, options.private_memory_bytes);
+  for (const auto& pieces : groups[1].pieces)
+    EXPECT_EQ(std::ranges::count_if(pieces, [](const BandPiece& p) { return p.what == BandPiece::What::kRun; }), 3);
+  options.private_memory_bytes = 1024;
+  EXPECT_TRUE(find(plan, options).empty());
+  options.private_memory_bytes = 64 * 1024, options.threads = 1;  // nobody to exchange with
+  EXPECT_TRUE(find(plan, options).empty());
+  // Two rows of 1024 channels from 1024 channels take longer than what they save.
+  const Plan deep = ConvChain(4, 40).conv(1024, 1, 1).conv(1024, 1, 1).depthwise(3).conv(16, 1, 1).finish();
+  options.private_memory_bytes = 1 << 30, options.threads = 2;
+  for (const BandedSteps& group : find(deep, options)) EXPECT_NE(group.first, 2u);
 }
 
 TEST(RowBands, DoNotRepeatMuchOfTheWorkOfOtherThreads) {

@@ -62,6 +62,13 @@ double products_per_microsecond(Isa isa) {
   }
 }
 
+// A view of a tensor that has no rows yet: for its strides.
+kernels::QTensor strides_of(const Plan& plan, int id) {
+  kernels::QTensor t = plan.code_view(id, reinterpret_cast<uint8_t*>(uintptr_t{4096}));  // no offsets from nullptr
+  t.data = nullptr;
+  return t;
+}
+
 bool is_empty(Range r) {
   return r.begin >= r.end;
 }
@@ -186,7 +193,7 @@ class GroupFinder {
   // The same about a depthwise convolution, for threads that had better not exchange rows.
   std::optional<BandedSteps> private_from(size_t first) const {
     if (options_.private_memory_bytes == 0 || options_.threads == 1) return std::nullopt;
-    const auto can_be_private = [&](size_t s) { return uses_.can_keep[output(s)] && is_thin(s); };
+    const auto can_be_private = [&](size_t s) { return uses_.can_keep[output(s)] && is_about_depthwise(s); };
     if (!is_eligible(first) || !can_be_private(first)) return std::nullopt;
     return best_from(first, can_be_private, [&](BandedSteps& group) { return cut_private(group); });
   }
@@ -222,9 +229,12 @@ class GroupFinder {
   }
   // Is it a matter of memory rather than of products?
   bool is_thin(size_t s) const {
+    return options_.thin_large_bytes > 0 && (plan_.steps[s].kind == "quantize" || is_about_depthwise(s));
+  }
+  // Does a depthwise convolution write the output of the step, or nothing else read it?
+  bool is_about_depthwise(size_t s) const {
     const auto is_depthwise = [&](size_t step) { return plan_.steps[step].kind == "depthwise"; };
-    return options_.thin_large_bytes > 0 && (plan_.steps[s].kind == "quantize" || is_depthwise(s) ||
-                                             std::ranges::all_of(uses_.readers[output(s)], is_depthwise));
+    return is_depthwise(s) || std::ranges::all_of(uses_.readers[output(s)], is_depthwise);
   }
 
   std::optional<BandedSteps> make(size_t first, size_t last) const {
@@ -300,7 +310,7 @@ class GroupFinder {
     group.memory_bytes = 0;
     for (BandedSteps::Kept& kept : group.kept) {
       kept.offset = group.memory_bytes;
-      group.memory_bytes += align64(plan_.code_view(kept.buffer, nullptr).row_stride * kept.rows + kernels::kReadSlack);
+      group.memory_bytes += align64(strides_of(plan_, kept.buffer).row_stride * kept.rows + kernels::kReadSlack);
     }
   }
 
@@ -363,7 +373,7 @@ BandMemory::BandMemory(const Plan& plan, const BandedSteps& group, const Memory&
     : plan_(plan), group_(group), bytes_(group.memory_bytes), memory_(memory), first_rows_(group.kept.size(), 0) {
   // The columns left and right of the rows are never written again.
   for (const BandedSteps::Kept& kept : group.kept) {
-    const kernels::QTensor t = memory_.codes[kept.buffer] = plan.code_view(kept.buffer, nullptr);
+    const kernels::QTensor t = memory_.codes[kept.buffer] = strides_of(plan, kept.buffer);
     std::memset(bytes_.data() + kept.offset, t.zero_point,
                 static_cast<size_t>(t.row_stride * kept.rows + kernels::kReadSlack));
   }

@@ -167,8 +167,7 @@ TEST(SameBits, RandomNetworksOnEveryInstructionSetAndThreadCount) {
       engine::RowBandOptions{.large_bytes = 1 << 30, .memory_bytes = 0},
       engine::RowBandOptions{.large_bytes = 0, .memory_bytes = 1 << 30},
       engine::RowBandOptions{.large_bytes = 0, .memory_bytes = 6000},
-      engine::RowBandOptions{
-          .large_bytes = 1 << 30, .memory_bytes = 0, .thin_large_bytes = 1 << 30, .private_memory_bytes = 1 << 30}};
+      engine::RowBandOptions{.large_bytes = 1 << 30, .private_memory_bytes = 1 << 30}};
   std::vector<uint64_t> banded(bands.size(), 0);
   for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
     ConvNet random_net(seed);

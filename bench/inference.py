@@ -134,7 +134,7 @@ def run_network(network, isas):
             if mode == "latency":
                 # The layers are those of the last number of threads, the totals too.
                 row.update({key: report[key] for key in ("load_to_first_ms", "rss_mb", "rss_engine_mb", "weights_mb",
-                                                         "derived_mb", "arena_mb", "peak", "totals")})
+                                                         "derived_mb", "arena_mb", "peak", "line_exchange_ns", "totals")})
                 row["kernels"] = kept_kernels(report)
             for m in row[mode]:
                 ratio = m["ratio"]

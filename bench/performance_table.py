@@ -103,7 +103,17 @@ def totals_note(report):
         peak = row["peak"]
         words.append(f"{ISA_TITLES.get(isa, isa)} {peak['int8_gmac_per_s']:.0f} GMAC/s ({peak['int8_instruction']}, "
                      f"{peak['threads']} thread{'s' if peak['threads'] > 1 else ''})")
-    return "Measured peaks: " + "; ".join(words) + "."
+    return "Measured peaks: " + "; ".join(words) + "." + exchange_note(report)
+
+
+def exchange_note(report):
+    """Absent from older reports."""
+    times = [t for isas in report["networks"].values() for row in isas.values()
+             for t in row.get("line_exchange_ns", {}).values() if t > 0]
+    if not times:
+        return ""
+    return (f" Two CPUs passed a cache line to and fro in {min(times):.0f} to {max(times):.0f} ns before and after the "
+            f"measurements with two threads, the median in {sorted(times)[len(times) // 2]:.0f} ns.")
 
 
 def markdown(report):

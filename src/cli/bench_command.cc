@@ -233,6 +233,7 @@ ExitCode run(const Options& options) {
   std::cout << cpu_model_name() << ", " << isa_name(isa) << ", batch " << model.batch() << ", " << options.mode << ", "
             << options.runs << " runs in " << std::min(options.windows, options.runs) << " windows\n";
   print(model);
+  const double exchange_before = engine::measure_line_exchange_ns();
   std::vector<Measurement> measurements;
   for (int threads : thread_counts) {
     Measurement& m = measurements.emplace_back(measure(options, model, baseline.get(), threads, isa));
@@ -240,6 +241,10 @@ ExitCode run(const Options& options) {
     for (Row& row : m.rows) row.contender.reset();  // rivals end, memory goes
   }
 
+  const double exchange_after = engine::measure_line_exchange_ns();
+  if (exchange_before > 0)
+    std::cout << "two CPUs pass a cache line to and fro in " << digits(exchange_before, 0) << " ns before and "
+              << digits(exchange_after, 0) << " ns after this\n";
   // The layers run alone, with the last number of threads.
   const int threads = thread_counts.back();
   EngineLatency engine(model.prepared, mode == BenchMode::kLatency ? threads : 1);
@@ -275,6 +280,7 @@ ExitCode run(const Options& options) {
                   {"int8_instruction", peak.int8_instruction},
                   {"fp32_gmac_per_s", peak.float_gmac_per_s},
                   {"fp32_instruction", peak.float_instruction}};
+  json["line_exchange_ns"] = {{"before", exchange_before}, {"after", exchange_after}};
   json["totals"] = totals;
   json["layers"] = layers_json(layers, peak);
   write_text_output(options.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");

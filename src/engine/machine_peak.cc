@@ -3,9 +3,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
 #include <thread>
 #include <vector>
 
+#include "base/cpu_limits.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/peak.h"
 
@@ -50,6 +54,17 @@ double peak_of_threads(const kernels::PeakLoop& loop, int threads) {
   return sum;
 }
 
+struct alignas(64) Line {
+  std::atomic<int> turn{0};
+
+  // Where another process has the other thread's CPU, this one's must not be spent on looking.
+  void wait(int number) const {
+    constexpr int kLooks = 20000;
+    for (int looks = 0; turn.load(std::memory_order_acquire) < number; ++looks)
+      if (looks > kLooks) std::this_thread::yield();
+  }
+};
+
 }  // namespace
 
 MachinePeak measure_peak(Isa isa, int threads) {
@@ -59,6 +74,30 @@ MachinePeak measure_peak(Isa isa, int threads) {
           .float_gmac_per_s = peak_of_threads(floats, threads),
           .int8_instruction = int8.instruction,
           .float_instruction = floats.instruction};
+}
+
+double measure_line_exchange_ns() {
+  if (available_cpus() < 2) return 0;
+  constexpr int kBatches = 20, kExchanges = 500;  // the best batch counts: others were interrupted
+  Line line;
+  std::thread other([&line] {
+    for (int i = 0; i < kBatches * kExchanges; ++i) {
+      line.wait(2 * i + 1);
+      line.turn.store(2 * i + 2, std::memory_order_release);
+    }
+  });
+  double best = std::numeric_limits<double>::max();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = batch * kExchanges; i < (batch + 1) * kExchanges; ++i) {
+      line.turn.store(2 * i + 1, std::memory_order_release);
+      line.wait(2 * i + 2);
+    }
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    best = std::min(best, spent.count() / kExchanges);
+  }
+  other.join();
+  return best;
 }
 
 }  // namespace octet::engine

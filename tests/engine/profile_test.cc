@@ -1,6 +1,7 @@
 // What reports of speed are made of: costs of steps, spans of threads, the peak of the machine.
 #include <gtest/gtest.h>
 
+#include "base/cpu_limits.h"
 #include "engine/engine_test_util.h"
 #include "engine/machine_peak.h"
 #include "engine/step_cost.h"
@@ -63,6 +64,16 @@ TEST(MachinePeak, EveryInstructionSetHasOne) {
     EXPECT_GT(peak.int8_gmac_per_s, 0.1) << isa_name(isa);
     EXPECT_GT(peak.float_gmac_per_s, 0.1) << isa_name(isa);
     EXPECT_FALSE(peak.int8_instruction.empty());
+  }
+}
+
+TEST(MachinePeak, PassesACacheLineToAndFro) {
+  const double ns = measure_line_exchange_ns();
+  if (available_cpus() < 2) {
+    EXPECT_EQ(ns, 0);
+  } else {
+    EXPECT_GT(ns, 5);  // a store and a load that another core has to see
+    EXPECT_LT(ns, 1e6);
   }
 }
 

@@ -1,4 +1,5 @@
-// What a step has to do, read off its numbers: for reports (GMAC/s, percent of peak, GB/s), never for decisions.
+// What a step has to do, read off its numbers: for reports (GMAC/s, percent of peak, GB/s). Row
+// bands weigh repeated products by it; kernels are never chosen by it (ConvTactic::cost).
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -61,19 +61,22 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   // A transposed convolution may cut its last pixels off.
   if (out_h > 2 && chance(rng, 0.1)) out_h -= pick(rng, 1, 2);
   if (out_w > 2 && chance(rng, 0.1)) out_w -= pick(rng, 1, 2);
-  const Halo halo{g.pad_top + pick(rng, 0, 1), pad_bottom, g.pad_left, pad_right + pick(rng, 0, 1)};
+  const int64_t gap = tail.dense ? 0 : 1;  // at most, besides what is padded
+  const auto some_input = tail.dense ? random_tensor : random_input;
+  const Halo halo{g.pad_top + pick(rng, 0, gap), pad_bottom, g.pad_left, pad_right + pick(rng, 0, gap)};
   c->in =
-      random_input(rng, shape.n, shape.in_h, shape.in_w, g.in_channels, halo, static_cast<int32_t>(pick(rng, 0, 255)));
-  const Halo out_halo{pick(rng, 0, 1), pick(rng, 0, 1), pick(rng, 0, 2), pick(rng, 0, 2)};
+      some_input(rng, shape.n, shape.in_h, shape.in_w, g.in_channels, halo, static_cast<int32_t>(pick(rng, 0, 255)));
+  const Halo out_halo{pick(rng, 0, gap), pick(rng, 0, gap), pick(rng, 0, 2 * gap), pick(rng, 0, 2 * gap)};
   // Zero point 0, as behind a ReLU, may take a path of its own.
   const auto out_zero_point = static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255));
   // A phase of a transposed convolution writes every few pixels; small ones keep a distance below a block of channels.
-  const int64_t step_h = chance(rng, 0.2) ? pick(rng, 2, 3) : 1, step_w = chance(rng, 0.2) ? pick(rng, 2, 3) : 1;
+  const int64_t step_h = chance(rng, 0.2) ? 1 + pick(rng, 1, 2) * gap : 1,
+                step_w = chance(rng, 0.2) ? 1 + pick(rng, 1, 2) * gap : 1;
   c->out = random_tensor(rng, shape.n, out_h * step_h, out_w * step_w, g.out_channels, out_halo, out_zero_point);
   c->out.view.h = out_h, c->out.view.w = out_w;
   c->out.view.row_stride *= step_h, c->out.view.c_pitch *= step_w;
-  c->residual = random_input(rng, shape.n, out_h, out_w, g.out_channels, Halo{0, 0, 1, 0},
-                             static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255)));
+  c->residual = some_input(rng, shape.n, out_h, out_w, g.out_channels, Halo{0, 0, gap, 0},
+                           static_cast<int32_t>(chance(rng, 0.3) ? 0 : pick(rng, 0, 255)));
   c->weights.resize(static_cast<size_t>(g.out_channels * g.in_channels / g.groups * g.kernel_h * g.kernel_w));
   for (auto& w : c->weights) w = static_cast<int8_t>(pick(rng, -128, 127));
   if (chance(rng, 0.2))  // the worst case for kernels whose intermediate sums could saturate

@@ -29,9 +29,9 @@ struct ConvShape {
   ConvGeometry geometry;
   bool depthwise = false;
 };
-// What the epilogue does besides scaling.
+// What the epilogue does besides scaling. dense: no gaps between the rows of tensors, if nothing is padded.
 struct ConvTail {
-  bool residual = false, rounds_twice = false, table = false, to_float = false, narrow = false;
+  bool residual = false, rounds_twice = false, table = false, to_float = false, narrow = false, dense = false;
 };
 
 struct ConvCase {

@@ -136,22 +136,26 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
   }
 }
 
-// 1x1 layers with every finish that runs between products: few products and many, strides, the last tile of a line,
-// channels beyond the last 64.
+// 1x1 layers with every finish that runs between products: few products and many, strides, rows with gaps between them
+// and without, the last tile of a line, channels beyond the last 64.
 TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   std::mt19937 rng(19);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   const std::string name = "avx512_vnni overlapped";
-  int plain = 0, fused = 0, apart = 0;
-  for (int i = 0; i < 90 && !HasFailure(); ++i) {
+  int plain = 0, fused = 0, apart = 0, dense = 0, gaps = 0;
+  const auto is_dense = [](const QTensor& t) { return t.data == nullptr || t.row_stride == t.w * t.c_pitch; };
+  for (int i = 0; i < 180 && !HasFailure(); ++i) {
     const int stride = i % 5 == 0 ? 2 : 1;
-    const testing::ConvShape shape{
-        pick(1, 2),
-        pick(5, 20),
-        pick(5, 20) * stride,
-        {.in_channels = 16 * pick(1, 10), .out_channels = pick(50, 210), .stride_h = stride, .stride_w = stride}};
+    const testing::ConvShape shape{pick(1, 2),
+                                   pick(3, 20),
+                                   pick(3, 20) * stride,
+                                   {.in_channels = 16 * (i % 4 == 1 ? 4 : pick(1, 10)),
+                                    .out_channels = pick(50, 210),
+                                    .stride_h = stride,
+                                    .stride_w = stride}};
     const bool residual = i % 3 > 0;
-    const auto c = testing::make_conv_case(rng, shape, {.residual = residual, .rounds_twice = residual});
+    const auto c =
+        testing::make_conv_case(rng, shape, {.residual = residual, .rounds_twice = residual, .dense = i % 4 == 1});
     Epilogue& e = c->args.epilogue;
     for (float& m : c->multiplier) m = std::min(m, 0.2f);
     testing::set_limits(*c);
@@ -161,12 +165,18 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
       const auto fuses = isa_supported(Isa::kAvx2) ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
       e.sum_fuses = i % 4 < 3 && fuses && fuses(e);
     }
-    if (check_tactics(*c, rng).contains(name)) ++(residual ? e.sum_fuses ? fused : apart : plain);
+    if (!check_tactics(*c, rng).contains(name)) continue;
+    ++(residual ? e.sum_fuses ? fused : apart : plain);
+    const bool one_line = stride == 1 && is_dense(c->args.in) && is_dense(e.out) && is_dense(e.residual);
+    if (one_line && shape.geometry.in_channels == 64) ++dense;
+    if (!one_line) ++gaps;
   }
   if (!isa_supported(Isa::kAvx512Vnni)) return;
   EXPECT_GT(plain, 5);
   EXPECT_GT(fused, 5);
   EXPECT_GT(apart, 5);
+  EXPECT_GT(dense, 5);
+  EXPECT_GT(gaps, 20);
 }
 
 // Images, whose pixels have fewer than four channels.

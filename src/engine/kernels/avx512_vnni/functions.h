@@ -5,7 +5,7 @@
 namespace octet::kernels {
 
 ConvFunction conv_avx512_vnni;
-// 1x1 convolutions with a residual: the finish of a tile between the products of the next.
+// 1x1 convolutions: the finish of a tile between the products of the next.
 ConvTactic overlapped_tactic();
 // Images of one to three channels, without the bytes that fill their pixels.
 ConvTactic packed_pixels_tactic();

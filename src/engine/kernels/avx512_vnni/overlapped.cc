@@ -1,8 +1,9 @@
 // 1x1 convolutions: the finish of one tile runs between the products of the next.
 //
-// With few products for each sum a residual and two roundings take a third of the time. Processors overlap products and
-// finish only as far as they look ahead, and half as far where another thread shares the core. Tiles a pixel smaller
-// than those of "direct" leave registers to finish a pixel of the tile before with every four dwords of products.
+// With few products for each sum the finish takes up to a third of the time, more with a residual and two roundings.
+// Processors overlap products and finish only as far as they look ahead, and half as far where another thread shares
+// the core. Tiles half as large as those of "direct" leave registers for the sums of the tile before: on AMD's Zen 5 a
+// store takes a slot of the products, and sums that are stored to be finished are many.
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/register_finish.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
@@ -10,301 +11,304 @@
 namespace octet::kernels {
 namespace {
 
-constexpr int kPixels = 5, kVectors = 4;  // of a tile; vectors of 16 output channels
+constexpr int kPixels = 3, kVectors = 4;  // of a tile; vectors of 16 output channels
 constexpr int64_t kTileChannels = kVectors * kChannelBlock;
 constexpr int64_t kDwordsAtOnce = 4;  // a pixel has a multiple of them
-// With more the finish hardly counts, and the weights of a tile leave the L1 cache.
-constexpr int64_t kMaxDwords = 128;
+// At least: a pixel of the tile before is finished with every four. At most: with more the finish hardly counts, and
+// the weights of a tile leave the L1 cache.
+constexpr int64_t kLeastDwords = kPixels * kDwordsAtOnce, kMostDwords = 128;
 
-// The sums of a tile and what finishes them.
+// What the tiles of a group of channels start from, and what finishes them.
 struct alignas(64) TileFinish {
-  int32_t sums[kPixels][kTileChannels];
   int32_t start[kTileChannels];
   RegisterFinish codes;
-  int64_t out_step = 0, residual_step = 0;  // bytes from one pixel to the next
 };
 
-// Finishes one pixel, in steps that products of the next tile come between: for each vector begin(), and once its
-// result is there complete(); after all of them pack(), and at last store().
+// From the sums of one pixel to its codes, in steps that products of the next tile come between.
 template <Sum S, Residual R>
 struct PixelFinish {
-  Z values[kVectors];
+  static constexpr int kSteps = 9;
 
+  template <int Step>
+  static OCTET_INLINE void step(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kVectors],
+                                const uint8_t* residual, uint8_t* out) {
+    // A vector is completed when the next one, or the one after that, has begun.
+    if constexpr (Step == 0) begin<0>(f, limits, values);
+    if constexpr (Step == 1) begin<1>(f, limits, values);
+    if constexpr (Step == 2) complete<0>(f, values, residual);
+    if constexpr (Step == 3) begin<2>(f, limits, values);
+    if constexpr (Step == 4) complete<1>(f, values, residual);
+    if constexpr (Step == 5) begin<3>(f, limits, values);
+    if constexpr (Step == 6) complete<2>(f, values, residual);
+    if constexpr (Step == 7) complete<3>(f, values, residual);
+    if constexpr (Step == 8) {
+      pack_words(values[0], values[1]);
+      pack_words(values[2], values[3]);
+      pack_codes<S != Sum::kNone>(values[0], values[2], f.codes);
+      asm volatile("vmovdqu64 %[a], (%[out])" : : [a] "v"(values[0]), [out] "r"(out) : "memory");
+    }
+  }
+
+ private:
   template <int N>
-  OCTET_INLINE void begin(const TileFinish& f, const int32_t* sums) {
-    values[N] = scaled(sums + N * 16, f.codes.multiplier + N * 16);
-    if constexpr (S != Sum::kNone) round_middle(values[N], f.codes);
+  static OCTET_INLINE void begin(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kVectors]) {
+    scale_sums<N>(values[N], f.codes);
+    if constexpr (S != Sum::kNone) round_middle(values[N], limits);
   }
   template <int N>
-  OCTET_INLINE void complete(const TileFinish& f, const uint8_t* residual) {
+  static OCTET_INLINE void complete(const TileFinish& f, Z (&values)[kVectors], const uint8_t* residual) {
     if constexpr (S != Sum::kNone)
       add_residual<S == Sum::kTwiceFused>(values[N], scaled_residual<R>(residual + N * 16, f.codes), f.codes);
     round(values[N]);
   }
-  OCTET_INLINE void pack() {
-    pack_words(values[0], values[1]);
-    pack_words(values[2], values[3]);
-  }
-  OCTET_INLINE void store(const TileFinish& f, uint8_t* out) {
-    pack_codes<S != Sum::kNone>(values[0], values[2], f.codes);
-    asm volatile("vmovdqu64 %[a], (%[out])" : : [a] "v"(values[0]), [out] "r"(out) : "memory");
-  }
 };
 
+// By hand, all of it: the compiler would keep an address for every load, change the order and spill registers.
 struct Products {
   Z acc[kPixels][kVectors];
-  int64_t s1, s3, block;
+  int64_t second = 0, third = 0;  // bytes from the first pixel of the tile to the others
+  int64_t block = 0, block3 = 0;  // from one block of weights to the next, and three times that
 
-  template <int D>
-  OCTET_INLINE void dword(const uint8_t* in, const int8_t* w) {
-    Z weight[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) weight[v] = _mm512_load_si512(w + v * block + D * 64);
-    add_dword<D>(acc, in, nullptr, weight, s1, s3, 0);  // fewer than six pixels
-  }
-};
-
-// A line of pixels, all of them at least a tile, by 64 output channels.
-struct Line {
-  const uint8_t* in = nullptr;
-  const uint8_t* residual = nullptr;
-  uint8_t* out = nullptr;
-  int64_t pixels = 0;
-  const int8_t* weights = nullptr;
-  const int8_t *ahead = nullptr, *ahead_end = nullptr;  // weights to fetch meanwhile
-};
-
-// The pixels of a tile that are not finished.
-template <typename Pixel>
-struct Unfinished {
-  const TileFinish& finish;
-  int64_t count = 0;
-  const int32_t* sums = nullptr;  // of the next one
-  const uint8_t* residual = nullptr;
-  uint8_t* out = nullptr;
-
-  OCTET_INLINE void next() {
-    Pixel pixel;
-    pixel.template begin<0>(finish, sums);
-    pixel.template begin<1>(finish, sums);
-    pixel.template begin<2>(finish, sums);
-    pixel.template begin<3>(finish, sums);
-    pixel.template complete<0>(finish, residual);
-    pixel.template complete<1>(finish, residual);
-    pixel.template complete<2>(finish, residual);
-    pixel.template complete<3>(finish, residual);
-    pixel.pack();
-    pixel.store(finish, out);
-    sums += kTileChannels, residual += finish.residual_step, out += finish.out_step;
-    --count;
-  }
-  // Step S of finishing all pixels of a tile, kSteps for each.
-  static constexpr int kSteps = 9;
-  template <int S>
-  OCTET_INLINE void step(Pixel (&pixels)[2]) {
-    constexpr int kPixel = S / kSteps;
-    Pixel &now = pixels[kPixel % 2], &before = pixels[1 - kPixel % 2];
-    const int32_t* const own = sums + kPixel * kTileChannels;
-    constexpr int kStep = S % kSteps;
-    if constexpr (kStep == 0) now.template begin<0>(finish, own);
-    if constexpr (kStep == 1 && kPixel > 0) before.store(finish, out), out += finish.out_step;
-    if constexpr (kStep == 2) now.template begin<1>(finish, own);
-    if constexpr (kStep == 3) now.template begin<2>(finish, own);
-    if constexpr (kStep == 4) {
-      now.template complete<0>(finish, residual);
-      __builtin_prefetch(out + (kPixels + 1) * finish.out_step, 1);  // of the next tile
-    }
-    if constexpr (kStep == 5) now.template begin<3>(finish, own);
-    if constexpr (kStep == 6) now.template complete<1>(finish, residual);
-    if constexpr (kStep == 7) now.template complete<2>(finish, residual);
-    if constexpr (kStep == 8) {
-      now.template complete<3>(finish, residual);
-      now.pack();
-      residual += finish.residual_step;
-    }
-  }
-  template <int S, int End>
-  OCTET_INLINE void steps(Pixel (&pixels)[2]) {
-    if constexpr (S < End) {
-      step<S>(pixels);
-      steps<S + 1, End>(pixels);
-    }
-  }
-  OCTET_INLINE void last(Pixel (&pixels)[2]) {
-    pixels[(kPixels - 1) % 2].store(finish, out);
-    count = 0;
-  }
-};
-
-// Sixteen dwords of products, and the finish of a whole tile evenly between them.
-template <int D, typename Pixel>
-OCTET_INLINE void sixteen_dwords(Products& m, const uint8_t* in, const int8_t* w, const int8_t* ahead,
-                                 Unfinished<Pixel>& before, Pixel (&pixels)[2]) {
-  if constexpr (D < 16) {
-    constexpr int kAll = kPixels * Unfinished<Pixel>::kSteps;
-    m.dword<D>(in, w);
-    before.template steps<kAll * D / 16, kAll*(D + 1) / 16>(pixels);
-    if constexpr (D % 2 == 0) __builtin_prefetch(ahead + D * 32, 0, 2);
-    sixteen_dwords<D + 1>(m, in, w, ahead, before, pixels);
-  }
-}
-
-template <bool kSixteen, typename Pixel>
-void run_line(const RowRuns& r, TileFinish& f, Line& line) {
-  Products m;
-  m.s1 = r.pixel_step, m.s3 = 3 * r.pixel_step, m.block = r.block_bytes;
-  Unfinished<Pixel> before{f};
-  for (int64_t x = 0; x < line.pixels; x += kPixels) {
-    const int64_t first = smaller(x, line.pixels - kPixels);  // the last tile may repeat pixels of the one before
-    // Loads, because copies of registers would take the ports of the products.
-#pragma GCC unroll 5
+  // kCopies: where loads are scarce; elsewhere copies of registers would take the units of the products.
+  template <bool kCopies>
+  OCTET_INLINE void start(const TileFinish& f) {
+#pragma GCC unroll 3
     for (int p = 0; p < kPixels; ++p)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v)
-        asm("vmovdqa64 %1, %0" : "=v"(m.acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
-    const uint8_t* in = line.in + first * r.pixel_step;
-    const int8_t *w = line.weights, *ahead = line.ahead;
-    const auto next_dwords = [&]() __attribute__((always_inline)) {
-      in += 16, w += 256, ahead += 128;
-    };
-    int64_t left = r.dwords / kDwordsAtOnce;
-    Pixel pixels[2];
-    if (kSixteen && before.count > 0) {
-      sixteen_dwords<0>(m, in, w, ahead, before, pixels);
-      before.last(pixels);
-      ahead += 4 * 128;
-      left = 0;
-    }
-    while (before.count > left) before.next();
-    for (; before.count > 0; --left) {
-      Pixel& pixel = pixels[0];
-      m.dword<0>(in, w);
-      pixel.template begin<0>(f, before.sums);
-      pixel.template begin<1>(f, before.sums);
-      __builtin_prefetch(ahead, 0, 2);
-      m.dword<1>(in, w);
-      pixel.template begin<2>(f, before.sums);
-      pixel.template complete<0>(f, before.residual);
-      __builtin_prefetch(ahead + 64, 0, 2);
-      m.dword<2>(in, w);
-      pixel.template begin<3>(f, before.sums);
-      pixel.template complete<1>(f, before.residual);
-      m.dword<3>(in, w);
-      pixel.template complete<2>(f, before.residual);
-      pixel.template complete<3>(f, before.residual);
-      pixel.pack();
-      pixel.store(f, before.out);
-      before.sums += kTileChannels, before.residual += f.residual_step, before.out += f.out_step;
-      --before.count;
-      next_dwords();
-    }
-    for (; left > 0; --left) {
-      m.dword<0>(in, w);
-      __builtin_prefetch(ahead, 0, 2);
-      m.dword<1>(in, w);
-      __builtin_prefetch(ahead + 64, 0, 2);
-      m.dword<2>(in, w);
-      m.dword<3>(in, w);
-      next_dwords();
-    }
-    if (ahead < line.ahead_end) line.ahead = ahead;
-#pragma GCC unroll 5
-    for (int p = 0; p < kPixels; ++p)
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) _mm512_store_si512(f.sums[p] + v * 16, m.acc[p][v]);
-    before.count = kPixels, before.sums = f.sums[0];
-    before.residual = line.residual + first * f.residual_step, before.out = line.out + first * f.out_step;
+        if (kCopies && p > 0) {
+          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[p][v]) : "v"(acc[0][v]));
+        } else {
+          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
+        }
   }
-  while (before.count > 0) before.next();
+  template <int D>
+  OCTET_INLINE void dword(const uint8_t* in, const int8_t* w) {
+    Z weights[kVectors];
+    asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(weights[0]) : "r"(w), "i"(D * 64));
+    asm volatile("vmovdqa64 %c3(%1,%2), %0" : "=v"(weights[1]) : "r"(w), "r"(block), "i"(D * 64));
+    asm volatile("vmovdqa64 %c3(%1,%2,2), %0" : "=v"(weights[2]) : "r"(w), "r"(block), "i"(D * 64));
+    asm volatile("vmovdqa64 %c3(%1,%2), %0" : "=v"(weights[3]) : "r"(w), "r"(block3), "i"(D * 64));
+    Z codes;
+    asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(codes) : "r"(in), "i"(D * 4));
+    add(acc[0], codes, weights);
+    asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(second), "i"(D * 4));
+    add(acc[1], codes, weights);
+    asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(third), "i"(D * 4));
+    add(acc[2], codes, weights);
+  }
+
+ private:
+  static OCTET_INLINE void add(Z (&sums)[kVectors], const Z& codes, const Z (&weights)[kVectors]) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      asm volatile("vpdpbusd %2, %1, %0" : "+v"(sums[v]) : "v"(codes), "v"(weights[v]));
+  }
+};
+
+// The sums of the tile before.
+template <typename Finish>
+struct Unfinished {
+  Z sums[kPixels][kVectors];
+  MiddleLimits limits;
+  const uint8_t* residual = nullptr;
+  uint8_t* out = nullptr;
+  int64_t residual_steps[kPixels] = {}, out_steps[kPixels] = {};  // to the next pixel
+  static constexpr int kSteps = kPixels * Finish::kSteps;
+
+  // Steps [S, End) of all pixels.
+  template <int S, int End>
+  OCTET_INLINE void steps(const TileFinish& f) {
+    if constexpr (S < End) {
+      constexpr int kPixel = S / Finish::kSteps;
+      Finish::template step<S % Finish::kSteps>(f, limits, sums[kPixel], residual, out);
+      if constexpr ((S + 1) % Finish::kSteps == 0) {
+        residual += residual_steps[kPixel], out += out_steps[kPixel];
+        asm("" : "+r"(residual), "+r"(out));
+      }
+      steps<S + 1, End>(f);
+    }
+  }
+};
+
+// Where the dwords of a tile and their weights are, and weights to fetch meanwhile.
+struct Cursor {
+  const uint8_t* in;
+  const int8_t *weights, *ahead;
+};
+
+// Four dwords of products, N times, and the finish of the tile before evenly between them.
+template <int N, bool kFinish, typename Finish, int I = 0>
+OCTET_INLINE void four_dwords(Products& m, Cursor& at, const TileFinish& f, Unfinished<Finish>& before) {
+  if constexpr (I < N) {
+    const auto dword = [&]<int D>() __attribute__((always_inline)) {
+      constexpr int kAll = Unfinished<Finish>::kSteps, kNow = I * 4 + D;
+      m.dword<D>(at.in, at.weights);
+      if constexpr (kFinish) before.template steps<kAll * kNow / (4 * N), kAll*(kNow + 1) / (4 * N)>(f);
+    };
+    dword.template operator()<0>();
+    __builtin_prefetch(at.ahead, 0, 2);
+    dword.template operator()<1>();
+    dword.template operator()<2>();
+    dword.template operator()<3>();
+    at.in += 16, at.weights += 256, at.ahead += 64;
+    four_dwords<N, kFinish, Finish, I + 1>(m, at, f, before);
+  }
 }
 
-using RunLine = void(const RowRuns&, TileFinish&, Line&);
+// Rows of pixels, by 64 output channels. Distances in bytes.
+struct Pixels {
+  const uint8_t* in = nullptr;
+  const uint8_t* residual = nullptr;
+  uint8_t* out = nullptr;
+  int64_t in_step = 0, residual_step = 0, out_step = 0;  // from one pixel to the next
+  int64_t in_gap = 0, residual_gap = 0, out_gap = 0;     // besides, from the last pixel of a row to the next row
+  int64_t width = 0, count = 0;                          // pixels of a row, of all rows: a tile or more
+};
+
+// The weights of 64 output channels.
+struct Weights {
+  const int8_t* begin = nullptr;
+  int64_t block_bytes = 0, dwords = 0;
+  const int8_t *ahead = nullptr, *ahead_end = nullptr;  // weights to fetch meanwhile
+};
+
+// kSixteen: of sixteen dwords, without gaps between rows; there nearly all loads are taken, also by addresses.
+template <bool kSixteen, typename Finish>
+void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
+  constexpr int kFinishing = kSixteen ? 4 : kPixels;  // times four dwords
+  Products m;
+  m.block = w.block_bytes, m.block3 = 3 * w.block_bytes;
+  m.second = pixels.in_step, m.third = 2 * pixels.in_step;
+  Unfinished<Finish> before;
+  before.limits = load_limits(f.codes);
+  int64_t row = 0, column = 0;
+  for (int64_t x = 0; x < pixels.count; x += kPixels, column += kPixels) {
+    const bool last = x > pixels.count - kPixels;  // it may repeat pixels of the one before
+    if (last) x = pixels.count - kPixels;
+    int64_t second_row = 0, third_row = 0;  // behind that of the first pixel
+    if constexpr (!kSixteen) {
+      if (last) row = x / pixels.width, column = x % pixels.width;
+      if (column >= pixels.width) ++row, column -= pixels.width;
+      second_row = column + 1 >= pixels.width, third_row = column + 2 >= pixels.width;
+      m.second = pixels.in_step + second_row * pixels.in_gap, m.third = 2 * pixels.in_step + third_row * pixels.in_gap;
+    }
+    m.template start<kSixteen>(f);
+    Cursor at{pixels.in + x * pixels.in_step + row * pixels.in_gap, w.begin, w.ahead};
+    if (x > 0) {
+      four_dwords<kFinishing, true>(m, at, f, before);
+    } else {
+      four_dwords<kFinishing, false>(m, at, f, before);
+    }
+    if constexpr (!kSixteen)
+      for (int64_t left = w.dwords / kDwordsAtOnce - kFinishing; left > 0; --left)
+        four_dwords<1, false>(m, at, f, before);
+    if (at.ahead < w.ahead_end) w.ahead = at.ahead;
+#pragma GCC unroll 3
+    for (int p = 0; p < kPixels; ++p)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) before.sums[p][v] = m.acc[p][v];
+    before.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
+    before.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
+    for (int p = 0; p < 2; ++p) {
+      const int64_t ends = p == 0 ? second_row : third_row - second_row;
+      before.residual_steps[p] = pixels.residual_step + ends * pixels.residual_gap;
+      before.out_steps[p] = pixels.out_step + ends * pixels.out_gap;
+    }
+  }
+  before.template steps<0, Unfinished<Finish>::kSteps>(f);
+}
+
+using RunPixels = void(const TileFinish&, const Pixels&, Weights&);
 
 template <bool kSixteen, Sum S>
-RunLine* line_of(Residual residual) {
+RunPixels* kernel_of(Residual residual) {
   switch (residual) {
     case Residual::kWidened:
-      return run_line<kSixteen, PixelFinish<S, Residual::kWidened>>;
+      return run_pixels<kSixteen, PixelFinish<S, Residual::kWidened>>;
     case Residual::kWidenedNoZeroPoint:
-      return run_line<kSixteen, PixelFinish<S, Residual::kWidenedNoZeroPoint>>;
+      return run_pixels<kSixteen, PixelFinish<S, Residual::kWidenedNoZeroPoint>>;
     case Residual::kOnTwo23:
-      return run_line<kSixteen, PixelFinish<S, Residual::kOnTwo23>>;
+      return run_pixels<kSixteen, PixelFinish<S, Residual::kOnTwo23>>;
     default:
-      return run_line<kSixteen, PixelFinish<S, Residual::kOnTwo23NoZeroPoint>>;
+      return run_pixels<kSixteen, PixelFinish<S, Residual::kOnTwo23NoZeroPoint>>;
   }
 }
 template <bool kSixteen>
-RunLine* line_of(const Epilogue& e) {
-  if (e.residual.data == nullptr) return run_line<kSixteen, PixelFinish<Sum::kNone, Residual::kWidened>>;
+RunPixels* kernel_of(const Epilogue& e) {
+  if (e.residual.data == nullptr) return run_pixels<kSixteen, PixelFinish<Sum::kNone, Residual::kWidened>>;
   const Residual residual = fastest_residual(e);
-  return e.sum_fuses ? line_of<kSixteen, Sum::kTwiceFused>(residual) : line_of<kSixteen, Sum::kTwice>(residual);
+  return e.sum_fuses ? kernel_of<kSixteen, Sum::kTwiceFused>(residual) : kernel_of<kSixteen, Sum::kTwice>(residual);
 }
 
-bool finish_applies(const ConvArgs& a) {
-  const Epilogue& e = a.epilogue;
+bool finish_applies(const Epilogue& e) {
   if (e.out.data == nullptr || e.table || !sums_are_bounded(e)) return false;
-  if (e.residual.data == nullptr) return !relu_shortcut(a, pixel_bytes(a.geometry));
-  return e.rounds_twice && e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
+  return e.residual.data == nullptr || (e.rounds_twice && e.out.zero_point == 0 && e.lo == 0 && e.hi == 255);
 }
 
 bool applies(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
   return g.kernel_h == 1 && g.kernel_w == 1 && g.groups == 1 && g.pad_top == 0 && g.pad_left == 0 &&
          padded_channels(g.out_channels) >= kTileChannels && pixel_bytes(g) % (4 * kDwordsAtOnce) == 0 &&
-         pixel_bytes(g) <= 4 * kMaxDwords && a.epilogue.out.w >= kPixels && finish_applies(a);
+         pixel_bytes(g) >= 4 * kLeastDwords && pixel_bytes(g) <= 4 * kMostDwords && a.epilogue.out.w >= kPixels &&
+         finish_applies(a.epilogue);
+}
+
+// The rows [rows.begin, rows.end) of one image, counted over all images; of all of them where they are one line.
+Pixels pixels_of(const ConvArgs& a, Range rows, int64_t block) {
+  const QTensor &in = a.in, &out = a.epilogue.out, &residual = a.epilogue.residual;
+  const ConvGeometry& g = a.geometry;
+  const int64_t n = rows.begin / out.h, y = rows.begin % out.h, channel = block * kChannelBlock;
+  Pixels p;
+  p.in = in.data + n * in.image_stride + y * g.stride_h * in.row_stride;
+  p.in_step = g.stride_w * in.c_pitch;
+  p.out = out.data + n * out.image_stride + y * out.row_stride + channel;
+  p.out_step = out.c_pitch;
+  if (residual.data) p.residual = residual.data + n * residual.image_stride + y * residual.row_stride + channel;
+  p.residual_step = residual.c_pitch;
+  p.width = out.w, p.count = (rows.end - rows.begin) * out.w;
+  p.in_gap = g.stride_h * in.row_stride - out.w * p.in_step;
+  p.out_gap = out.row_stride - out.w * p.out_step;
+  p.residual_gap = residual.row_stride - out.w * p.residual_step;
+  return p;
 }
 
 void run(const ConvArgs& a, Range rows, Range blocks) {
-  const ConvGeometry& g = a.geometry;
   const Epilogue& e = a.epilogue;
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
-  const ConvLayout l = conv_layout(g, a.in.c_pitch);
-  const RowRuns r{.first = a.in.data,
-                  .line_step = g.stride_h * a.in.row_stride,
-                  .pixel_step = g.stride_w * a.in.c_pitch,
-                  .dwords = l.dwords,
-                  .weights = a.weights,
-                  .block_bytes = l.segments * l.dwords * 64};
+  const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
+  Weights w{.block_bytes = l.segments * l.dwords * 64, .dwords = l.dwords};
   TileFinish f;
   f.codes = make_register_finish(e);
-  f.out_step = e.out.c_pitch, f.residual_step = e.residual.c_pitch;
-  RunLine* const run_pixels = r.dwords == 16 ? line_of<true>(e) : line_of<false>(e);
-  const bool flat = is_one_line(a);
-  const int64_t lines = flat ? 1 : rows.end - rows.begin;
+  const bool one_line = is_one_line(a);
+  RunPixels* const run_pixels = w.dwords == 16 && one_line ? kernel_of<true>(e) : kernel_of<false>(e);
   int64_t b = blocks.begin;
   for (; b + kVectors <= blocks.end; b += kVectors) {
     for (int v = 0; v < kVectors; ++v) {
       _mm512_store_si512(f.start + v * 16, _mm512_loadu_si512(a.acc_init + (b + v) * 16));
       _mm512_store_ps(f.codes.multiplier + v * 16, _mm512_loadu_ps(e.multiplier + (b + v) * 16));
     }
-    Line line;
-    line.weights = r.weights + b * r.block_bytes;
-    line.ahead = line.weights + kVectors * r.block_bytes;
-    line.ahead_end = r.weights + smaller(b + 2 * kVectors, blocks.end) * r.block_bytes;
-    if (line.ahead >= line.ahead_end && a.soon.bytes)
-      line.ahead = reinterpret_cast<const int8_t*>(a.soon.data), line.ahead_end = line.ahead + a.soon.bytes;
-    if (line.ahead >= line.ahead_end) line.ahead = line.weights;
-    line.pixels = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
-    for (int64_t i = 0; i < lines; ++i) {
-      const int64_t n = (rows.begin + i) / e.out.h, y = (rows.begin + i) % e.out.h;
-      line.in = r.first + n * a.in.image_stride + y * r.line_step;
-      line.out = e.out.data + n * e.out.image_stride + y * e.out.row_stride + b * kChannelBlock;
-      if (e.residual.data)
-        line.residual = e.residual.data + n * e.residual.image_stride + y * e.residual.row_stride + b * kChannelBlock;
-      run_pixels(r, f, line);
+    w.begin = a.weights + b * w.block_bytes;
+    w.ahead = w.begin + kVectors * w.block_bytes;
+    w.ahead_end = a.weights + smaller(b + 2 * kVectors, blocks.end) * w.block_bytes;
+    if (w.ahead >= w.ahead_end && a.soon.bytes)
+      w.ahead = reinterpret_cast<const int8_t*>(a.soon.data), w.ahead_end = w.ahead + a.soon.bytes;
+    if (w.ahead >= w.ahead_end) w.ahead = w.begin;
+    for (int64_t row = rows.begin; row < rows.end;) {
+      const int64_t end = one_line ? rows.end : smaller(rows.end, (row / e.out.h + 1) * e.out.h);
+      run_pixels(f, pixels_of(a, {row, end}, b), w);
+      row = end;
     }
   }
   conv_avx512_vnni(a, rows, {b, blocks.end});
 }
 
-// As that of "direct", with less for the finish, but for whole tiles.
+// As that of "direct", with less for the finish.
 double cost(const ConvArgs& a, int threads) {
   const QTensor& out = a.epilogue.out;
-  const int64_t width = is_one_line(a) ? out.n * out.h * out.w : out.w;
-  const double whole = static_cast<double>((width + kPixels - 1) / kPixels * kPixels) / static_cast<double>(width);
   const double vectors = static_cast<double>(out.n * out.h * out.w * padded_channels(out.c)) / kChannelBlock;
   const double finish = a.epilogue.residual.data ? 5 : 2.5;  // cycles
-  return 0.7 + whole * (cost_at_rate(a, threads, 105) + vectors * finish / (3500.0 * threads));
+  return 0.7 + cost_at_rate(a, threads, 105) + vectors * finish / (3500.0 * threads);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ struct alignas(64) RegisterFinish {
   __m512 residual_zero_point;
 };
 
+constexpr int kConstantsAt = offsetof(RegisterFinish, constants);
+
 OCTET_INLINE RegisterFinish make_register_finish(const Epilogue& e) {
   RegisterFinish f;
   f.constants = make_constants(e);
@@ -25,29 +27,38 @@ OCTET_INLINE RegisterFinish make_register_finish(const Epilogue& e) {
   return f;
 }
 
-// 16 sums times their multipliers.
-OCTET_INLINE Z scaled(const int32_t* sums, const float* multiplier) {
-  Z v;
+// 16 sums times their multipliers, the Nth of the tile.
+template <int N>
+OCTET_INLINE void scale_sums(Z& v, const RegisterFinish& f) {
   asm volatile(
-      "vcvtdq2ps %[sums], %[v]\n\t"
-      "vmulps %[multiplier], %[v], %[v]"
-      : [v] "=&v"(v)
-      : [sums] "m"(*reinterpret_cast<const Z*>(sums)), [multiplier] "m"(*reinterpret_cast<const Z*>(multiplier))
-      : "memory");
-  return v;
+      "vcvtdq2ps %[v], %[v]\n\t"
+      "vmulps %c[at](%[f]), %[v], %[v]"
+      : [v] "+v"(v)
+      : [f] "r"(&f), [at] "i"(offsetof(RegisterFinish, multiplier) + N * 64), "m"(f));
 }
 OCTET_INLINE void round(Z& v) {
   asm volatile("vcvtps2dq %[v], %[v]" : [v] "+v"(v));
 }
 
+// Of the first of two roundings.
+struct MiddleLimits {
+  Z low, high;
+};
+OCTET_INLINE MiddleLimits load_limits(const RegisterFinish& f) {
+  MiddleLimits limits;
+  asm volatile("vmovdqa64 %1, %0" : "=v"(limits.low) : "m"(f.constants.mid_low));
+  asm volatile("vmovdqa64 %1, %0" : "=v"(limits.high) : "m"(f.constants.mid_high));
+  return limits;
+}
+
 // The first of two roundings, still as floats.
-OCTET_INLINE void round_middle(Z& v, const RegisterFinish& f) {
+OCTET_INLINE void round_middle(Z& v, const MiddleLimits& limits) {
   asm volatile(
       "vrndscaleps $8, %[v], %[v]\n\t"
       "vmaxps %[low], %[v], %[v]\n\t"
       "vminps %[high], %[v], %[v]"
       : [v] "+v"(v)
-      : [low] "m"(f.constants.mid_low), [high] "m"(f.constants.mid_high));
+      : [low] "v"(limits.low), [high] "v"(limits.high));
 }
 
 // Ways to fl((r - zero_point) * multiplier) of 16 codes r.
@@ -81,7 +92,9 @@ OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
         : "memory");
     if constexpr (R == Residual::kWidened)
       asm volatile("vsubps %[zero_point], %[r], %[r]" : [r] "+v"(r) : [zero_point] "m"(f.residual_zero_point));
-    asm volatile("vmulps %[multiplier], %[r], %[r]" : [r] "+v"(r) : [multiplier] "m"(c.residual_multiplier));
+    asm volatile("vmulps %c[at](%[f]), %[r], %[r]"
+                 : [r] "+v"(r)
+                 : [f] "r"(&f), [at] "i"(kConstantsAt + offsetof(Constants, residual_multiplier)), "m"(f));
     return r;
   }
   Z t;
@@ -112,9 +125,10 @@ OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
 template <bool kFused>
 OCTET_INLINE void add_residual(Z& v, const Z& residual, const RegisterFinish& f) {
   if constexpr (kFused) {
-    asm volatile("vfmadd132ps %[multiplier], %[residual], %[v]"
+    asm volatile("vfmadd132ps %c[at](%[f]), %[residual], %[v]"
                  : [v] "+v"(v)
-                 : [residual] "v"(residual), [multiplier] "m"(f.constants.mid_multiplier));
+                 : [residual] "v"(residual), [f] "r"(&f), [at] "i"(kConstantsAt + offsetof(Constants, mid_multiplier)),
+                   "m"(f));
   } else {
     asm volatile(
         "vmulps %[multiplier], %[v], %[v]\n\t"

@@ -173,6 +173,57 @@ Choice fastest_candidates(const Plan& plan, const Candidates& candidates, const 
   return choice;
 }
 
+// The tactic without how threads share it: "winograd4x4 avx512_vnni/rows": "winograd4x4 avx512_vnni".
+std::string_view kernel_of(const std::string& tactic) {
+  return std::string_view(tactic).substr(0, tactic.find('/'));
+}
+
+// How threads share one step matters to the steps before and after it, which then take less or more from the other's
+// cache; while the candidates were measured those had changed as well. So, last, every third step shares its work the
+// other way at once, and keeps to that if it and its neighbours together need less time.
+void refine_splits(Choice& choice, const Candidates& candidates, Tensors& tensors, const TacticOptions& options) {
+  constexpr int kPhases = 3;
+  constexpr double kBar = 0.99;
+  const size_t count = choice.plan.steps.size();
+  const auto other_split = [&](size_t i) -> const std::string* {
+    const std::string& now = choice.plan.steps[i].tactic;
+    for (const TacticCandidate& candidate : candidates[i])
+      if (candidate.name != now && kernel_of(candidate.name) == kernel_of(now)) return &candidate.name;
+    return nullptr;
+  };
+  std::vector<Plan> trials(kPhases, choice.plan);
+  int flipped = 0;
+  for (size_t i = 0, n = 0; i < count; ++i)
+    if (const std::string* name = other_split(i)) trials[n++ % kPhases].steps[i].tactic = *name, ++flipped;
+  if (flipped == 0) return;
+  Times base(count);
+  std::vector<Times> times(kPhases, Times(count));
+  const double share = options.limit_seconds / (kPasses * (kPhases + 1));
+  const auto start = std::chrono::steady_clock::now();
+  const auto in_time = [&] { return seconds_since(start) < options.limit_seconds; };
+  for (int pass = 0; pass < kPasses && (pass == 0 || in_time()); ++pass) {
+    time_plan(choice.plan, tensors, options, share, base);
+    for (int phase = 0; phase < kPhases; ++phase) time_plan(trials[phase], tensors, options, share, times[phase]);
+  }
+  const auto about = [&](const Times& t, size_t i) {
+    const size_t first = i > 0 ? i - 1 : 0, end = std::min(i + 2, count);
+    return static_cast<double>(std::accumulate(t.steps.begin() + first, t.steps.begin() + end, int64_t{0}));
+  };
+  Choice refined(choice.plan);
+  for (int phase = 0; phase < kPhases; ++phase)
+    for (size_t i = 0; i < count; ++i) {
+      const std::string& name = trials[phase].steps[i].tactic;
+      if (name == choice.plan.steps[i].tactic || about(times[phase], i) > kBar * about(base, i)) continue;
+      refined.plan.steps[i].tactic = name;
+    }
+  choice.times = base;
+  for (int pass = 0; pass < kPasses && (pass == 0 || in_time()); ++pass) {
+    time_plan(refined.plan, tensors, options, share, refined.times);
+    time_plan(choice.plan, tensors, options, share, choice.times);
+  }
+  if (refined.times.whole() < choice.times.whole()) choice = std::move(refined);
+}
+
 }  // namespace
 
 TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& given) {
@@ -204,8 +255,9 @@ TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& given) {
   for (const Choice& choice : choices) out.runs += choice.times.runs;
   Choice& best = *std::ranges::min_element(choices, {}, [](const Choice& c) { return c.times.whole(); });
   out.before_ms = static_cast<double>(choices[0].times.whole()) / 1e6;
+  refine_splits(best, candidates, tensors, options);
   out.after_ms = static_cast<double>(best.times.whole()) / 1e6;
-  out.changed = best.changed;
+  for (size_t i = 0; i < plan.steps.size(); ++i) out.changed += best.plan.steps[i].tactic != plan.steps[i].tactic;
   plan = std::move(best.plan);
   out.seconds = seconds_since(start);
   return out;

@@ -178,50 +178,59 @@ std::string_view kernel_of(const std::string& tactic) {
   return std::string_view(tactic).substr(0, tactic.find('/'));
 }
 
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + values.size() / 2);
+  return values[values.size() / 2];
+}
+
 // How threads share one step matters to the steps before and after it, which then take less or more from the other's
 // cache; while the candidates were measured those had changed as well. So, last, every third step shares its work the
-// other way at once, and keeps to that if it and its neighbours together need less time.
-void refine_splits(Choice& choice, const Candidates& candidates, Tensors& tensors, const TacticOptions& options) {
-  constexpr int kPhases = 3;
-  constexpr double kBar = 0.99;
-  const size_t count = choice.plan.steps.size();
+// other way at once, and keeps to that if it and its neighbours together need less time. Compared is what was measured
+// one after the other: the speed of a machine changes within seconds.
+void refine_splits(Plan& plan, const Candidates& candidates, Tensors& tensors, const TacticOptions& options) {
+  constexpr int kPhases = 3, kMostPasses = 5;
+  constexpr double kBar = 0.99, kVeto = 1.005;  // of the neighbours' time, and of the whole network's
+  const size_t count = plan.steps.size();
   const auto other_split = [&](size_t i) -> const std::string* {
-    const std::string& now = choice.plan.steps[i].tactic;
+    const std::string& now = plan.steps[i].tactic;
     for (const TacticCandidate& candidate : candidates[i])
       if (candidate.name != now && kernel_of(candidate.name) == kernel_of(now)) return &candidate.name;
     return nullptr;
   };
-  std::vector<Plan> trials(kPhases, choice.plan);
+  std::vector<Plan> trials(kPhases, plan);
   int flipped = 0;
-  for (size_t i = 0, n = 0; i < count; ++i)
-    if (const std::string* name = other_split(i)) trials[n++ % kPhases].steps[i].tactic = *name, ++flipped;
+  for (size_t i = 0; i < count; ++i)
+    if (const std::string* name = other_split(i)) trials[flipped++ % kPhases].steps[i].tactic = *name;
   if (flipped == 0) return;
-  Times base(count);
-  std::vector<Times> times(kPhases, Times(count));
-  const double share = options.limit_seconds / (kPasses * (kPhases + 1));
   const auto start = std::chrono::steady_clock::now();
-  const auto in_time = [&] { return seconds_since(start) < options.limit_seconds; };
-  for (int pass = 0; pass < kPasses && (pass == 0 || in_time()); ++pass) {
-    time_plan(choice.plan, tensors, options, share, base);
-    for (int phase = 0; phase < kPhases; ++phase) time_plan(trials[phase], tensors, options, share, times[phase]);
-  }
+  const double limit = options.limit_seconds / 2, share = limit / (3 * (kPhases + 1));
+  const auto measured = [&](const Plan& some) {
+    Times times(count);
+    time_plan(some, tensors, options, share, times);
+    return times;
+  };
   const auto about = [&](const Times& t, size_t i) {
     const size_t first = i > 0 ? i - 1 : 0, end = std::min(i + 2, count);
     return static_cast<double>(std::accumulate(t.steps.begin() + first, t.steps.begin() + end, int64_t{0}));
   };
-  Choice refined(choice.plan);
-  for (int phase = 0; phase < kPhases; ++phase)
-    for (size_t i = 0; i < count; ++i) {
-      const std::string& name = trials[phase].steps[i].tactic;
-      if (name == choice.plan.steps[i].tactic || about(times[phase], i) > kBar * about(base, i)) continue;
-      refined.plan.steps[i].tactic = name;
+  std::vector<std::vector<double>> ratios(count);
+  for (int pass = 0; pass < kMostPasses && (pass == 0 || seconds_since(start) < limit); ++pass) {
+    const Times now = measured(plan);
+    for (const Plan& trial : trials) {
+      const Times other = measured(trial);
+      for (size_t i = 0; i < count; ++i)
+        if (trial.steps[i].tactic != plan.steps[i].tactic) ratios[i].push_back(about(other, i) / about(now, i));
     }
-  choice.times = base;
-  for (int pass = 0; pass < kPasses && (pass == 0 || in_time()); ++pass) {
-    time_plan(refined.plan, tensors, options, share, refined.times);
-    time_plan(choice.plan, tensors, options, share, choice.times);
   }
-  if (refined.times.whole() < choice.times.whole()) choice = std::move(refined);
+  Plan refined = plan;
+  for (size_t i = 0; i < count; ++i)
+    if (!ratios[i].empty() && median(ratios[i]) < kBar) refined.steps[i].tactic = *other_split(i);
+  std::vector<double> whole;
+  for (int pass = 0; pass < kMostPasses && (pass == 0 || seconds_since(start) < 1.5 * limit); ++pass) {
+    const auto now = static_cast<double>(measured(plan).whole());
+    whole.push_back(static_cast<double>(measured(refined).whole()) / now);
+  }
+  if (median(whole) < kVeto) plan = std::move(refined);
 }
 
 }  // namespace
@@ -255,7 +264,7 @@ TimedTactics choose_tactics_by_timing(Plan& plan, const TacticOptions& given) {
   for (const Choice& choice : choices) out.runs += choice.times.runs;
   Choice& best = *std::ranges::min_element(choices, {}, [](const Choice& c) { return c.times.whole(); });
   out.before_ms = static_cast<double>(choices[0].times.whole()) / 1e6;
-  refine_splits(best, candidates, tensors, options);
+  refine_splits(best.plan, candidates, tensors, options);
   out.after_ms = static_cast<double>(best.times.whole()) / 1e6;
   for (size_t i = 0; i < plan.steps.size(); ++i) out.changed += best.plan.steps[i].tactic != plan.steps[i].tactic;
   plan = std::move(best.plan);

@@ -29,6 +29,13 @@ KernelTable make_table(Isa isa) {
   return table;
 }
 
+// Each when it is asked for: the code of other instruction sets, touched for their tables, would be resident.
+template <Isa kIsa>
+const KernelTable& table() {
+  static const KernelTable made = make_table(kIsa);
+  return made;
+}
+
 }  // namespace
 
 void set_direct_conv(KernelTable& table, ConvFunction* function, Isa isa, double (*cost)(const ConvArgs&, int)) {
@@ -39,10 +46,21 @@ void set_direct_conv(KernelTable& table, ConvFunction* function, Isa isa, double
 }
 
 const KernelTable& kernels(Isa isa) {
-  static const KernelTable tables[] = {make_table(Isa::kScalar),     make_table(Isa::kGeneric),
-                                       make_table(Isa::kAvx2),       make_table(Isa::kAvxVnni),
-                                       make_table(Isa::kAvx512Vnni), make_table(Isa::kAmxInt8)};
-  return tables[static_cast<int>(isa)];
+  switch (isa) {
+    case Isa::kScalar:
+      return table<Isa::kScalar>();
+    case Isa::kGeneric:
+      return table<Isa::kGeneric>();
+    case Isa::kAvx2:
+      return table<Isa::kAvx2>();
+    case Isa::kAvxVnni:
+      return table<Isa::kAvxVnni>();
+    case Isa::kAvx512Vnni:
+      return table<Isa::kAvx512Vnni>();
+    case Isa::kAmxInt8:
+      break;
+  }
+  return table<Isa::kAmxInt8>();
 }
 
 }  // namespace octet::kernels

@@ -30,6 +30,7 @@ class Schedule {
         kept_of_(plan.buffers.size(), -1),
         all_(group.last - group.first + 1, kernels::Range{0, 0}) {
     for (size_t k = 0; k < group.kept.size(); ++k) kept_of_[group.kept[k].buffer] = static_cast<int>(k);
+    for (size_t i = group.first; i <= group.last; ++i) at_once_ = std::max(at_once_, steps[i].rows->at_once);
     for (size_t i = all_.size(); i-- > 0;) {
       const int64_t h = plan.buffers[output(i)].h();
       if (kept(i) < 0) {
@@ -58,7 +59,8 @@ class Schedule {
       for (size_t i = all_.size(); i-- > 0;) {
         const int k = kept(i);
         if (k < 0) {
-          run[i] = {done[i], all_[i].begin + rows_of(i) * (band + 1) / bands};
+          const int64_t rows = rows_of(i) * (band + 1) / bands;
+          run[i] = {done[i], all_[i].begin + std::min((rows + at_once_ - 1) / at_once_ * at_once_, rows_of(i))};
           continue;
         }
         const auto now = rows_for_readers(i, [&](size_t reader) { return run[reader]; });
@@ -121,6 +123,7 @@ class Schedule {
   const Plan& plan_;
   const std::span<const PreparedStep> steps_;
   const BandedSteps& group_;
+  int64_t at_once_ = 1;              // rows of a band are a multiple, but in the last one
   std::vector<int> kept_of_;         // by buffer; -1: not kept
   std::vector<kernels::Range> all_;  // rows that this thread makes of the output of each step
 };

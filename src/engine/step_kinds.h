@@ -59,6 +59,7 @@ struct RowWork {
   // Row y of the output reads rows y * stride - pad to y * stride - pad + extent - 1 of the first input, as far as
   // these exist, and row y of the others.
   int64_t stride = 1, extent = 1, pad = 0;
+  int64_t at_once = 1;  // rows of the output that are made together (ConvTactic::rows_at_once)
 };
 
 struct PreparedStep {

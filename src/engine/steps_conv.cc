@@ -256,6 +256,7 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     out.rows = row_work(conv.args.geometry, [bind, blocks, &tactic](const Memory& m, int part, kernels::Range rows) {
       tactic.run(bind(m, part), rows, {0, blocks});
     });
+  if (out.rows) out.rows->at_once = tactic.rows_at_once;
   return out;
 }
 

@@ -189,7 +189,8 @@ double median(std::vector<double> values) {
 // one after the other: the speed of a machine changes within seconds.
 void refine_splits(Plan& plan, const Candidates& candidates, Tensors& tensors, const TacticOptions& options) {
   constexpr int kPhases = 3, kMostPasses = 5;
-  constexpr double kBar = 0.99, kVeto = 1.005;  // of the neighbours' time, and of the whole network's
+  // Of the neighbours' time, with few passes and with more, and of the whole network's.
+  constexpr double kStrictBar = 0.95, kBar = 0.99, kVeto = 1.005;
   const size_t count = plan.steps.size();
   const auto other_split = [&](size_t i) -> const std::string* {
     const std::string& now = plan.steps[i].tactic;
@@ -224,7 +225,8 @@ void refine_splits(Plan& plan, const Candidates& candidates, Tensors& tensors, c
   }
   Plan refined = plan;
   for (size_t i = 0; i < count; ++i)
-    if (!ratios[i].empty() && median(ratios[i]) < kBar) refined.steps[i].tactic = *other_split(i);
+    if (!ratios[i].empty() && median(ratios[i]) < (ratios[i].size() < 3 ? kStrictBar : kBar))
+      refined.steps[i].tactic = *other_split(i);
   std::vector<double> whole;
   for (int pass = 0; pass < kMostPasses && (pass == 0 || seconds_since(start) < 1.5 * limit); ++pass) {
     const auto now = static_cast<double>(measured(plan).whole());

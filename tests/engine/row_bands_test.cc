@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "conv_chain_plan.h"
@@ -111,6 +112,31 @@ TEST(RowBands, DoNotRepeatMuchOfTheWorkOfOtherThreads) {
   // With 20 threads each share is one or two rows, of which a kernel of 3 rows needs two more.
   EXPECT_FALSE(find(chain(), {.threads = 2, .large_bytes = 1000, .memory_bytes = 1 << 20}).empty());
   EXPECT_TRUE(find(chain(), {.threads = 20, .large_bytes = 1000, .memory_bytes = 1 << 20}).empty());
+}
+
+TEST(RowBands, EndWhereWinogradsTilesDo) {
+  if (!isa_supported(Isa::kAvx2)) GTEST_SKIP() << "no Winograd";
+  Plan plan = ConvChain(16, 60).conv(16, 3, 1).conv(16, 3, 1).conv(16, 3, 1).finish();
+  for (Step& step : plan.steps)
+    if (step.kind == "conv") step.tactic = "winograd4x4 avx2/rows";
+  const PreparedPlan prepared(std::make_shared<const Plan>(plan), Isa::kAvx2);
+  const auto groups =
+      find_banded_steps(plan, prepared.steps(), {.threads = 2, .large_bytes = 12 * 1024, .memory_bytes = 48 * 1024});
+  ASSERT_EQ(groups.size(), 1u);
+  for (const auto& pieces : groups[0].pieces) {
+    std::map<size_t, std::vector<kernels::Range>> rows;
+    for (const BandPiece& piece : pieces)
+      if (piece.what == BandPiece::What::kRun) rows[piece.step].push_back(piece.rows);
+    for (const auto& [step, bands] : rows) {
+      if (plan.steps[step].kind != "conv") continue;
+      EXPECT_GT(bands.size(), 2u);
+      // The first band has the rows about its border besides, the last what is left.
+      for (size_t i = 1; i + 1 < bands.size(); ++i) EXPECT_EQ((bands[i].end - bands[i].begin) % 4, 0) << step;
+      if (step == groups[0].last) {
+        EXPECT_EQ((bands[0].end - bands[0].begin) % 4, 0);
+      }
+    }
+  }
 }
 
 TEST(RowBands, HaveAnArenaWithoutTheTensorsInBands) {

@@ -30,6 +30,8 @@ struct ConvTactic {
   ConvFunction* run = nullptr;  // with args.prepared, args.scratch and args.kept set
   // `run` fetches what args.soon names, when its own weights are all there.
   bool fetches_ahead = false;
+  // Rows of the output that are made together; fewer at a time, and others are made in vain.
+  int64_t rows_at_once = 1;
   // How threads share the work, as conv_share() says. nullptr: conv_share().
   ConvShare (*share)(const ConvArgs& args, int part, int parts) = nullptr;
   // Estimated microseconds with this many threads on a typical machine at 3.5 GHz, for the choice without a stopwatch.

@@ -85,6 +85,7 @@ struct Tactic {
             .prepare = prepare,
             .scratch_bytes = scratch_bytes,
             .run = run,
+            .rows_at_once = kWinogradTile,
             .share = share,
             .cost = cost};
   }

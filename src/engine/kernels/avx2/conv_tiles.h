@@ -153,7 +153,8 @@ OCTET_INLINE void multiply_tile(const PixelTile& t, const PixelPlace* places, in
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) store32(acc + p * 16 + v * 8, sum[p][v]);
     for (int p = 0; p < P; ++p)
-      t.finish->pixel(acc + p * 16, t.channel, t.out + places[p].out, t.residual + places[p].residual, first_pixel + p);
+      t.finish->pixel(acc + p * 16, t.channel, t.out ? t.out + places[p].out : nullptr,
+                      t.residual ? t.residual + places[p].residual : nullptr, first_pixel + p);
   }
 }
 

@@ -72,19 +72,25 @@ int64_t kept_bytes(const ConvArgs& a) {
   return 64 + padded_channels(a.geometry.out_channels) * 8;
 }
 
-// Places in the scratch memory of a thread.
+// Places in the scratch memory of a thread, in bytes.
+struct ScratchPlan {
+  int64_t input, sums, outputs, bytes;
+  explicit ScratchPlan(const Tiles& tiles)
+      : input(kWinogradPositions * kPositionBytes),
+        sums(input + (tiles.input_bytes + 63) / 64 * 64),
+        outputs(sums + tiles.count * kWinogradPositions * kVectors * kChannelBlock * 4),
+        bytes(outputs + tiles.across * 16 * kVectors * kChannelBlock * 4) {}
+};
 struct Scratch {
   std::byte* weights;  // U: [position][pair][kVectors][16][2], 16 bits each
   std::byte* input;    // V
   int32_t* sums;       // M: [tile][position][kVectors][16]
   int32_t* outputs;    // of a row of tiles: [4][pixel][kVectors][16]
-  int64_t bytes;
-  Scratch(std::byte* at, const Tiles& tiles) : weights(at) {
-    input = weights + kWinogradPositions * kPositionBytes;
-    sums = reinterpret_cast<int32_t*>(input + (tiles.input_bytes + 63) / 64 * 64);
-    outputs = sums + tiles.count * kWinogradPositions * kVectors * kChannelBlock;
-    bytes = reinterpret_cast<std::byte*>(outputs + tiles.across * 16 * kVectors * kChannelBlock) - at;
-  }
+  Scratch(std::byte* at, const ScratchPlan& plan)
+      : weights(at),
+        input(at + plan.input),
+        sums(reinterpret_cast<int32_t*>(at + plan.sums)),
+        outputs(reinterpret_cast<int32_t*>(at + plan.outputs)) {}
 };
 
 bool applies(const ConvArgs& a) {
@@ -96,7 +102,7 @@ bool applies(const ConvArgs& a) {
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {
-  return Scratch(nullptr, Tiles(a)).bytes;
+  return ScratchPlan(Tiles(a)).bytes;
 }
 
 // The sums of the positive weights of every output channel, and of the absolute values of the negative ones, as
@@ -262,7 +268,7 @@ void finish_tiles(const Tiles& tiles, const Scratch& s, const int32_t* starts, c
 void run(const ConvArgs& a, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   const Tiles tiles(a);
-  const Scratch s(a.scratch, tiles);
+  const Scratch s(a.scratch, ScratchPlan(tiles));
   const bool whole = rows.begin == 0 && rows.end == a.epilogue.out.n * a.epilogue.out.h;
   if (!whole || !is_exact(a, s)) return conv_avx512_vnni(a, rows, blocks);
   const Kept kept(a);

@@ -33,9 +33,10 @@ if ! $quick; then
   cmake --preset asan >/dev/null
   cmake --build --preset asan -j "$jobs"
   ctest --test-dir build/asan --output-on-failure --no-tests=error -LE slow
-  step "fuzzers, briefly"
+  step "fuzzers, briefly, and kernels and engine with their compiler, whose sanitizer sees more"
   cmake --preset fuzz >/dev/null
-  cmake --build --preset fuzz -j "$jobs" --target fuzzers
+  cmake --build --preset fuzz -j "$jobs" --target fuzzers kernels_test engine_test
+  ctest --test-dir build/fuzz --output-on-failure --no-tests=error -R '^(kernels|engine)$'
   scripts/run_fuzzers.sh build/fuzz "${OCTET_FUZZ_SECONDS:-20}"
 fi
 printf '\nall tests passed in %d s\n' $((SECONDS - started))

@@ -47,7 +47,7 @@ class Schedule {
     std::vector<BandPiece> pieces;
     std::vector<int64_t> kept_rows;  // at most, by kept tensor
   };
-  // The rows of the shares in `bands` equal parts.
+  // The rows of the shares in at most `bands` parts, equal but for what steps make at once.
   Cut cut(int64_t bands) const {
     Cut cut{{}, std::vector<int64_t>(group_.kept.size(), 0)};
     std::vector<std::optional<kernels::Range>> have(group_.kept.size());

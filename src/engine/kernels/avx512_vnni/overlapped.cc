@@ -69,7 +69,8 @@ struct Products {
   int64_t second = 0, third = 0;  // bytes from the first pixel of the tile to the others
   int64_t block = 0, block3 = 0;  // from one block of weights to the next, and three times that
 
-  // kCopies: where loads are scarce; elsewhere copies of registers would take the units of the products.
+  // kCopies: where loads are scarce. Elsewhere they cost nothing, and copies may take the units of the products (not
+  // those of AMD's Zen 5).
   template <bool kCopies>
   OCTET_INLINE void start(const TileFinish& f) {
 #pragma GCC unroll 3

@@ -81,6 +81,17 @@ TEST(LeanWinograd, EqualsTheDirectFormula) {
   EXPECT_GT(inexact, 10);
 }
 
+// The proof of exactness needs memory for every output channel, beyond what the transformed weights take.
+TEST(LeanWinograd, TakesMoreOutputChannelsThanTransformedWeights) {
+  const ConvTactic* tactic = find_tactic();
+  if (tactic == nullptr) GTEST_SKIP() << "needs AVX-512 VNNI";
+  std::mt19937 rng(43);
+  ConvGeometry g{.in_channels = 64, .out_channels = 40000, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1};
+  const auto c = testing::make_conv_case(rng, {1, 3, 3, g}, {});
+  ASSERT_TRUE(tactic->applies(c->args));
+  check(*tactic, *c, 1);
+}
+
 TEST(LeanWinograd, DeclinesWhatItCannotTake) {
   const ConvTactic* tactic = find_tactic();
   if (tactic == nullptr) GTEST_SKIP() << "needs AVX-512 VNNI";

@@ -3,7 +3,10 @@
 // Transformed weights take eight times the memory of the others. With many channels and few tiles they would come from
 // beyond the caches each time, so here two blocks of output channels after the other are made of the weights
 // themselves, a slice of the input channels at a time, which stays in the L2 cache; the products of the slices add up
-// in M.
+// in M. Only one axis of the weights is transformed in memory. The other one takes up to four additions of three taps
+// before the products that need them: on AMD's Zen 5 loads and additions beside products cost nothing, but stores do.
+#include <utility>
+
 #include "engine/kernels/avx512_vnni/finish.h"
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/lean_winograd_transforms.h"
@@ -75,14 +78,14 @@ int64_t kept_bytes(const ConvArgs& a) {
 // Places in the scratch memory of a thread, in bytes.
 struct ScratchPlan {
   int64_t input, sums, outputs, bytes;
-  explicit ScratchPlan(const Tiles& tiles)
-      : input(kWinogradPositions * kPositionBytes),
+  ScratchPlan(const ConvArgs& a, const Tiles& tiles)
+      : input(larger(kWeightBytes, padded_channels(a.geometry.out_channels) * 8)),  // see is_exact()
         sums(input + (tiles.input_bytes + 63) / 64 * 64),
         outputs(sums + tiles.count * kWinogradPositions * kVectors * kChannelBlock * 4),
         bytes(outputs + tiles.across * 16 * kVectors * kChannelBlock * 4) {}
 };
 struct Scratch {
-  std::byte* weights;  // U: [position][pair][kVectors][16][2], 16 bits each
+  std::byte* weights;  // U in one axis: [6][tap][pair][kVectors][16][2], 16 bits each
   std::byte* input;    // V
   int32_t* sums;       // M: [tile][position][kVectors][16]
   int32_t* outputs;    // of a row of tiles: [4][pixel][kVectors][16]
@@ -102,7 +105,7 @@ bool applies(const ConvArgs& a) {
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {
-  return ScratchPlan(Tiles(a)).bytes;
+  return ScratchPlan(a, Tiles(a)).bytes;
 }
 
 // The sums of the positive weights of every output channel, and of the absolute values of the negative ones, as
@@ -170,7 +173,7 @@ OCTET_INLINE void add_pair(Z (&acc)[P][kVectors], const uint8_t* low, const uint
 }
 
 // One position of P tiles: adds the products of some chunks to m, or stores them there.
-template <int P>
+template <Point X, int P>
 void multiply(const std::byte* v, int64_t tile_bytes, const std::byte* u, int64_t chunks, bool add, int32_t* m,
               const int8_t* ahead) {
   constexpr int64_t kTileSums = kWinogradPositions * kVectors * kChannelBlock;
@@ -197,7 +200,7 @@ void multiply(const std::byte* v, int64_t tile_bytes, const std::byte* u, int64_
       const auto products = [&]<int D>(int at) __attribute__((always_inline)) {
         Z weight[kVectors];
 #pragma GCC unroll 2
-        for (int i = 0; i < kVectors; ++i) weight[i] = _mm512_loadu_si512(u + at * kPairBytes + i * 64);
+        for (int i = 0; i < kVectors; ++i) weight[i] = weights_at<X>(u + at * kPairBytes + i * 64);
         add_pair<D, P>(acc, low, high, weight, s1, s3, s5);
       };
       products.template operator()<0>(0);
@@ -213,9 +216,18 @@ void multiply(const std::byte* v, int64_t tile_bytes, const std::byte* u, int64_
 }
 
 using Multiply = void(const std::byte*, int64_t, const std::byte*, int64_t, bool, int32_t*, const int8_t*);
-constexpr Multiply* kMultiply[kTilesAtOnce + 1] = {
-    nullptr,     multiply<1>, multiply<2>,  multiply<3>,  multiply<4>,  multiply<5>,  multiply<6>, multiply<7>,
-    multiply<8>, multiply<9>, multiply<10>, multiply<11>, multiply<12>, multiply<13>, multiply<14>};
+struct MultiplyTable {
+  Multiply* of_tiles[kTilesAtOnce + 1];
+};
+template <Point X, size_t... P>
+constexpr MultiplyTable multiply_table(std::index_sequence<P...>) {
+  return {{nullptr, multiply<X, P + 1>...}};
+}
+template <Point X>
+constexpr MultiplyTable kMultiply = multiply_table<X>(std::make_index_sequence<kTilesAtOnce>());
+constexpr const MultiplyTable* kMultiplyOfColumn[6] = {&kMultiply<Point::kTap>,      &kMultiply<Point::kOne>,
+                                                       &kMultiply<Point::kMinusOne>, &kMultiply<Point::kTwo>,
+                                                       &kMultiply<Point::kMinusTwo>, &kMultiply<Point::kTap>};
 
 // Lines to fetch meanwhile, one with every four pairs, and again from the start where there are fewer.
 struct Ahead {
@@ -226,14 +238,16 @@ struct Ahead {
 void multiply_slice(const ConvArgs& a, const Tiles& tiles, const Scratch& s, Range chunks, Ahead& ahead) {
   const int64_t tile_bytes = a.geometry.in_channels * 2, some = chunks.end - chunks.begin;
   for (int position = 0; position < kWinogradPositions; ++position) {
-    const Range range = tiles.of_position(position / 6, position % 6);
+    const int y = position / 6, x = position % 6;
+    const std::byte* u = s.weights + (y * 3 + (x == 5 ? 2 : 0)) * kTapBytes;
+    const Range range = tiles.of_position(y, x);
     const int64_t count = range.end - range.begin, products = (count + kTilesAtOnce - 1) / kTilesAtOnce;
     const std::byte* v = s.input + tiles.input_at[position] + chunks.begin * kChunk * 2;
     for (int64_t p = 0; p < products; ++p) {
       const int64_t first = count * p / products, last = count * (p + 1) / products;
       int32_t* m = s.sums + ((range.begin + first) * kWinogradPositions + position) * kVectors * kChannelBlock;
-      kMultiply[last - first](v + first * tile_bytes, tile_bytes, s.weights + position * kPositionBytes, some,
-                              chunks.begin > 0, m, ahead.at);
+      kMultiplyOfColumn[x]->of_tiles[last - first](v + first * tile_bytes, tile_bytes, u, some, chunks.begin > 0, m,
+                                                   ahead.at);
       ahead.at += some * kPairs / 4 * 64;
       if (ahead.at >= ahead.end) ahead.at = ahead.begin;
     }
@@ -268,7 +282,7 @@ void finish_tiles(const Tiles& tiles, const Scratch& s, const int32_t* starts, c
 void run(const ConvArgs& a, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   const Tiles tiles(a);
-  const Scratch s(a.scratch, ScratchPlan(tiles));
+  const Scratch s(a.scratch, ScratchPlan(a, tiles));
   const bool whole = rows.begin == 0 && rows.end == a.epilogue.out.n * a.epilogue.out.h;
   if (!whole || !is_exact(a, s)) return conv_avx512_vnni(a, rows, blocks);
   const Kept kept(a);
@@ -309,7 +323,7 @@ ConvShare share(const ConvArgs& a, int part, int parts) {
 // Measured with ResNet-50's layers on one core.
 double cost(const ConvArgs& a, int threads) {
   constexpr double kProducts = 59;                          // multiplications of 16-bit integers a cycle
-  constexpr double kWeight = 1.4, kInput = 2, kFinish = 8;  // cycles for 32 weights, a channel of a tile, 16 outputs
+  constexpr double kWeight = 1.2, kInput = 2, kFinish = 8;  // cycles for 32 weights, a channel of a tile, 16 outputs
   const Tiles tiles(a);
   const auto in = static_cast<double>(a.geometry.in_channels);
   const Range blocks = share(a, 0, threads).blocks;

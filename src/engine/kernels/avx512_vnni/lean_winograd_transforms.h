@@ -24,9 +24,10 @@ using Sums = Vectors64::Sums;
 constexpr int kVectors = 2;     // blocks of 16 output channels of one product
 constexpr int64_t kChunk = 64;  // input channels of a vector of codes: 32 pairs
 constexpr int64_t kPairs = kChunk / 2;
-constexpr int64_t kPairBytes = kVectors * 64;                           // of transformed weights
-constexpr int64_t kSlice = 2;                                           // chunks whose weights are transformed at once
-constexpr int64_t kPositionBytes = kSlice * kPairs * kPairBytes + 128;  // not a multiple of 4096
+constexpr int64_t kPairBytes = kVectors * 64;                      // of transformed weights
+constexpr int64_t kSlice = 2;                                      // chunks whose weights are transformed at once
+constexpr int64_t kTapBytes = kSlice * kPairs * kPairBytes + 128;  // not a multiple of 4096
+constexpr int64_t kWeightBytes = 6 * 3 * kTapBytes;
 
 // u = G g, along one axis.
 OCTET_FLAT void transform_tap(const Words& a, const Words& b, const Words& c, Words (&u)[6]) {
@@ -51,23 +52,33 @@ OCTET_INLINE Words unsigned_pairs(const uint8_t* codes) {
   return (Words)(kOdd ? _mm512_srli_epi16(c, 8) : _mm512_and_si512(c, _mm512_set1_epi16(255)));
 }
 
-// Of four input channels and 16 output channels.
+// Of four input channels and 16 output channels, along the columns only: 6 rows of 3 taps.
 template <bool kOdd>
 OCTET_INLINE void transform_weights(const int8_t* four, int64_t tap_bytes, std::byte* to) {
-  Words columns[3][6];
 #pragma GCC unroll 3
   for (int x = 0; x < 3; ++x) {
     const int8_t* at = four + x * tap_bytes;
+    Words u[6];
     transform_tap(signed_pairs<kOdd>(at), signed_pairs<kOdd>(at + 3 * tap_bytes),
-                  signed_pairs<kOdd>(at + 6 * tap_bytes), columns[x]);
-  }
+                  signed_pairs<kOdd>(at + 6 * tap_bytes), u);
 #pragma GCC unroll 6
-  for (int y = 0; y < 6; ++y) {
-    Words line[6];
-    transform_tap(columns[0][y], columns[1][y], columns[2][y], line);
-#pragma GCC unroll 6
-    for (int x = 0; x < 6; ++x) store_vector(to + (y * 6 + x) * kPositionBytes, line[x]);
+    for (int y = 0; y < 6; ++y) store_vector(to + (y * 3 + x) * kTapBytes, u[y]);
   }
+}
+
+// The other axis of the weights: where it is evaluated. Positions 0 and 5 are the first and the last tap themselves.
+enum class Point { kTap, kOne, kMinusOne, kTwo, kMinusTwo };
+
+// From a row of three taps (kTap: from the tap) to one position.
+template <Point X>
+OCTET_INLINE Z weights_at(const std::byte* taps) {
+  const auto a = load_vector<Words>(taps);
+  if constexpr (X == Point::kTap) return (Z)a;
+  const auto b = load_vector<Words>(taps + kTapBytes), c = load_vector<Words>(taps + 2 * kTapBytes);
+  if constexpr (X == Point::kOne) return (Z)(a + b + c);
+  if constexpr (X == Point::kMinusOne) return (Z)(a - b + c);
+  const Words twice = c + c, inner = X == Point::kTwo ? twice + b : twice - b;
+  return (Z)(inner + inner + a);
 }
 
 // w: the first of kVectors blocks; chunks: of input channels.

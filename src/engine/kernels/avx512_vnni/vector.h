@@ -14,6 +14,9 @@ typedef __m512i Z;
 OCTET_INLINE int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
+OCTET_INLINE int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
 
 OCTET_INLINE __m128i load16(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));

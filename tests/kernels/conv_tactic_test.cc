@@ -179,21 +179,27 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   EXPECT_GT(gaps, 20);
 }
 
-// Images, whose pixels have fewer than four channels.
+// Images, whose pixels have fewer than four channels; with 64 output channels and more those of RGB are finished
+// between the products of the next ones.
 TEST(ConvTactics, PackedPixelsEqualTheDirectFormula) {
   std::mt19937 rng(23);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   std::set<int64_t> channels;
-  for (int i = 0; i < 80 && !HasFailure(); ++i) {
+  int wide = 0;
+  for (int i = 0; i < 120 && !HasFailure(); ++i) {
     ConvGeometry g{
         .in_channels = pick(1, 3), .out_channels = pick(1, 70), .kernel_h = pick(1, 7), .kernel_w = pick(2, 7)};
     g.stride_h = pick(1, 3), g.stride_w = pick(1, 3), g.dilation_h = pick(1, 2);
     g.pad_top = pick(0, 3), g.pad_left = pick(0, 3);
+    if (i % 3 == 0) g.in_channels = 3, g.out_channels = pick(49, 150), g.kernel_h = pick(5, 7), g.kernel_w = pick(4, 7);
     const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(13, 40), pick(7, 70), g}, {.residual = i % 4 == 0});
-    if (check_tactics(*c, rng).contains("avx512_vnni packed_pixels")) channels.insert(g.in_channels);
+    if (!check_tactics(*c, rng).contains("avx512_vnni packed_pixels")) continue;
+    channels.insert(g.in_channels);
+    wide += i % 3 == 0;
   }
   if (isa_supported(Isa::kAvx512Vnni)) {
     EXPECT_EQ(channels.size(), 3u);
+    EXPECT_GT(wide, 20);
   }
 }
 

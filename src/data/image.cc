@@ -1,11 +1,13 @@
 #include "data/image.h"
 
 #include <turbojpeg.h>
+#include <webp/decode.h>
 
 #include <algorithm>
 #include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "data/image_header.h"
@@ -89,6 +91,21 @@ Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options
   return cmyk ? convert_channels(rgb_from_inverted_cmyk(image), options.channels) : image;
 }
 
+// Not left to OpenCV, which would hand what its own look at a damaged header refuses to its other decoders.
+Image decode_webp(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+  WebPBitstreamFeatures features;
+  if (WebPGetFeatures(data, bytes.size(), &features) != VP8_STATUS_OK)
+    throw DecodeError("its WebP header cannot be read");
+  if (features.has_animation) throw DecodeError("it is an animated WebP; only still pictures are taken");
+  check_size(features.width, features.height, options);
+  Image image{features.height, features.width, 3, {}};
+  image.pixels.resize(image.size());
+  if (WebPDecodeRGBInto(data, bytes.size(), image.pixels.data(), image.pixels.size(), image.width * 3) == nullptr)
+    throw DecodeError("its WebP data is damaged");
+  return convert_channels(std::move(image), options.channels);
+}
+
 Image decode_by_opencv(std::span<const std::byte> bytes, const DecodeOptions& options) {
   cv::Mat mat;
   try {
@@ -129,6 +146,8 @@ Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& option
   switch (header.format) {
     case ImageFormat::kJpeg:
       return decode_jpeg(bytes, options);
+    case ImageFormat::kWebp:
+      return decode_webp(bytes, options);
     case ImageFormat::kUnknown:
       throw DecodeError("its first bytes are not those of a JPEG, PNG, BMP, WebP, PPM or PGM image");
     default:

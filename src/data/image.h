@@ -30,8 +30,8 @@ struct DecodeOptions {
   int64_t max_pixels = int64_t{1} << 27;  // larger pictures are refused before anything is allocated for them
 };
 
-// JPEG by libturbojpeg; PNG, BMP, WebP, PPM and PGM by OpenCV. A truncated file is an error, as in Pillow; EXIF
-// orientation is ignored, as in the usual ImageNet pipelines. Throws DecodeError.
+// JPEG by libturbojpeg, WebP by libwebp; PNG, BMP, PPM and PGM by OpenCV. A truncated file is an error, as in
+// Pillow; EXIF orientation is ignored, as in the usual ImageNet pipelines. Throws DecodeError.
 Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options = {});
 
 // Grey to RGB repeats the value; RGB to grey is the luma of ITU-R 601: (19595 R + 38470 G + 7471 B + 32768) >> 16.

@@ -16,8 +16,7 @@ class Bytes {
   // 0 beyond the end: a header that is cut off then has no size and is refused.
   uint32_t u8(size_t offset) const { return offset < bytes_.size() ? std::to_integer<uint32_t>(bytes_[offset]) : 0; }
   uint32_t le16(size_t o) const { return u8(o) | u8(o + 1) << 8; }
-  uint32_t le24(size_t o) const { return le16(o) | u8(o + 2) << 16; }
-  uint32_t le32(size_t o) const { return le24(o) | u8(o + 3) << 24; }
+  uint32_t le32(size_t o) const { return le16(o) | le16(o + 2) << 16; }
   uint32_t be32(size_t o) const { return u8(o) << 24 | u8(o + 1) << 16 | u8(o + 2) << 8 | u8(o + 3); }
   size_t size() const { return bytes_.size(); }
 
@@ -35,18 +34,8 @@ void read_bmp(const Bytes& b, ImageHeader& header) {
   }
 }
 
-void read_webp(const Bytes& b, ImageHeader& header) {
-  if (b.has(12, "VP8X")) {
-    header.width = b.le24(24) + 1;
-    header.height = b.le24(27) + 1;
-  } else if (b.has(12, "VP8L") && b.u8(20) == 0x2f) {
-    const uint32_t bits = b.le32(21);
-    header.width = (bits & 0x3fff) + 1;
-    header.height = (bits >> 14 & 0x3fff) + 1;
-  } else if (b.has(12, "VP8 ")) {
-    header.width = b.le16(26) & 0x3fff;
-    header.height = b.le16(28) & 0x3fff;
-  }
+bool is_space(uint32_t c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 // "P6 <width> <height> <maximum>" with any white space and comments to the end of the line.
@@ -57,8 +46,7 @@ void read_pnm(const Bytes& b, ImageHeader& header) {
     for (;; at++) {
       if (b.u8(at) == '#')
         while (at < b.size() && b.u8(at) != '\n') at++;
-      const uint32_t c = b.u8(at);
-      if (!(c == ' ' || (c >= '\t' && c <= '\r'))) break;
+      if (!is_space(b.u8(at))) break;
     }
     for (; b.u8(at) >= '0' && b.u8(at) <= '9'; at++) {
       number = number * 10 + (b.u8(at) - '0');
@@ -89,8 +77,7 @@ ImageHeader read_image_header(std::span<const std::byte> bytes) {
     read_bmp(b, header);
   } else if (b.has(0, "RIFF") && b.has(8, "WEBP")) {
     header.format = ImageFormat::kWebp;
-    read_webp(b, header);
-  } else if (b.has(0, "P5") || b.has(0, "P6")) {
+  } else if ((b.has(0, "P5") || b.has(0, "P6")) && is_space(b.u8(2))) {
     header.format = ImageFormat::kPnm;
     read_pnm(b, header);
   }

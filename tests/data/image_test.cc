@@ -34,7 +34,7 @@ double mean_difference(const Image& a, const Image& b) {
 
 TEST(DecodeImage, LosslessFormatsGiveTheSamePixels) {
   const Image colour = test_image(13, 21, 3), grey = test_image(9, 7, 1);
-  for (const std::string& bytes : {png_bytes(colour), pnm_bytes(colour)}) {
+  for (const std::string& bytes : {png_bytes(colour), pnm_bytes(colour), bmp_bytes(colour), webp_bytes(colour)}) {
     const Image image = decode(bytes);
     EXPECT_EQ(image.height, 13);
     EXPECT_EQ(image.width, 21);
@@ -42,6 +42,7 @@ TEST(DecodeImage, LosslessFormatsGiveTheSamePixels) {
   }
   EXPECT_EQ(decode(png_bytes(grey), {.channels = 1}).pixels, grey.pixels);
   EXPECT_EQ(decode(pnm_bytes(grey), {.channels = 1}).pixels, grey.pixels);
+  EXPECT_EQ(decode(webp_bytes(colour), {.channels = 1}).pixels, convert_channels(colour, 1).pixels);
   EXPECT_EQ(decode(png_bytes(grey)).pixels, convert_channels(grey, 3).pixels);
 }
 
@@ -82,15 +83,34 @@ TEST(DecodeImage, DamagedFilesAreErrorsWithAReason) {
   EXPECT_THAT(reason_of(jpeg.substr(0, 10)), HasSubstr("header"));
   EXPECT_THAT(reason_of(png.substr(0, 20)), HasSubstr("header says"));
   EXPECT_THAT(reason_of(pnm_bytes(test_image(8, 8, 3)).substr(0, 40)), HasSubstr("damaged"));
+  const std::string webp = webp_bytes(test_image(64, 64, 3));
+  EXPECT_THAT(reason_of(webp.substr(0, webp.size() - 10)), HasSubstr("damaged"));
+  EXPECT_THAT(reason_of(webp.substr(0, 14)), HasSubstr("header"));
   EXPECT_EQ(reason_of(jpeg), "");  // the decompressor has recovered
   // A strange byte between two markers is read over, as other programs do.
   EXPECT_EQ(reason_of(jpeg.substr(0, 2) + std::string("\x00", 1) + jpeg.substr(2)).find("remature"), std::string::npos);
+}
+
+// OpenCV's DICOM decoder, which looks for "DICM" at byte 128, ends the process when the rest is damaged: it must not be
+// reached from a header that is nearly that of another format.
+TEST(DecodeImage, ADamagedHeaderReachesNoOtherDecoder) {
+  const std::string lossless = webp_bytes(test_image(13, 21, 3));
+  for (std::string bytes : {std::string("P66 11 665 200 "), "BM" + std::string(12, '\0') + "\x28", std::string("P5"),
+                            lossless.substr(0, 12), lossless.substr(0, 20), lossless.substr(0, 40),
+                            png_bytes(test_image(4, 4, 3)).substr(0, 26)}) {
+    SCOPED_TRACE(bytes);
+    bytes.resize(128, '\0');
+    bytes += "DICM";
+    EXPECT_NE(reason_of(bytes), "");
+    EXPECT_NE(reason_of(bytes + std::string(200, '\x9e')), "");
+  }
 }
 
 TEST(DecodeImage, RefusesHugePicturesBeforeAllocating) {
   EXPECT_THAT(reason_of("P6 2000000000 2000000000 255\n"), HasSubstr("limit"));
   EXPECT_THAT(reason_of(png_bytes(test_image(20, 20, 1)), {.channels = 1, .max_pixels = 399}), HasSubstr("limit"));
   EXPECT_THAT(reason_of(jpeg_bytes(test_image(20, 20, 1)), {.channels = 1, .max_pixels = 399}), HasSubstr("limit"));
+  EXPECT_THAT(reason_of(webp_bytes(test_image(20, 20, 3)), {.max_pixels = 399}), HasSubstr("limit"));
 }
 
 TEST(ImageHeader, ReadsSizes) {
@@ -102,9 +122,8 @@ TEST(ImageHeader, ReadsSizes) {
   EXPECT_EQ(header(bmp).format, ImageFormat::kBmp);
   EXPECT_EQ(header(bmp).width, 5);
   EXPECT_EQ(header(bmp).height, 3);
-  const std::string webp = std::string("RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x0f\0\0\x07\0\0", 30);
-  EXPECT_EQ(header(webp).width, 16);
-  EXPECT_EQ(header(webp).height, 8);
+  EXPECT_EQ(header(webp_bytes(test_image(3, 5, 3))).format, ImageFormat::kWebp);
+  EXPECT_EQ(header("P66 12 7 255 ").format, ImageFormat::kUnknown);
 }
 
 TEST(ConvertChannels, GreyIsLuma) {

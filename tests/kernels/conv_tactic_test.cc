@@ -137,20 +137,20 @@ TEST(ConvTactics, SomeLargeCodesEqualTheDirectFormula) {
 }
 
 // 1x1 layers with every finish that runs between products: few products and many, strides, rows with gaps between them
-// and without, the last tile of a line, channels beyond the last 64.
+// and without, the last tile of a line, 64 channels at once and 32, channels beyond the last 32, any zero point.
 TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   std::mt19937 rng(19);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   const std::string name = "avx512_vnni overlapped";
-  int plain = 0, fused = 0, apart = 0, dense = 0, gaps = 0;
+  int plain = 0, fused = 0, apart = 0, dense = 0, gaps = 0, narrow = 0, offset = 0;
   const auto is_dense = [](const QTensor& t) { return t.data == nullptr || t.row_stride == t.w * t.c_pitch; };
-  for (int i = 0; i < 180 && !HasFailure(); ++i) {
+  for (int i = 0; i < 240 && !HasFailure(); ++i) {
     const int stride = i % 5 == 0 ? 2 : 1;
     const testing::ConvShape shape{pick(1, 2),
                                    pick(3, 20),
                                    pick(3, 20) * stride,
                                    {.in_channels = 16 * (i % 4 == 1 ? 4 : pick(1, 10)),
-                                    .out_channels = pick(50, 210),
+                                    .out_channels = i % 8 == 1 ? pick(17, 48) : pick(50, 210),
                                     .stride_h = stride,
                                     .stride_w = stride}};
     const bool residual = i % 3 > 0;
@@ -160,7 +160,10 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
     for (float& m : c->multiplier) m = std::min(m, 0.2f);
     testing::set_limits(*c);
     if (residual) {
-      e.out.zero_point = c->out.view.zero_point = 0;
+      if (i % 5 < 3) {
+        e.out.zero_point = c->out.view.zero_point = 0;
+        e.lo = 0, e.hi = 255;
+      }
       if (i % 2 == 0) e.residual.zero_point = c->residual.view.zero_point = 0;
       const auto fuses = isa_supported(Isa::kAvx2) ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
       e.sum_fuses = i % 4 < 3 && fuses && fuses(e);
@@ -170,6 +173,8 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
     const bool one_line = stride == 1 && is_dense(c->args.in) && is_dense(e.out) && is_dense(e.residual);
     if (one_line && shape.geometry.in_channels == 64) ++dense;
     if (!one_line) ++gaps;
+    narrow += shape.geometry.out_channels <= 48;
+    offset += residual && e.out.zero_point != 0;
   }
   if (!isa_supported(Isa::kAvx512Vnni)) return;
   EXPECT_GT(plain, 5);
@@ -177,6 +182,8 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   EXPECT_GT(apart, 5);
   EXPECT_GT(dense, 5);
   EXPECT_GT(gaps, 20);
+  EXPECT_GT(narrow, 10);
+  EXPECT_GT(offset, 20);
 }
 
 // Images, whose pixels have fewer than four channels; with 64 output channels and more those of RGB are finished

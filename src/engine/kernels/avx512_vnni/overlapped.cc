@@ -6,14 +6,20 @@
 namespace octet::kernels {
 namespace {
 
-constexpr int64_t kMostDwords = 128;  // with more the finish hardly counts, and a tile's weights leave the L1 cache
+constexpr int kNarrow = 2;             // vectors of a tile where there are not four
+constexpr int64_t kMostBytes = 32768;  // of a tile's weights: what the L1 cache holds; besides, with more dwords the
+                                       // finish hardly counts
 
 bool applies(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
-  return g.kernel_h == 1 && g.kernel_w == 1 && g.groups == 1 && g.pad_top == 0 && g.pad_left == 0 &&
-         padded_channels(g.out_channels) >= kTileChannels && pixel_bytes(g) % (4 * kDwordsAtOnce) == 0 &&
-         pixel_bytes(g) >= 4 * kLeastDwords && pixel_bytes(g) <= 4 * kMostDwords && a.epilogue.out.w >= kPixels &&
-         overlapped_finish_applies(a.epilogue);
+  const Epilogue& e = a.epilogue;
+  const int64_t bytes = pixel_bytes(g), channels = padded_channels(g.out_channels);
+  if (g.kernel_h > 1 || g.kernel_w > 1 || g.groups > 1 || g.pad_top > 0 || g.pad_left > 0) return false;
+  if (bytes % (4 * kDwordsAtOnce) != 0 || bytes < 4 * kLeastDwords || !overlapped_finish_applies(e)) return false;
+  if (channels >= kUnit * kChannelBlock)
+    return bytes * kUnit * kChannelBlock <= kMostBytes && e.out.w >= kPixels<kUnit>;
+  return channels >= kNarrow * kChannelBlock && bytes * kNarrow * kChannelBlock <= kMostBytes && is_one_line(a) &&
+         e.out.w >= kPixels<kNarrow>;
 }
 
 // The rows [rows.begin, rows.end) of one image, counted over all images; of all of them where they are one line.
@@ -35,31 +41,44 @@ Pixels pixels_of(const ConvArgs& a, Range rows, int64_t block) {
   return p;
 }
 
-void run(const ConvArgs& a, Range rows, Range blocks) {
-  const Epilogue& e = a.epilogue;
-  if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
+// Blocks from `b` on, V at once. Returns the first that is left.
+template <int V>
+int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range blocks, TileFinish& f) {
   const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
   Weights w{.block_bytes = l.segments * l.dwords * 64, .dwords = l.dwords};
-  TileFinish f;
-  f.codes = make_register_finish(e);
   const bool one_line = is_one_line(a);
-  RunPixels* const run_pixels = w.dwords == 16 && one_line ? kernel_of<true>(e) : kernel_of<false>(e);
   int64_t b = blocks.begin;
-  for (; b + kVectors <= blocks.end; b += kVectors) {
-    load_channels(a, b, f);
+  for (; b + V <= blocks.end; b += V) {
+    load_channels<V>(a, b, f);
     w.begin = a.weights + b * w.block_bytes;
-    w.ahead = w.begin + kVectors * w.block_bytes;
-    w.ahead_end = a.weights + smaller(b + 2 * kVectors, blocks.end) * w.block_bytes;
+    w.ahead = w.begin + V * w.block_bytes;
+    w.ahead_end = a.weights + smaller(b + 2 * V, blocks.end) * w.block_bytes;
     if (w.ahead >= w.ahead_end && a.soon.bytes)
       w.ahead = reinterpret_cast<const int8_t*>(a.soon.data), w.ahead_end = w.ahead + a.soon.bytes;
     if (w.ahead >= w.ahead_end) w.ahead = w.begin;
     for (int64_t row = rows.begin; row < rows.end;) {
-      const int64_t end = one_line ? rows.end : smaller(rows.end, (row / e.out.h + 1) * e.out.h);
+      const int64_t end = one_line ? rows.end : smaller(rows.end, (row / a.epilogue.out.h + 1) * a.epilogue.out.h);
       run_pixels(f, pixels_of(a, {row, end}, b), w);
       row = end;
     }
   }
-  conv_avx512_vnni(a, rows, {b, blocks.end});
+  return b;
+}
+
+void run(const ConvArgs& a, Range rows, Range blocks) {
+  const Epilogue& e = a.epilogue;
+  if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
+  TileFinish f;
+  f.codes = make_register_finish(e);
+  const bool one_line = is_one_line(a);
+  if (padded_channels(a.geometry.out_channels) >= kUnit * kChannelBlock) {
+    const bool sixteen = pixel_bytes(a.geometry) == 64 && one_line;
+    RunPixels* const run_pixels = sixteen ? kernel_of<Walk::kSixteen, kUnit>(e) : kernel_of<Walk::kRows, kUnit>(e);
+    blocks.begin = run_blocks<kUnit>(a, run_pixels, rows, blocks, f);
+  }
+  if (one_line && e.out.w >= kPixels<kNarrow>)
+    blocks.begin = run_blocks<kNarrow>(a, kernel_of<Walk::kOneLine, kNarrow>(e), rows, blocks, f);
+  conv_avx512_vnni(a, rows, blocks);
 }
 
 // As that of "direct", with less for the finish.

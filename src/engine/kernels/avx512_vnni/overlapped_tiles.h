@@ -6,64 +6,94 @@
 // store takes a slot of the products, and sums that are stored to be finished are many.
 #pragma once
 #include "engine/kernels/avx512_vnni/register_finish.h"
+#include "engine/kernels/avx512_vnni/row_runs.h"
 
 namespace octet::kernels {
 namespace {
 
-constexpr int kPixels = 3, kVectors = 4;  // of a tile; vectors of 16 output channels
-constexpr int64_t kTileChannels = kVectors * kChannelBlock;
+constexpr int kUnit = 4;   // vectors of sums that are finished together, because they fill a vector of codes
+constexpr int kUnits = 3;  // of a tile
 constexpr int64_t kDwordsAtOnce = 4;
-constexpr int64_t kLeastDwords = kPixels * kDwordsAtOnce;  // a pixel of the tile before is finished with every four
+constexpr int64_t kLeastDwords = kUnits * kDwordsAtOnce;  // a unit of the tile before is finished with every four
+
+// A tile has V vectors of 16 output channels, 4 or 2, and so three or six pixels.
+template <int V>
+constexpr int kPixels = kUnits* kUnit / V;
 
 // What the tiles of a group of channels start from, and what finishes them.
 struct alignas(64) TileFinish {
-  int32_t start[kTileChannels];
+  int32_t start[kUnit * kChannelBlock];
   RegisterFinish codes;
 };
 
-// From the sums of one pixel to its codes, in steps that products of the next tile come between.
-template <Sum S, Residual R>
-struct PixelFinish {
+// Where the codes of a unit are. Distances in bytes.
+struct UnitPlace {
+  const uint8_t* residual = nullptr;
+  uint8_t* out = nullptr;
+  int64_t residual_pixel = 0, out_pixel = 0;  // from its first pixel to its second, where it has two
+};
+
+// From the sums of one unit to its codes, in steps that products of the next tile come between.
+// kPlain: zero point 0, codes 0..255.
+template <int V, Sum S, Residual R, bool kPlain>
+struct UnitFinish {
   static constexpr int kSteps = 9;
 
   template <int Step>
-  static OCTET_INLINE void step(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kVectors],
-                                const uint8_t* residual, uint8_t* out) {
+  static OCTET_INLINE void step(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kUnit],
+                                const UnitPlace& at) {
     // A vector is completed when the next one, or the one after that, has begun.
     if constexpr (Step == 0) begin<0>(f, limits, values);
     if constexpr (Step == 1) begin<1>(f, limits, values);
-    if constexpr (Step == 2) complete<0>(f, values, residual);
+    if constexpr (Step == 2) complete<0>(f, values, at);
     if constexpr (Step == 3) begin<2>(f, limits, values);
-    if constexpr (Step == 4) complete<1>(f, values, residual);
+    if constexpr (Step == 4) complete<1>(f, values, at);
     if constexpr (Step == 5) begin<3>(f, limits, values);
-    if constexpr (Step == 6) complete<2>(f, values, residual);
-    if constexpr (Step == 7) complete<3>(f, values, residual);
+    if constexpr (Step == 6) complete<2>(f, values, at);
+    if constexpr (Step == 7) complete<3>(f, values, at);
     if constexpr (Step == 8) {
       pack_words(values[0], values[1]);
       pack_words(values[2], values[3]);
-      pack_codes<S != Sum::kNone>(values[0], values[2], f.codes);
-      asm volatile("vmovdqu64 %[a], (%[out])" : : [a] "v"(values[0]), [out] "r"(out) : "memory");
+      pack_codes<kPlain>(values[0], values[2], f.codes);
+      store(values[0], at);
     }
   }
 
  private:
   template <int N>
-  static OCTET_INLINE void begin(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kVectors]) {
-    scale_sums<N>(values[N], f.codes);
+  static OCTET_INLINE void begin(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kUnit]) {
+    scale_sums<N % V>(values[N], f.codes);
     if constexpr (S != Sum::kNone) round_middle(values[N], limits);
   }
   template <int N>
-  static OCTET_INLINE void complete(const TileFinish& f, Z (&values)[kVectors], const uint8_t* residual) {
-    if constexpr (S != Sum::kNone)
-      add_residual<S == Sum::kTwiceFused>(values[N], scaled_residual<R>(residual + N * 16, f.codes), f.codes);
+  static OCTET_INLINE void complete(const TileFinish& f, Z (&values)[kUnit], const UnitPlace& at) {
+    if constexpr (S != Sum::kNone) {
+      const uint8_t* const codes = at.residual + (N >= V ? at.residual_pixel : 0) + N % V * kChannelBlock;
+      add_residual<S == Sum::kTwiceFused>(values[N], scaled_residual<R>(codes, f.codes), f.codes);
+    }
     round(values[N]);
+  }
+  static OCTET_INLINE void store(const Z& codes, const UnitPlace& at) {
+    if constexpr (V == kUnit) {
+      asm volatile("vmovdqu64 %[codes], (%[out])" : : [codes] "v"(codes), [out] "r"(at.out) : "memory");
+    } else {
+      asm volatile(
+          "vextracti64x4 $0, %[codes], (%[out])\n\t"
+          "vextracti64x4 $1, %[codes], (%[out],%[pixel])"
+          :
+          : [codes] "v"(codes), [out] "r"(at.out), [pixel] "r"(at.out_pixel)
+          : "memory");
+    }
   }
 };
 
 // By hand, all of it: the compiler would keep an address for every load, change the order and spill registers.
+template <int V>
 struct Products {
-  Z acc[kPixels][kVectors];
-  int64_t second = 0, third = 0;  // bytes from the first pixel of the tile to the others
+  Z acc[kUnits][kUnit];  // [pixel][V] in order
+  // Bytes from the first pixel of the tile to others: of four vectors to the second and the third, of two to those one,
+  // three and five further on in the same row.
+  int64_t second = 0, third = 0, fifth = 0;
   int64_t block = 0, block3 = 0;  // from one block of weights to the next, and three times that
 
   // kCopies: where loads are scarce. Elsewhere they cost nothing, and copies may take the units of the products (not
@@ -71,58 +101,69 @@ struct Products {
   template <bool kCopies>
   OCTET_INLINE void start(const TileFinish& f) {
 #pragma GCC unroll 3
-    for (int p = 0; p < kPixels; ++p)
+    for (int u = 0; u < kUnits; ++u)
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v)
-        if (kCopies && p > 0) {
-          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[p][v]) : "v"(acc[0][v]));
+      for (int i = 0; i < kUnit; ++i)
+        if (kCopies && (u > 0 || i >= V)) {
+          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[u][i]) : "v"(acc[0][i % V]));
         } else {
-          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[p][v]) : "m"(*reinterpret_cast<const Z*>(f.start + v * 16)));
+          asm volatile("vmovdqa64 %1, %0" : "=v"(acc[u][i]) : "m"(*reinterpret_cast<const Z*>(f.start + i % V * 16)));
         }
   }
   template <int D>
   OCTET_INLINE void dword(const uint8_t* in, const int8_t* w) {
-    Z weights[kVectors];
+    Z weights[V];
     asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(weights[0]) : "r"(w), "i"(D * 64));
     asm volatile("vmovdqa64 %c3(%1,%2), %0" : "=v"(weights[1]) : "r"(w), "r"(block), "i"(D * 64));
-    asm volatile("vmovdqa64 %c3(%1,%2,2), %0" : "=v"(weights[2]) : "r"(w), "r"(block), "i"(D * 64));
-    asm volatile("vmovdqa64 %c3(%1,%2), %0" : "=v"(weights[3]) : "r"(w), "r"(block3), "i"(D * 64));
-    Z codes;
-    asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(codes) : "r"(in), "i"(D * 4));
-    add(acc[0], codes, weights);
-    asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(second), "i"(D * 4));
-    add(acc[1], codes, weights);
-    asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(third), "i"(D * 4));
-    add(acc[2], codes, weights);
+    if constexpr (V == 4) {
+      asm volatile("vmovdqa64 %c3(%1,%2,2), %0" : "=v"(weights[2]) : "r"(w), "r"(block), "i"(D * 64));
+      asm volatile("vmovdqa64 %c3(%1,%2), %0" : "=v"(weights[3]) : "r"(w), "r"(block3), "i"(D * 64));
+      Z codes;
+      asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(codes) : "r"(in), "i"(D * 4));
+      add<0>(codes, weights);
+      asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(second), "i"(D * 4));
+      add<1>(codes, weights);
+      asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(third), "i"(D * 4));
+      add<2>(codes, weights);
+    } else {
+      add<0>(broadcast<0, D>(in, second, third, fifth), weights);
+      add<1>(broadcast<1, D>(in, second, third, fifth), weights);
+      add<2>(broadcast<2, D>(in, second, third, fifth), weights);
+      add<3>(broadcast<3, D>(in, second, third, fifth), weights);
+      add<4>(broadcast<4, D>(in, second, third, fifth), weights);
+      add<5>(broadcast<5, D>(in, second, third, fifth), weights);
+    }
   }
 
  private:
-  static OCTET_INLINE void add(Z (&sums)[kVectors], const Z& codes, const Z (&weights)[kVectors]) {
+  template <int P>
+  OCTET_INLINE void add(const Z& codes, const Z (&weights)[V]) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v)
-      asm volatile("vpdpbusd %2, %1, %0" : "+v"(sums[v]) : "v"(codes), "v"(weights[v]));
+    for (int v = 0; v < V; ++v) {
+      Z& sum = acc[(P * V + v) / kUnit][(P * V + v) % kUnit];
+      asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(weights[v]));
+    }
   }
 };
 
 // The sums of the tile before.
 template <typename Finish>
 struct Unfinished {
-  Z sums[kPixels][kVectors];
+  Z sums[kUnits][kUnit];
   MiddleLimits limits;
-  const uint8_t* residual = nullptr;
-  uint8_t* out = nullptr;
-  int64_t residual_steps[kPixels] = {}, out_steps[kPixels] = {};  // to the next pixel
-  static constexpr int kSteps = kPixels * Finish::kSteps;
+  UnitPlace at;                                                 // of the next unit to finish
+  int64_t residual_steps[kUnits] = {}, out_steps[kUnits] = {};  // to the next one
+  static constexpr int kSteps = kUnits * Finish::kSteps;
 
-  // Steps [S, End) of all pixels.
+  // Steps [S, End) of all units.
   template <int S, int End>
   OCTET_INLINE void steps(const TileFinish& f) {
     if constexpr (S < End) {
-      constexpr int kPixel = S / Finish::kSteps;
-      Finish::template step<S % Finish::kSteps>(f, limits, sums[kPixel], residual, out);
+      constexpr int kNow = S / Finish::kSteps;
+      Finish::template step<S % Finish::kSteps>(f, limits, sums[kNow], at);
       if constexpr ((S + 1) % Finish::kSteps == 0) {
-        residual += residual_steps[kPixel], out += out_steps[kPixel];
-        asm("" : "+r"(residual), "+r"(out));
+        at.residual += residual_steps[kNow], at.out += out_steps[kNow];
+        asm("" : "+r"(at.residual), "+r"(at.out));
       }
       steps<S + 1, End>(f);
     }
@@ -136,12 +177,12 @@ struct Cursor {
 };
 
 // Four dwords of products, N times, and the finish of the tile before evenly between them.
-template <int N, bool kFinish, typename Finish, int I = 0>
-OCTET_INLINE void four_dwords(Products& m, Cursor& at, const TileFinish& f, Unfinished<Finish>& before) {
+template <int N, bool kFinish, int V, typename Finish, int I = 0>
+OCTET_INLINE void four_dwords(Products<V>& m, Cursor& at, const TileFinish& f, Unfinished<Finish>& before) {
   if constexpr (I < N) {
     const auto dword = [&]<int D>() __attribute__((always_inline)) {
       constexpr int kAll = Unfinished<Finish>::kSteps, kNow = I * 4 + D;
-      m.dword<D>(at.in, at.weights);
+      m.template dword<D>(at.in, at.weights);
       if constexpr (kFinish) before.template steps<kAll * kNow / (4 * N), kAll*(kNow + 1) / (4 * N)>(f);
     };
     dword.template operator()<0>();
@@ -150,11 +191,11 @@ OCTET_INLINE void four_dwords(Products& m, Cursor& at, const TileFinish& f, Unfi
     dword.template operator()<2>();
     dword.template operator()<3>();
     at.in += 16, at.weights += 256, at.ahead += 64;
-    four_dwords<N, kFinish, Finish, I + 1>(m, at, f, before);
+    four_dwords<N, kFinish, V, Finish, I + 1>(m, at, f, before);
   }
 }
 
-// Rows of pixels, by 64 output channels. Distances in bytes.
+// Rows of pixels, by the channels of a tile. Distances in bytes.
 struct Pixels {
   const uint8_t* in = nullptr;
   const uint8_t* residual = nullptr;
@@ -164,41 +205,48 @@ struct Pixels {
   int64_t width = 0, count = 0;                          // pixels of a row, of all rows: a tile or more
 };
 
-// The weights of 64 output channels.
+// The weights of a tile's output channels.
 struct Weights {
   const int8_t* begin = nullptr;
   int64_t block_bytes = 0, dwords = 0;
   const int8_t *ahead = nullptr, *ahead_end = nullptr;  // weights to fetch meanwhile
 };
 
-// kSixteen: of sixteen dwords, without gaps between rows; there nearly all loads are taken, also by addresses.
-template <bool kSixteen, typename Finish>
+enum class Walk {
+  kRows,     // any
+  kOneLine,  // without gaps between rows
+  kSixteen   // besides, of sixteen dwords; there nearly all loads are taken, also by addresses
+};
+
+template <Walk W, int V, typename Finish>
 void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
-  constexpr int kFinishing = kSixteen ? 4 : kPixels;  // times four dwords
-  Products m;
+  static_assert(V == kUnit || W == Walk::kOneLine, "two vectors: a unit has two pixels, which must be neighbours");
+  constexpr int kFinishing = W == Walk::kSixteen ? 4 : kUnits;  // times four dwords
+  Products<V> m;
   m.block = w.block_bytes, m.block3 = 3 * w.block_bytes;
-  m.second = pixels.in_step, m.third = 2 * pixels.in_step;
+  m.second = pixels.in_step, m.third = (V == kUnit ? 2 : 3) * pixels.in_step, m.fifth = 5 * pixels.in_step;
   Unfinished<Finish> before;
   before.limits = load_limits(f.codes);
+  before.at.residual_pixel = pixels.residual_step, before.at.out_pixel = pixels.out_step;
   int64_t row = 0, column = 0;
-  for (int64_t x = 0; x < pixels.count; x += kPixels, column += kPixels) {
-    const bool last = x > pixels.count - kPixels;  // it may repeat pixels of the one before
-    if (last) x = pixels.count - kPixels;
+  for (int64_t x = 0; x < pixels.count; x += kPixels<V>, column += kPixels<V>) {
+    const bool last = x > pixels.count - kPixels<V>;  // it may repeat pixels of the one before
+    if (last) x = pixels.count - kPixels<V>;
     int64_t second_row = 0, third_row = 0;  // behind that of the first pixel
-    if constexpr (!kSixteen) {
+    if constexpr (W == Walk::kRows) {
       if (last) row = x / pixels.width, column = x % pixels.width;
       if (column >= pixels.width) ++row, column -= pixels.width;
       second_row = column + 1 >= pixels.width, third_row = column + 2 >= pixels.width;
       m.second = pixels.in_step + second_row * pixels.in_gap, m.third = 2 * pixels.in_step + third_row * pixels.in_gap;
     }
-    m.template start<kSixteen>(f);
+    m.template start<W == Walk::kSixteen>(f);
     Cursor at{pixels.in + x * pixels.in_step + row * pixels.in_gap, w.begin, w.ahead};
     if (x > 0) {
       four_dwords<kFinishing, true>(m, at, f, before);
     } else {
       four_dwords<kFinishing, false>(m, at, f, before);
     }
-    if constexpr (!kSixteen) {
+    if constexpr (W != Walk::kSixteen) {
       for (int64_t left = w.dwords / kDwordsAtOnce - kFinishing; left > 0; --left)
         four_dwords<1, false>(m, at, f, before);
       for (int64_t left = w.dwords % kDwordsAtOnce; left > 0; --left, at.in += 4, at.weights += 64)
@@ -206,51 +254,57 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
     }
     if (at.ahead < w.ahead_end) w.ahead = at.ahead;
 #pragma GCC unroll 3
-    for (int p = 0; p < kPixels; ++p)
+    for (int u = 0; u < kUnits; ++u)
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) before.sums[p][v] = m.acc[p][v];
-    before.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
-    before.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
-    for (int p = 0; p < 2; ++p) {
-      const int64_t ends = p == 0 ? second_row : third_row - second_row;
-      before.residual_steps[p] = pixels.residual_step + ends * pixels.residual_gap;
-      before.out_steps[p] = pixels.out_step + ends * pixels.out_gap;
+      for (int i = 0; i < kUnit; ++i) before.sums[u][i] = m.acc[u][i];
+    before.at.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
+    before.at.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
+    for (int u = 0; u + 1 < kUnits; ++u) {
+      const int64_t ends = u == 0 ? second_row : third_row - second_row;
+      before.residual_steps[u] = kUnit / V * pixels.residual_step + ends * pixels.residual_gap;
+      before.out_steps[u] = kUnit / V * pixels.out_step + ends * pixels.out_gap;
     }
   }
   before.template steps<0, Unfinished<Finish>::kSteps>(f);
 }
 
 inline bool overlapped_finish_applies(const Epilogue& e) {
-  if (e.out.data == nullptr || e.table || !sums_are_bounded(e)) return false;
-  return e.residual.data == nullptr || (e.rounds_twice && e.out.zero_point == 0 && e.lo == 0 && e.hi == 255);
+  return e.out.data != nullptr && !e.table && sums_are_bounded(e) && (e.residual.data == nullptr || e.rounds_twice);
 }
 
 using RunPixels = void(const TileFinish&, const Pixels&, Weights&);
 
-template <bool kSixteen, Sum S>
+template <Walk W, int V, Sum S, bool kPlain>
 RunPixels* kernel_of(Residual residual) {
-  switch (residual) {
-    case Residual::kWidened:
-      return run_pixels<kSixteen, PixelFinish<S, Residual::kWidened>>;
-    case Residual::kWidenedNoZeroPoint:
-      return run_pixels<kSixteen, PixelFinish<S, Residual::kWidenedNoZeroPoint>>;
-    case Residual::kOnTwo23:
-      return run_pixels<kSixteen, PixelFinish<S, Residual::kOnTwo23>>;
-    default:
-      return run_pixels<kSixteen, PixelFinish<S, Residual::kOnTwo23NoZeroPoint>>;
+  if constexpr (kPlain) {
+    if (residual == Residual::kWidenedNoZeroPoint)
+      return run_pixels<W, V, UnitFinish<V, S, Residual::kWidenedNoZeroPoint, kPlain>>;
+    if (residual == Residual::kOnTwo23NoZeroPoint)
+      return run_pixels<W, V, UnitFinish<V, S, Residual::kOnTwo23NoZeroPoint, kPlain>>;
   }
+  const bool widened = residual == Residual::kWidened || residual == Residual::kWidenedNoZeroPoint;
+  return widened ? run_pixels<W, V, UnitFinish<V, S, Residual::kWidened, kPlain>>
+                 : run_pixels<W, V, UnitFinish<V, S, Residual::kOnTwo23, kPlain>>;
 }
 // Where overlapped_finish_applies().
-template <bool kSixteen>
+template <Walk W, int V>
 RunPixels* kernel_of(const Epilogue& e) {
-  if (e.residual.data == nullptr) return run_pixels<kSixteen, PixelFinish<Sum::kNone, Residual::kWidened>>;
+  if (e.residual.data == nullptr) return run_pixels<W, V, UnitFinish<V, Sum::kNone, Residual::kWidened, false>>;
   const Residual residual = fastest_residual(e);
-  return e.sum_fuses ? kernel_of<kSixteen, Sum::kTwiceFused>(residual) : kernel_of<kSixteen, Sum::kTwice>(residual);
+  const bool plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
+  if constexpr (V == kUnit) {  // the last convolution of a residual block that ends with ReLU
+    if (plain)
+      return e.sum_fuses ? kernel_of<W, V, Sum::kTwiceFused, true>(residual)
+                         : kernel_of<W, V, Sum::kTwice, true>(residual);
+  }
+  return e.sum_fuses ? kernel_of<W, V, Sum::kTwiceFused, false>(residual)
+                     : kernel_of<W, V, Sum::kTwice, false>(residual);
 }
 
-// From the start of the sums and the multipliers of blocks b, b + 1 ...
+// From the start of the sums and the multipliers of V blocks from block b on.
+template <int V>
 OCTET_INLINE void load_channels(const ConvArgs& a, int64_t b, TileFinish& f) {
-  for (int v = 0; v < kVectors; ++v) {
+  for (int v = 0; v < V; ++v) {
     _mm512_store_si512(f.start + v * 16, _mm512_loadu_si512(a.acc_init + (b + v) * 16));
     _mm512_store_ps(f.codes.multiplier + v * 16, _mm512_loadu_ps(a.epilogue.multiplier + (b + v) * 16));
   }

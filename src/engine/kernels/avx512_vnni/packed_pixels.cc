@@ -123,7 +123,7 @@ void pack_columns(const ConvArgs& a, const ColumnOrder& order, const uint8_t* fr
 // The products of packed columns, one run for each pixel: rows of one image. Returns the first block that is left.
 int64_t run_columns(const ConvArgs& a, const Packing& p, const uint8_t* packed, Range rows, Range blocks) {
   const QTensor &out = a.epilogue.out, &residual = a.epilogue.residual;
-  if (p.dwords < kLeastDwords || out.w < kPixels || !overlapped_finish_applies(a.epilogue)) return blocks.begin;
+  if (p.dwords < kLeastDwords || out.w < kPixels<kUnit> || !overlapped_finish_applies(a.epilogue)) return blocks.begin;
   const int64_t n = rows.begin / out.h, y = rows.begin % out.h;
   Pixels pixels;
   pixels.in = packed;
@@ -134,10 +134,10 @@ int64_t run_columns(const ConvArgs& a, const Packing& p, const uint8_t* packed, 
   Weights w{.block_bytes = p.dwords * 64, .dwords = p.dwords};
   TileFinish f;
   f.codes = make_register_finish(a.epilogue);
-  RunPixels* const run_pixels = kernel_of<false>(a.epilogue);
+  RunPixels* const run_pixels = kernel_of<Walk::kRows, kUnit>(a.epilogue);
   int64_t b = blocks.begin;
-  for (; b + kVectors <= blocks.end; b += kVectors) {
-    load_channels(a, b, f);
+  for (; b + kUnit <= blocks.end; b += kUnit) {
+    load_channels<kUnit>(a, b, f);
     w.begin = w.ahead = w.ahead_end = reinterpret_cast<const int8_t*>(a.prepared) + b * w.block_bytes;
     pixels.out = out.data + n * out.image_stride + y * out.row_stride + b * kChannelBlock;
     if (residual.data)

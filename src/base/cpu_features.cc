@@ -118,12 +118,22 @@ bool has_fast_bf16() { return cpu_features().avx512_bf16 || cpu_features().amx_b
 
 std::string cpu_model_name() {
   std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("model name", 0) == 0) {
-      const size_t colon = line.find(": ");
-      if (colon != std::string::npos) return line.substr(colon + 2);
-    }
-  return "unknown CPU";
+  return cpu_model_name(in);
+}
+
+std::string cpu_model_name(std::istream& cpuinfo) {
+  std::string name, family, model;
+  for (std::string line; std::getline(cpuinfo, line) && !line.empty();) {  // an empty line ends the first CPU
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_first_of("\t:")), value = line.substr(colon + 2);
+    if (key == "model name") name = value;
+    if (key == "cpu family") family = value;
+    if (key == "model") model = value;
+  }
+  if (name.empty()) return "unknown CPU";
+  if (name.find_first_of("0123456789") != std::string::npos || family.empty() || model.empty()) return name;
+  return name + " (family " + family + ", model " + model + ")";
 }
 
 }  // namespace octet

@@ -1,5 +1,6 @@
 // What this processor can execute, and what of it Octet is allowed to use.
 #pragma once
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ Isa default_isa();
 // BF16 convolutions run at speed (AVX512-BF16 or AMX-BF16).
 bool has_fast_bf16();
 
+// As Linux calls it. Many virtual machines keep the number to themselves ("AMD EPYC"): then with the family and model,
+// which tell one generation from the next. The second form reads a text like /proc/cpuinfo.
 std::string cpu_model_name();
+std::string cpu_model_name(std::istream& cpuinfo);
 
 }  // namespace octet

@@ -19,6 +19,7 @@ struct ConvStep {
   int in = -1, out = -1, residual = -1;
   int32_t zero_point = -1;  // of the codes before the table, where there is one
   bool float_output = false, float_residual = false;
+  std::shared_ptr<const kernels::ResidualTables> residual_tables;  // what args.epilogue points to
 
   kernels::ConvArgs bind(const Memory& m) const {
     kernels::ConvArgs bound = args;
@@ -216,6 +217,11 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
   ConvStep conv = read_conv(plan, step, false);
   kernels::Epilogue& e = conv.args.epilogue;
   if (e.rounds_twice && table.residual_sum_fuses) e.sum_fuses = table.residual_sum_fuses(conv.shapes(plan).epilogue);
+  if (e.rounds_twice && table.make_residual_tables) {
+    const auto tables = std::make_shared<kernels::ResidualTables>();
+    if (table.make_residual_tables(conv.shapes(plan).epilogue, tables.get()))
+      conv.residual_tables = tables, e.residual_tables = tables.get();
+  }
   const kernels::ConvArgs shapes = conv.shapes(plan);
   const TacticChoice choice = choose_tactic(table, step.tactic, shapes);
   const kernels::ConvTactic& tactic = *choice.tactic;

@@ -142,7 +142,8 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   std::mt19937 rng(19);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   const std::string name = "avx512_vnni overlapped";
-  int plain = 0, fused = 0, apart = 0, dense = 0, gaps = 0, narrow = 0, offset = 0;
+  int plain = 0, fused = 0, apart = 0, dense = 0, gaps = 0, narrow = 0, offset = 0, tables = 0;
+  const auto make_tables = isa_supported(Isa::kAvx512Vnni) ? kernels(Isa::kAvx512Vnni).make_residual_tables : nullptr;
   const auto is_dense = [](const QTensor& t) { return t.data == nullptr || t.row_stride == t.w * t.c_pitch; };
   for (int i = 0; i < 240 && !HasFailure(); ++i) {
     const int stride = i % 5 == 0 ? 2 : 1;
@@ -168,12 +169,15 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
       const auto fuses = isa_supported(Isa::kAvx2) ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
       e.sum_fuses = i % 4 < 3 && fuses && fuses(e);
     }
+    ResidualTables residual_tables;
+    if (residual && i % 7 < 3 && make_tables && make_tables(e, &residual_tables)) e.residual_tables = &residual_tables;
     if (!check_tactics(*c, rng).contains(name)) continue;
     ++(residual ? e.sum_fuses ? fused : apart : plain);
     const bool one_line = stride == 1 && is_dense(c->args.in) && is_dense(e.out) && is_dense(e.residual);
     if (one_line && shape.geometry.in_channels == 64) ++dense;
     if (!one_line) ++gaps;
     narrow += shape.geometry.out_channels <= 48;
+    tables += e.residual_tables != nullptr;
     offset += residual && e.out.zero_point != 0;
   }
   if (!isa_supported(Isa::kAvx512Vnni)) return;
@@ -184,6 +188,9 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   EXPECT_GT(gaps, 20);
   EXPECT_GT(narrow, 10);
   EXPECT_GT(offset, 20);
+  if (ResidualTables easy; make_tables({.residual_multiplier = 0.5f}, &easy)) {
+    EXPECT_GT(tables, 20);
+  }
 }
 
 // Images, whose pixels have fewer than four channels; with 64 output channels and more those of RGB are finished

@@ -61,6 +61,11 @@ struct ChannelLimits {
 // Of the real channels, without the padding.
 ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init);
 
+// The residual's product as a sum of two numbers: high[r / 16] + low[r % 16] for a code r.
+struct ResidualTables {
+  float high[16], low[16];
+};
+
 // What happens to an accumulator. u8 output, in this order:
 //   v = float(acc) * multiplier[oc]
 //   rounds_twice:  v = float(clamp(rne(v) + mid_zero_point, mid_lo, mid_hi) - mid_zero_point) * mid_multiplier
@@ -83,6 +88,9 @@ struct Epilogue {
   // Set only where residual_sum_fuses() of the kernel table said so: with both roundings, fma(q_mid, mid_multiplier,
   // the residual's product) gives the same codes as a product and a sum, so kernels may use it.
   bool sum_fuses = false;
+  // Set only where make_residual_tables() of the kernel table said so: with both roundings, fma(q_mid, mid_multiplier,
+  // the sum from these tables) gives the same codes, too.
+  const ResidualTables* residual_tables = nullptr;
   float* float_out = nullptr;  // dense NHWC, used when out.data == nullptr; shape in `out`
   const float* float_residual = nullptr;
   float float_lo = -std::numeric_limits<float>::infinity(), float_hi = std::numeric_limits<float>::infinity();

@@ -33,6 +33,8 @@ struct KernelTable {
   // Whether an epilogue that rounds twice gives the same code with a fused multiply-add for every pair of codes
   // (Epilogue::sum_fuses). Needs only numbers and zero points, no data. nullptr: the instruction set has no use for it.
   bool (*residual_sum_fuses)(const Epilogue& epilogue) = nullptr;
+  // The same for Epilogue::residual_tables, which it makes. Also false where this CPU multiplies as fast.
+  bool (*make_residual_tables)(const Epilogue& epilogue, ResidualTables* tables) = nullptr;
   Entry<PixelConvFunction> pixel_conv;
   Entry<DepthwiseFunction> depthwise;
   Entry<MaxPoolFunction> max_pool;

@@ -7,6 +7,7 @@ namespace octet::kernels {
 ConvFunction conv_avx2;
 ConvTactic words_avx2();
 bool residual_sum_fuses_avx2(const Epilogue& epilogue);
+bool make_residual_tables_avx2(const Epilogue& epilogue, ResidualTables* tables);
 ConvTactic bytes_avx2();
 DepthwiseFunction depthwise_avx2;
 MaxPoolFunction max_pool_avx2;

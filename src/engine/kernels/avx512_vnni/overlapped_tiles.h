@@ -276,6 +276,9 @@ using RunPixels = void(const TileFinish&, const Pixels&, Weights&);
 
 template <Walk W, int V, Sum S, bool kPlain>
 RunPixels* kernel_of(Residual residual) {
+  if constexpr (S == Sum::kTwiceFused) {
+    if (residual == Residual::kTables) return run_pixels<W, V, UnitFinish<V, S, Residual::kTables, kPlain>>;
+  }
   if constexpr (kPlain) {
     if (residual == Residual::kWidenedNoZeroPoint)
       return run_pixels<W, V, UnitFinish<V, S, Residual::kWidenedNoZeroPoint, kPlain>>;
@@ -291,14 +294,13 @@ template <Walk W, int V>
 RunPixels* kernel_of(const Epilogue& e) {
   if (e.residual.data == nullptr) return run_pixels<W, V, UnitFinish<V, Sum::kNone, Residual::kWidened, false>>;
   const Residual residual = fastest_residual(e);
+  const bool fuses = e.sum_fuses || e.residual_tables;
   const bool plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
   if constexpr (V == kUnit) {  // the last convolution of a residual block that ends with ReLU
     if (plain)
-      return e.sum_fuses ? kernel_of<W, V, Sum::kTwiceFused, true>(residual)
-                         : kernel_of<W, V, Sum::kTwice, true>(residual);
+      return fuses ? kernel_of<W, V, Sum::kTwiceFused, true>(residual) : kernel_of<W, V, Sum::kTwice, true>(residual);
   }
-  return e.sum_fuses ? kernel_of<W, V, Sum::kTwiceFused, false>(residual)
-                     : kernel_of<W, V, Sum::kTwice, false>(residual);
+  return fuses ? kernel_of<W, V, Sum::kTwiceFused, false>(residual) : kernel_of<W, V, Sum::kTwice, false>(residual);
 }
 
 // From the start of the sums and the multipliers of V blocks from block b on.

@@ -13,6 +13,7 @@ struct alignas(64) RegisterFinish {
   Constants constants;
   Z two23, places, order;  // see bytes_on_two23(), pack_order()
   __m512 residual_zero_point;
+  __m512 residual_high, residual_low;  // Epilogue::residual_tables
 };
 
 constexpr int kConstantsAt = offsetof(RegisterFinish, constants);
@@ -24,6 +25,10 @@ OCTET_INLINE RegisterFinish make_register_finish(const Epilogue& e) {
   f.places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   f.order = pack_order();
   f.residual_zero_point = _mm512_set1_ps(static_cast<float>(e.residual.zero_point));
+  if (e.residual_tables) {
+    f.residual_high = _mm512_loadu_ps(e.residual_tables->high);
+    f.residual_low = _mm512_loadu_ps(e.residual_tables->low);
+  }
   return f;
 }
 
@@ -63,17 +68,19 @@ OCTET_INLINE void round_middle(Z& v, const MiddleLimits& limits) {
 
 // Ways to fl((r - zero_point) * multiplier) of 16 codes r.
 enum class Residual {
+  kTables,   // Epilogue::residual_tables: nearly that, and as good in a fused sum
   kWidened,  // to int32, then to float
   kWidenedNoZeroPoint,
   kOnTwo23,  // see residual_product()
   kOnTwo23NoZeroPoint
 };
 
-// Where a broadcast of 16 bytes and a masked shuffle take the units of the products (AMD Zen 5), codes are widened;
-// elsewhere (Intel) conversions take them.
+// Multiplications take the units of the products: tables save one. Where there are none: where a broadcast of 16 bytes
+// and a masked shuffle take these units (AMD), codes are widened; elsewhere (Intel) conversions take them.
 inline Residual fastest_residual(const Epilogue& e) {
   static const bool amd = __builtin_cpu_is("amd");
   const bool zero = e.residual.zero_point == 0;
+  if (e.residual_tables) return Residual::kTables;
   if (amd) return zero ? Residual::kWidenedNoZeroPoint : Residual::kWidened;
   return zero ? Residual::kOnTwo23NoZeroPoint : Residual::kOnTwo23;
 }
@@ -82,7 +89,20 @@ template <Residual R>
 OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
   const Constants& c = f.constants;
   const auto& bytes = *reinterpret_cast<const uint8_t(*)[16]>(codes);
-  Z r;
+  Z r, t;
+  if constexpr (R == Residual::kTables) {
+    // vpermps looks at the lowest four bits.
+    asm volatile(
+        "vpmovzxbd %[codes], %[r]\n\t"
+        "vpsrld $4, %[r], %[t]\n\t"
+        "vpermps %[low], %[r], %[r]\n\t"
+        "vpermps %[high], %[t], %[t]\n\t"
+        "vaddps %[t], %[r], %[r]"
+        : [r] "=&v"(r), [t] "=&v"(t)
+        : [codes] "m"(bytes), [low] "m"(f.residual_low), [high] "m"(f.residual_high)
+        : "memory");
+    return r;
+  }
   if constexpr (R == Residual::kWidened || R == Residual::kWidenedNoZeroPoint) {
     asm volatile(
         "vpmovzxbd %[codes], %[r]\n\t"
@@ -97,7 +117,6 @@ OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
                  : [f] "r"(&f), [at] "i"(kConstantsAt + offsetof(Constants, residual_multiplier)), "m"(f));
     return r;
   }
-  Z t;
   asm volatile(
       "vbroadcasti32x4 %[codes], %[t]\n\t"
       "vmovdqa64 %[two23], %[r]\n\t"

@@ -1,3 +1,4 @@
+#include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/isa_kernels.h"
 #include "engine/kernels/winograd_tactic.h"
@@ -24,6 +25,7 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.conv_tactics.push_back(lean_winograd_tactic());
   set_direct_conv(table, conv_avx512_vnni, kIsa, direct_cost);
   table.conv_tactics.back().fetches_ahead = true;
+  table.make_residual_tables = make_residual_tables_avx2;
   table.depthwise = {depthwise_avx512_vnni, kIsa};
   table.max_pool = {max_pool_avx512, kIsa};
   table.average_pool = {average_pool_avx512, kIsa};

@@ -1,4 +1,4 @@
-// Pooling and quantisation with 256-bit vectors. A pixel is worked on in blocks of 16 channels (or 4 bytes).
+// Pooling with 256-bit vectors. A pixel is worked on in blocks of 16 channels (or 4 bytes).
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/avx2/lines.h"
 
@@ -101,46 +101,6 @@ void global_average_avx2(const GlobalAverageArgs& a, Range blocks) {
       _mm256_maskstore_ps(a.float_out + n * a.in.c + c, first_floats(a.in.c - c), v0);
       _mm256_maskstore_ps(a.float_out + n * a.in.c + c + 8, first_floats(a.in.c - c - 8), v1);
     }
-  }
-}
-
-void quantize_avx2(const QuantizeArgs& a, Range rows) {
-  const FloatStrides& s = a.in_strides;
-  const bool image = a.out.c_pitch == 4 && s.w == 1;
-  if (!image && s.c != 1) return kernels(Isa::kScalar).quantize(a, rows);
-  const numerics::QuantParams& q = a.params;
-  const __m256 scale = _mm256_set1_ps(q.scale), low = _mm256_set1_ps(static_cast<float>(q.qmin - q.zero_point)),
-               high = _mm256_set1_ps(static_cast<float>(q.qmax - q.zero_point));
-  const Y zero_point = _mm256_set1_epi32(q.zero_point);
-  // numerics::quantize of 8 floats: a true division, round to nearest even, NaN -> zero point.
-  const auto codes = [&](const float* p, Y mask) __attribute__((always_inline)) {
-    const __m256 v = _mm256_div_ps(_mm256_maskload_ps(p, mask), scale);
-    const __m256 number = _mm256_cmp_ps(v, v, _CMP_ORD_Q);
-    const Y rounded = _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(v, low), high));
-    return _mm256_add_epi32(_mm256_and_si256(rounded, _mm256_castps_si256(number)), zero_point);
-  };
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* in = a.in + r / a.out.h * s.n + r % a.out.h * s.h;
-    uint8_t* out = row_of(a.out, r);
-    if (image) {  // 8 pixels at a time, one dword each
-      for (int64_t x = 0; x < a.out.w; x += 8) {
-        const Y mask = first_floats(a.out.w - x);
-        Y pixels = _mm256_setzero_si256();
-        for (int64_t c = 3; c >= 0; --c)
-          pixels =
-              _mm256_or_si256(_mm256_slli_epi32(pixels, 8), c < a.out.c ? codes(in + x + c * s.c, mask) : zero_point);
-        _mm256_maskstore_epi32(reinterpret_cast<int*>(out + x * 4), mask, pixels);
-      }
-      continue;
-    }
-    for (int64_t x = 0; x < a.out.w; ++x)
-      for (int64_t c = 0; c < a.out.c; c += 8) {
-        const Y dwords = codes(in + x * s.w + c, first_floats(a.out.c - c));
-        const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(dwords), _mm256_extracti128_si256(dwords, 1));
-        alignas(16) uint8_t bytes[16];
-        store16(bytes, _mm_packus_epi16(words, words));
-        std::memcpy(out + x * a.out.c_pitch + c, bytes, static_cast<size_t>(smaller(8, a.out.c - c)));
-      }
   }
 }
 

@@ -58,9 +58,10 @@ OCTET_INLINE Y image_pixels(const Rounding& q, const Load& load) {
     }
     sure = _mm256_movemask_ps(all) == 0xff;
   }
-  if (!sure) [[unlikely]]
+  if (!sure) [[unlikely]] {
 #pragma GCC unroll 4
     for (int c = 0; c < C; ++c) steps[c] = q.steps(load(c));
+  }
   Y pixels = _mm256_mullo_epi32(q.zero_point, _mm256_set1_epi32(0x01010101));
 #pragma GCC unroll 4
   for (int c = 0; c < C; ++c) pixels = _mm256_add_epi32(pixels, _mm256_slli_epi32(steps[c], 8 * c));

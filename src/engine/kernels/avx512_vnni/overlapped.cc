@@ -65,19 +65,28 @@ int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range b
   return b;
 }
 
+RunPixels* wide_kernel(const ConvArgs& a) {
+  const Epilogue& e = a.epilogue;
+  const bool sixteen = pixel_bytes(a.geometry) == 64 && is_one_line(a);
+  if (e.residual.data == nullptr)
+    return sixteen ? kernel_without_sum<Walk::kSixteen, kUnit>() : kernel_without_sum<Walk::kRows, kUnit>();
+  if (!is_plain(e)) return kernel_of_sum<Walk::kRows, kUnit, false>(e);
+  return sixteen ? kernel_of_sum<Walk::kSixteen, kUnit, true>(e) : kernel_of_sum<Walk::kRows, kUnit, true>(e);
+}
+RunPixels* narrow_kernel(const Epilogue& e) {
+  return e.residual.data ? kernel_of_sum<Walk::kOneLine, kNarrow, false>(e)
+                         : kernel_without_sum<Walk::kOneLine, kNarrow>();
+}
+
 void run(const ConvArgs& a, Range rows, Range blocks) {
   const Epilogue& e = a.epilogue;
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   TileFinish f;
   f.codes = make_register_finish(e);
-  const bool one_line = is_one_line(a);
-  if (padded_channels(a.geometry.out_channels) >= kUnit * kChannelBlock) {
-    const bool sixteen = pixel_bytes(a.geometry) == 64 && one_line;
-    RunPixels* const run_pixels = sixteen ? kernel_of<Walk::kSixteen, kUnit>(e) : kernel_of<Walk::kRows, kUnit>(e);
-    blocks.begin = run_blocks<kUnit>(a, run_pixels, rows, blocks, f);
-  }
-  if (one_line && e.out.w >= kPixels<kNarrow>)
-    blocks.begin = run_blocks<kNarrow>(a, kernel_of<Walk::kOneLine, kNarrow>(e), rows, blocks, f);
+  if (padded_channels(a.geometry.out_channels) >= kUnit * kChannelBlock)
+    blocks.begin = run_blocks<kUnit>(a, wide_kernel(a), rows, blocks, f);
+  if (is_one_line(a) && e.out.w >= kPixels<kNarrow>)
+    blocks.begin = run_blocks<kNarrow>(a, narrow_kernel(e), rows, blocks, f);
   conv_avx512_vnni(a, rows, blocks);
 }
 

@@ -274,33 +274,24 @@ inline bool overlapped_finish_applies(const Epilogue& e) {
 
 using RunPixels = void(const TileFinish&, const Pixels&, Weights&);
 
-template <Walk W, int V, Sum S, bool kPlain>
-RunPixels* kernel_of(Residual residual) {
-  if constexpr (S == Sum::kTwiceFused) {
-    if (residual == Residual::kTables) return run_pixels<W, V, UnitFinish<V, S, Residual::kTables, kPlain>>;
-  }
+// The variants that layers of real networks meet, because each takes long to compile.
+template <Walk W, int V, bool kPlain>
+RunPixels* kernel_of_sum(const Epilogue& e) {
+  if (e.residual_tables) return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kTables, kPlain>>;
+  if (!e.sum_fuses) return run_pixels<W, V, UnitFinish<V, Sum::kTwice, Residual::kOnTwo23, kPlain>>;
   if constexpr (kPlain) {
-    if (residual == Residual::kWidenedNoZeroPoint)
-      return run_pixels<W, V, UnitFinish<V, S, Residual::kWidenedNoZeroPoint, kPlain>>;
-    if (residual == Residual::kOnTwo23NoZeroPoint)
-      return run_pixels<W, V, UnitFinish<V, S, Residual::kOnTwo23NoZeroPoint, kPlain>>;
+    if (e.residual.zero_point == 0)
+      return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kOnTwo23NoZeroPoint, kPlain>>;
   }
-  const bool widened = residual == Residual::kWidened || residual == Residual::kWidenedNoZeroPoint;
-  return widened ? run_pixels<W, V, UnitFinish<V, S, Residual::kWidened, kPlain>>
-                 : run_pixels<W, V, UnitFinish<V, S, Residual::kOnTwo23, kPlain>>;
+  return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kOnTwo23, kPlain>>;
 }
-// Where overlapped_finish_applies().
 template <Walk W, int V>
-RunPixels* kernel_of(const Epilogue& e) {
-  if (e.residual.data == nullptr) return run_pixels<W, V, UnitFinish<V, Sum::kNone, Residual::kWidened, false>>;
-  const Residual residual = fastest_residual(e);
-  const bool fuses = e.sum_fuses || e.residual_tables;
-  const bool plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
-  if constexpr (V == kUnit) {  // the last convolution of a residual block that ends with ReLU
-    if (plain)
-      return fuses ? kernel_of<W, V, Sum::kTwiceFused, true>(residual) : kernel_of<W, V, Sum::kTwice, true>(residual);
-  }
-  return fuses ? kernel_of<W, V, Sum::kTwiceFused, false>(residual) : kernel_of<W, V, Sum::kTwice, false>(residual);
+RunPixels* kernel_without_sum() {
+  return run_pixels<W, V, UnitFinish<V, Sum::kNone, Residual::kOnTwo23, false>>;
+}
+// Zero point 0, codes 0..255: the last convolution of a residual block that ends with ReLU.
+inline bool is_plain(const Epilogue& e) {
+  return e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
 }
 
 // From the start of the sums and the multipliers of V blocks from block b on.

@@ -122,26 +122,25 @@ void pack_columns(const ConvArgs& a, const ColumnOrder& order, const uint8_t* fr
 
 // The products of packed columns, one run for each pixel: rows of one image. Returns the first block that is left.
 int64_t run_columns(const ConvArgs& a, const Packing& p, const uint8_t* packed, Range rows, Range blocks) {
-  const QTensor &out = a.epilogue.out, &residual = a.epilogue.residual;
-  if (p.dwords < kLeastDwords || out.w < kPixels<kUnit> || !overlapped_finish_applies(a.epilogue)) return blocks.begin;
+  const QTensor& out = a.epilogue.out;
+  if (a.epilogue.residual.data || p.dwords < kLeastDwords || out.w < kPixels<kUnit> ||
+      !overlapped_finish_applies(a.epilogue))
+    return blocks.begin;
   const int64_t n = rows.begin / out.h, y = rows.begin % out.h;
   Pixels pixels;
   pixels.in = packed;
   pixels.in_step = a.geometry.stride_w * p.pixel_bytes, pixels.in_gap = p.row_bytes - out.w * pixels.in_step;
   pixels.out_step = out.c_pitch, pixels.out_gap = out.row_stride - out.w * out.c_pitch;
-  pixels.residual_step = residual.c_pitch, pixels.residual_gap = residual.row_stride - out.w * residual.c_pitch;
   pixels.width = out.w, pixels.count = (rows.end - rows.begin) * out.w;
   Weights w{.block_bytes = p.dwords * 64, .dwords = p.dwords};
   TileFinish f;
   f.codes = make_register_finish(a.epilogue);
-  RunPixels* const run_pixels = kernel_of<Walk::kRows, kUnit>(a.epilogue);
+  RunPixels* const run_pixels = kernel_without_sum<Walk::kRows, kUnit>();
   int64_t b = blocks.begin;
   for (; b + kUnit <= blocks.end; b += kUnit) {
     load_channels<kUnit>(a, b, f);
     w.begin = w.ahead = w.ahead_end = reinterpret_cast<const int8_t*>(a.prepared) + b * w.block_bytes;
     pixels.out = out.data + n * out.image_stride + y * out.row_stride + b * kChannelBlock;
-    if (residual.data)
-      pixels.residual = residual.data + n * residual.image_stride + y * residual.row_stride + b * kChannelBlock;
     run_pixels(f, pixels, w);
   }
   return b;

@@ -11,8 +11,7 @@ namespace {
 struct alignas(64) RegisterFinish {
   float multiplier[4 * 16];
   Constants constants;
-  Z two23, places, order;  // see bytes_on_two23(), pack_order()
-  __m512 residual_zero_point;
+  Z two23, places, order;              // see bytes_on_two23(), pack_order()
   __m512 residual_high, residual_low;  // Epilogue::residual_tables
 };
 
@@ -24,7 +23,6 @@ OCTET_INLINE RegisterFinish make_register_finish(const Epilogue& e) {
   f.two23 = _mm512_set1_epi32(kBitsOfTwo23);
   f.places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   f.order = pack_order();
-  f.residual_zero_point = _mm512_set1_ps(static_cast<float>(e.residual.zero_point));
   if (e.residual_tables) {
     f.residual_high = _mm512_loadu_ps(e.residual_tables->high);
     f.residual_low = _mm512_loadu_ps(e.residual_tables->low);
@@ -69,21 +67,9 @@ OCTET_INLINE void round_middle(Z& v, const MiddleLimits& limits) {
 // Ways to fl((r - zero_point) * multiplier) of 16 codes r.
 enum class Residual {
   kTables,   // Epilogue::residual_tables: nearly that, and as good in a fused sum
-  kWidened,  // to int32, then to float
-  kWidenedNoZeroPoint,
   kOnTwo23,  // see residual_product()
   kOnTwo23NoZeroPoint
 };
-
-// Multiplications take the units of the products: tables save one. Where there are none: where a broadcast of 16 bytes
-// and a masked shuffle take these units (AMD), codes are widened; elsewhere (Intel) conversions take them.
-inline Residual fastest_residual(const Epilogue& e) {
-  static const bool amd = __builtin_cpu_is("amd");
-  const bool zero = e.residual.zero_point == 0;
-  if (e.residual_tables) return Residual::kTables;
-  if (amd) return zero ? Residual::kWidenedNoZeroPoint : Residual::kWidened;
-  return zero ? Residual::kOnTwo23NoZeroPoint : Residual::kOnTwo23;
-}
 
 template <Residual R>
 OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
@@ -103,27 +89,14 @@ OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
         : "memory");
     return r;
   }
-  if constexpr (R == Residual::kWidened || R == Residual::kWidenedNoZeroPoint) {
-    asm volatile(
-        "vpmovzxbd %[codes], %[r]\n\t"
-        "vcvtdq2ps %[r], %[r]"
-        : [r] "=v"(r)
-        : [codes] "m"(bytes)
-        : "memory");
-    if constexpr (R == Residual::kWidened)
-      asm volatile("vsubps %[zero_point], %[r], %[r]" : [r] "+v"(r) : [zero_point] "m"(f.residual_zero_point));
-    asm volatile("vmulps %c[at](%[f]), %[r], %[r]"
-                 : [r] "+v"(r)
-                 : [f] "r"(&f), [at] "i"(kConstantsAt + offsetof(Constants, residual_multiplier)), "m"(f));
-    return r;
-  }
   asm volatile(
       "vbroadcasti32x4 %[codes], %[t]\n\t"
       "vmovdqa64 %[two23], %[r]\n\t"
       "vpshufb %[places], %[t], %[r]%{%[low_bytes]%}"
       : [r] "=&v"(r), [t] "=&v"(t)
-      : [codes] "m"(bytes), [two23] "m"(f.two23), [places] "m"(f.places),
-        [low_bytes] "Yk"(__mmask64{0x1111111111111111}));
+      :
+      [codes] "m"(bytes), [two23] "m"(f.two23), [places] "m"(f.places), [low_bytes] "Yk"(__mmask64{0x1111111111111111})
+      : "memory");
   if constexpr (R == Residual::kOnTwo23NoZeroPoint) {
     asm volatile(
         "vmovaps %[correction], %[t]\n\t"

@@ -13,6 +13,8 @@ ConvTactic packed_pixels_tactic();
 ConvTactic resident_weights_tactic();
 // Winograd with weights transformed in every run.
 ConvTactic lean_winograd_tactic();
+// Winograd with weights transformed in registers, for the fewest tiles.
+ConvTactic register_winograd_tactic();
 DepthwiseFunction depthwise_avx512_vnni;
 MaxPoolFunction max_pool_avx512;
 AveragePoolFunction average_pool_avx512;

@@ -7,160 +7,115 @@
 // before the products that need them: on AMD's Zen 5 loads and additions beside products cost nothing, but stores do.
 #include <utility>
 
-#include "engine/kernels/avx512_vnni/finish.h"
 #include "engine/kernels/avx512_vnni/functions.h"
-#include "engine/kernels/avx512_vnni/lean_winograd_transforms.h"
+#include "engine/kernels/avx512_vnni/lean_winograd_tiles.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
-#include "engine/kernels/winograd.h"
 
 namespace octet::kernels {
 namespace {
 
-constexpr int64_t kMostTiles = 64, kMostInputBytes = 320 << 10;  // of V, which shares the L2 cache
-constexpr int kTilesAtOnce = 14;                                 // of one product
+constexpr int64_t kMostInputBytes = 320 << 10;                     // of V, which shares the L2 cache
+constexpr int kTilesAtOnce = 14;                                   // of one product
+constexpr int64_t kPairBytes = kVectors * 64;                      // of transformed weights
+constexpr int64_t kSlice = 2;                                      // chunks whose weights are transformed at once
+constexpr int64_t kTapBytes = kSlice * kPairs * kPairBytes + 128;  // not a multiple of 4096
+constexpr int64_t kWeightBytes = 6 * 3 * kTapBytes;
 
-// Tiles of the output, those with four rows and four columns in the middle: the tiles of every position are a range.
-struct Tiles {
-  int64_t across = 0, down = 0, count = 0;  // in an image, in all images
-  int64_t ordered[kMostTiles] = {};         // the place of each tile, counted over [image][row][column], in this order
-  int64_t first_whole = 0, first_narrow = 0, first_small = 0;
-  int64_t input_at[kWinogradPositions] = {}, input_bytes = 0;  // V: [position][tile of it][channel], 16 bits each
-
-  explicit Tiles(const ConvArgs& a) {
-    const QTensor& out = a.epilogue.out;
-    across = (out.w + kWinogradTile - 1) / kWinogradTile, down = (out.h + kWinogradTile - 1) / kWinogradTile;
-    count = out.n * down * across;
-    if (count > kMostTiles) return;
-    int64_t next = 0;
-    const auto take = [&](bool tall, bool wide) {
-      for (int64_t t = 0; t < count; ++t)
-        if (is_tall(out, t) == tall && is_wide(out, t) == wide) ordered[t] = next++;
-    };
-    take(false, true);
-    first_whole = next;
-    take(true, true);
-    first_narrow = next;
-    take(true, false);
-    first_small = next;
-    take(false, false);
-    for (int y = 0; y < 6; ++y)
-      for (int x = 0; x < 6; ++x) {
-        const Range range = of_position(y, x);
-        input_at[y * 6 + x] = input_bytes;
-        input_bytes += (range.end - range.begin) * a.geometry.in_channels * 2 + 128;
-      }
-  }
-  int64_t row(int64_t t) const { return t / across % down; }
-  bool is_tall(const QTensor& out, int64_t t) const { return out.h - row(t) * kWinogradTile > 2; }
-  bool is_wide(const QTensor& out, int64_t t) const { return out.w - t % across * kWinogradTile > 2; }
-  // Positions 3 and 4 of an axis are the points 2 and -2.
-  Range of_position(int y, int x) const {
-    const bool tall = y == 3 || y == 4, wide = x == 3 || x == 4;
-    return {tall ? first_whole : 0, tall && wide ? first_narrow : tall ? first_small : wide ? first_narrow : count};
+// V: [position][tile of it][channel], 16 bits each.
+struct InputPlan {
+  int64_t at[kWinogradPositions] = {}, bytes = 0;
+  InputPlan(const ConvArgs& a, const Tiles& tiles) {
+    for (int p = 0; p < kWinogradPositions; ++p) {
+      const Range range = tiles.of_position(p / 6, p % 6);
+      at[p] = bytes;
+      bytes += (range.end - range.begin) * a.geometry.in_channels * 2 + 128;
+    }
+    bytes = (bytes + 63) / 64 * 64;
   }
 };
 
-// What is kept from run to run, made in the first one: the start and the multiplier of every output channel.
-struct Kept {
-  enum State : int32_t { kUnknown, kExact, kInexact };  // winograd_at_once()
-  State* state;
-  int32_t* starts;     // 64 times
-  float* multipliers;  // one 64th
-  explicit Kept(const ConvArgs& a)
-      : state(reinterpret_cast<State*>(a.kept)),
-        starts(reinterpret_cast<int32_t*>(a.kept + 64)),
-        multipliers(reinterpret_cast<float*>(starts + padded_channels(a.geometry.out_channels))) {}
-};
-int64_t kept_bytes(const ConvArgs& a) {
-  return 64 + padded_channels(a.geometry.out_channels) * 8;
-}
-
-// Places in the scratch memory of a thread, in bytes.
-struct ScratchPlan {
-  int64_t input, sums, outputs, bytes;
-  ScratchPlan(const ConvArgs& a, const Tiles& tiles)
-      : input(larger(kWeightBytes, padded_channels(a.geometry.out_channels) * 8)),  // see is_exact()
-        sums(input + (tiles.input_bytes + 63) / 64 * 64),
-        outputs(sums + tiles.count * kWinogradPositions * kVectors * kChannelBlock * 4),
-        bytes(outputs + tiles.across * 16 * kVectors * kChannelBlock * 4) {}
-};
 struct Scratch {
   std::byte* weights;  // U in one axis: [6][tap][pair][kVectors][16][2], 16 bits each
   std::byte* input;    // V
-  int32_t* sums;       // M: [tile][position][kVectors][16]
-  int32_t* outputs;    // of a row of tiles: [4][pixel][kVectors][16]
-  Scratch(std::byte* at, const ScratchPlan& plan)
-      : weights(at),
-        input(at + plan.input),
-        sums(reinterpret_cast<int32_t*>(at + plan.sums)),
-        outputs(reinterpret_cast<int32_t*>(at + plan.outputs)) {}
+  TileSums sums;
+  static int64_t weight_bytes(const ConvArgs& a) { return larger(kWeightBytes, proof_bytes(a)); }
+  static int64_t bytes(const ConvArgs& a, const Tiles& tiles, const InputPlan& plan) {
+    return weight_bytes(a) + plan.bytes + TileSums::bytes(tiles);
+  }
+  Scratch(const ConvArgs& a, const Tiles& tiles, const InputPlan& plan)
+      : weights(a.scratch), input(weights + weight_bytes(a)), sums(input + plan.bytes, tiles) {}
 };
 
 bool applies(const ConvArgs& a) {
-  const ConvGeometry& g = a.geometry;
-  if (!winograd_applies(a) || g.in_channels % kChunk != 0 || pixel_bytes(g) != g.in_channels) return false;
-  if (padded_channels(g.out_channels) < kVectors * kChannelBlock) return false;
-  const Tiles tiles(a);
-  return tiles.count <= kMostTiles && tiles.input_bytes <= kMostInputBytes;
+  if (!lean_winograd_applies(a)) return false;
+  return InputPlan(a, Tiles(a.epilogue.out)).bytes <= kMostInputBytes;
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {
-  return ScratchPlan(a, Tiles(a)).bytes;
+  const Tiles tiles(a.epilogue.out);
+  return Scratch::bytes(a, tiles, InputPlan(a, tiles));
 }
 
-// The sums of the positive weights of every output channel, and of the absolute values of the negative ones, as
-// winograd_at_once() takes them.
-void add_weights(const ConvArgs& a, int32_t* sums) {
-  const int64_t lines = 9 * a.geometry.in_channels / 4;
-  const Z zero = _mm512_setzero_si512(), one = _mm512_set1_epi8(1);
-  const int8_t* w = a.weights;
-  for (int64_t b = 0; b < padded_channels(a.geometry.out_channels) / kChannelBlock; ++b, sums += 2 * kChannelBlock) {
-    Z positive = zero, negative = zero;
-    for (int64_t i = 0; i < lines; ++i, w += 64) {
-      const Z weights = _mm512_loadu_si512(w);
-      positive = _mm512_dpbusd_epi32(positive, _mm512_max_epi8(weights, zero), one);
-      negative = _mm512_dpbusd_epi32(negative, _mm512_sub_epi8(zero, _mm512_min_epi8(weights, zero)), one);
-    }
-    _mm512_storeu_si512(sums, positive);
-    _mm512_storeu_si512(sums + kChannelBlock, negative);
+// u = G g, along one axis.
+OCTET_FLAT void transform_tap(const Words& a, const Words& b, const Words& c, Words (&u)[6]) {
+  const Words outer = a + c, far = a + (c << 2), twice = b << 1;
+  u[0] = a;
+  u[1] = outer + b;
+  u[2] = outer - b;
+  u[3] = far + twice;
+  u[4] = far - twice;
+  u[5] = c;
+}
+
+// Of four input channels and 16 output channels, along the columns only: 6 rows of 3 taps.
+template <bool kOdd>
+OCTET_INLINE void transform_weights(const int8_t* four, int64_t tap_bytes, std::byte* to) {
+#pragma GCC unroll 3
+  for (int x = 0; x < 3; ++x) {
+    const int8_t* at = four + x * tap_bytes;
+    Words u[6];
+    transform_tap(signed_pairs<kOdd>(at), signed_pairs<kOdd>(at + 3 * tap_bytes),
+                  signed_pairs<kOdd>(at + 6 * tap_bytes), u);
+#pragma GCC unroll 6
+    for (int y = 0; y < 6; ++y) store_vector(to + (y * 3 + x) * kTapBytes, u[y]);
   }
 }
 
-bool is_exact(const ConvArgs& a, const Scratch& scratch) {
-  const Kept kept(a);
-  if (*kept.state == Kept::kUnknown) {
-    auto* const sums = reinterpret_cast<int32_t*>(scratch.weights);
-    add_weights(a, sums);
-    WinogradPlan plan;
-    plan.chunks = 1;
-    const bool exact = winograd_at_once(a, plan, sums, kept.starts, kept.multipliers);
-    for (int64_t c = 0; c < padded_channels(a.geometry.out_channels); ++c)
-      kept.starts[c] = static_cast<int32_t>(static_cast<uint32_t>(a.acc_init[c]) * 64);
-    *kept.state = exact ? Kept::kExact : Kept::kInexact;
-  }
-  return *kept.state == Kept::kExact;
+// The other axis of the weights: where it is evaluated. Positions 0 and 5 are the first and the last tap themselves.
+enum class Point { kTap, kOne, kMinusOne, kTwo, kMinusTwo };
+
+// From a row of three taps (kTap: from the tap) to one position.
+template <Point X>
+OCTET_INLINE Z weights_at(const std::byte* taps) {
+  const auto a = load_vector<Words>(taps);
+  if constexpr (X == Point::kTap) return (Z)a;
+  const auto b = load_vector<Words>(taps + kTapBytes), c = load_vector<Words>(taps + 2 * kTapBytes);
+  if constexpr (X == Point::kOne) return (Z)(a + b + c);
+  if constexpr (X == Point::kMinusOne) return (Z)(a - b + c);
+  const Words twice = c + c, inner = X == Point::kTwo ? twice + b : twice - b;
+  return (Z)(inner + inner + a);
 }
 
-void transform_tile(const ConvArgs& a, const Tiles& tiles, int64_t t, std::byte* v) {
-  const QTensor &in = a.in, &out = a.epilogue.out;
-  const ConvGeometry& g = a.geometry;
-  const int64_t y = tiles.row(t) * kWinogradTile, x = t % tiles.across * kWinogradTile;
-  const int64_t last_row = smaller(out.h - y, kWinogradTile) + 1, last_column = smaller(out.w - x, kWinogradTile) + 1;
-  const uint8_t* first = in.data + t / (tiles.across * tiles.down) * in.image_stride + (y - g.pad_top) * in.row_stride +
-                         (x - g.pad_left) * in.c_pitch;
-  TileInput input;
-  std::byte* to[kWinogradPositions];
-  for (int64_t i = 0; i < 6; ++i) {
-    input.row[i] = first + smaller(i, last_row) * in.row_stride;
-    input.column[i] = smaller(i, last_column) * in.c_pitch;
+// w: the first of kVectors blocks; chunks: of input channels.
+__attribute__((noinline)) void transform_slice(const ConvArgs& a, const int8_t* w, Range chunks, std::byte* u) {
+  const int64_t tap_bytes = a.geometry.in_channels * kChannelBlock;
+  for (int64_t c = chunks.begin; c < chunks.end; ++c, u += kPairs * kPairBytes)
+    for (int64_t four = 0; four < kChunk / 4; ++four)
+      for (int v = 0; v < kVectors; ++v) {
+        const int8_t* from = w + v * 9 * tap_bytes + (c * kChunk / 4 + four) * 64;
+        std::byte* to = u + four * 2 * kPairBytes + v * 64;
+        transform_weights<false>(from, tap_bytes, to);
+        transform_weights<true>(from, tap_bytes, to + kPairBytes);
+      }
+}
+
+void transform_input(const ConvArgs& a, const Tiles& tiles, const InputPlan& plan, std::byte* v) {
+  for (int64_t t = 0; t < tiles.count; ++t) {
+    std::byte* to[kWinogradPositions];
+    for (int p = 0; p < kWinogradPositions; ++p)
+      to[p] = v + plan.at[p] + (tiles.ordered[t] - tiles.of_position(p / 6, p % 6).begin) * a.geometry.in_channels * 2;
+    transform_tile(a, tiles, t, to, kChunk * 2);
   }
-  for (int p = 0; p < kWinogradPositions; ++p)
-    to[p] = v + tiles.input_at[p] + (tiles.ordered[t] - tiles.of_position(p / 6, p % 6).begin) * g.in_channels * 2;
-  const bool tall = tiles.is_tall(out, t), wide = tiles.is_wide(out, t);
-  const auto transform = tall   ? wide ? transform_tile<true, true> : transform_tile<true, false>
-                           : wide ? transform_tile<false, true>
-                                : transform_tile<false, false>;
-  transform(input, g.in_channels, to);
 }
 
 template <int D, int P, int I = 0>
@@ -229,106 +184,62 @@ constexpr const MultiplyTable* kMultiplyOfColumn[6] = {&kMultiply<Point::kTap>, 
                                                        &kMultiply<Point::kMinusOne>, &kMultiply<Point::kTwo>,
                                                        &kMultiply<Point::kMinusTwo>, &kMultiply<Point::kTap>};
 
-// Lines to fetch meanwhile, one with every four pairs, and again from the start where there are fewer.
-struct Ahead {
-  const int8_t *begin, *end, *at;
-};
-
 // All positions of the pairs of a slice.
-void multiply_slice(const ConvArgs& a, const Tiles& tiles, const Scratch& s, Range chunks, Ahead& ahead) {
+void multiply_slice(const ConvArgs& a, const Tiles& tiles, const InputPlan& plan, const Scratch& s, Range chunks,
+                    bool add, Ahead& ahead) {
   const int64_t tile_bytes = a.geometry.in_channels * 2, some = chunks.end - chunks.begin;
   for (int position = 0; position < kWinogradPositions; ++position) {
     const int y = position / 6, x = position % 6;
     const std::byte* u = s.weights + (y * 3 + (x == 5 ? 2 : 0)) * kTapBytes;
     const Range range = tiles.of_position(y, x);
     const int64_t count = range.end - range.begin, products = (count + kTilesAtOnce - 1) / kTilesAtOnce;
-    const std::byte* v = s.input + tiles.input_at[position] + chunks.begin * kChunk * 2;
+    const std::byte* v = s.input + plan.at[position] + chunks.begin * kChunk * 2;
     for (int64_t p = 0; p < products; ++p) {
       const int64_t first = count * p / products, last = count * (p + 1) / products;
-      int32_t* m = s.sums + ((range.begin + first) * kWinogradPositions + position) * kVectors * kChannelBlock;
-      kMultiplyOfColumn[x]->of_tiles[last - first](v + first * tile_bytes, tile_bytes, u, some, chunks.begin > 0, m,
-                                                   ahead.at);
-      ahead.at += some * kPairs / 4 * 64;
-      if (ahead.at >= ahead.end) ahead.at = ahead.begin;
+      int32_t* m = s.sums.m + ((range.begin + first) * kWinogradPositions + position) * kVectors * kChannelBlock;
+      kMultiplyOfColumn[x]->of_tiles[last - first](v + first * tile_bytes, tile_bytes, u, some, add, m,
+                                                   ahead.take(some * kPairs / 4));
     }
-  }
-}
-
-__attribute__((noinline)) void finish_row(const FinishTile& t, const Epilogue& e, const Constants& c) {
-  finish<kVectors>(t, e, c);
-}
-
-// Blocks `block` and the next, a row of tiles after the other.
-void finish_tiles(const Tiles& tiles, const Scratch& s, const int32_t* starts, const Epilogue& e, const Constants& c,
-                  int64_t block) {
-  const int64_t row = tiles.across * kWinogradTile;
-  for (int64_t t = 0; t < tiles.count; t += tiles.across) {
-    for (int64_t i = 0; i < tiles.across; ++i) {
-      const bool tall = tiles.is_tall(e.out, t + i), wide = tiles.is_wide(e.out, t + i);
-      const auto to_outputs = tall   ? wide ? recover<true, true> : recover<true, false>
-                                : wide ? recover<false, true>
-                                     : recover<false, false>;
-      to_outputs(s.sums + tiles.ordered[t + i] * kWinogradPositions * kVectors * kChannelBlock,
-                 starts + block * kChannelBlock, s.outputs + i * kWinogradTile * kVectors * kChannelBlock, row);
-    }
-    const int64_t y = tiles.row(t) * kWinogradTile;
-    for (int64_t i = 0; i < smaller(kWinogradTile, e.out.h - y); ++i)
-      finish_row({s.outputs + i * row * kVectors * kChannelBlock, e.out.w, block * kChannelBlock,
-                  t / (tiles.across * tiles.down), y + i, 0},
-                 e, c);
   }
 }
 
 void run(const ConvArgs& a, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
-  const Tiles tiles(a);
-  const Scratch s(a.scratch, ScratchPlan(a, tiles));
   const bool whole = rows.begin == 0 && rows.end == a.epilogue.out.n * a.epilogue.out.h;
-  if (!whole || !is_exact(a, s)) return conv_avx512_vnni(a, rows, blocks);
-  const Kept kept(a);
-  Epilogue e = a.epilogue;
-  e.multiplier = kept.multipliers;
-  e.limits.least_multiplier /= 64, e.limits.greatest_multiplier /= 64;
-  const Constants constants = make_constants(e);
-  const int64_t chunks = a.geometry.in_channels / kChunk,
-                group_bytes = kVectors * 9 * a.geometry.in_channels * kChannelBlock;
+  if (!whole) return conv_avx512_vnni(a, rows, blocks);
+  const Tiles tiles(a.epilogue.out);
+  const InputPlan plan(a, tiles);
+  const Scratch s(a, tiles, plan);
+  const Proof proof = prove(a, reinterpret_cast<int32_t*>(s.weights));
+  const TileFinish finish(a, tiles, s.sums, proof);
+  const int64_t chunks = a.geometry.in_channels / kChunk;
   int64_t b = blocks.begin;
   for (; b + kVectors <= blocks.end; b += kVectors) {
-    const int8_t* weights = a.weights + b * 9 * a.geometry.in_channels * kChannelBlock;
-    const bool last = b + 2 * kVectors > blocks.end;
-    const int8_t* const next = last ? reinterpret_cast<const int8_t*>(a.soon.data) : weights + group_bytes;
-    const int64_t bytes = last ? a.soon.bytes : group_bytes;
-    Ahead ahead{bytes ? next : weights, bytes ? next + bytes : weights, bytes ? next : weights};
-    for (int64_t c = 0; c < chunks; c += kSlice) {
-      const Range slice{c, smaller(c + kSlice, chunks)};
-      transform_slice(a, weights, slice, s.weights);
-      if (b == blocks.begin && c == 0)  // by now it is there
-        for (int64_t t = 0; t < tiles.count; ++t) transform_tile(a, tiles, t, s.input);
-      multiply_slice(a, tiles, s, slice, ahead);
+    Ahead ahead(a, b, blocks.end);
+    for (int64_t p = 0; p < proof.parts; ++p) {
+      const Range part = winograd_part(chunks, proof.parts, p);
+      for (int64_t c = part.begin; c < part.end; c += kSlice) {
+        const Range slice{c, smaller(c + kSlice, part.end)};
+        transform_slice(a, a.weights + b * 9 * a.geometry.in_channels * kChannelBlock, slice, s.weights);
+        if (b == blocks.begin && c == 0) transform_input(a, tiles, plan, s.input);  // by now it is there
+        multiply_slice(a, tiles, plan, s, slice, c > part.begin, ahead);
+      }
+      finish(b, p);
     }
-    finish_tiles(tiles, s, kept.starts, e, constants, b);
   }
   conv_avx512_vnni(a, rows, {b, blocks.end});
-}
-
-// Always by output channels, in whole products: every weight is transformed once.
-ConvShare share(const ConvArgs& a, int part, int parts) {
-  const int64_t blocks = padded_channels(a.geometry.out_channels) / kChannelBlock,
-                groups = (blocks + kVectors - 1) / kVectors;
-  return {{0, a.epilogue.out.n * a.epilogue.out.h},
-          {smaller(blocks, groups * part / parts * kVectors), smaller(blocks, groups * (part + 1) / parts * kVectors)},
-          {}};
 }
 
 // Measured with ResNet-50's layers on one core.
 double cost(const ConvArgs& a, int threads) {
   constexpr double kProducts = 59;                          // multiplications of 16-bit integers a cycle
   constexpr double kWeight = 1.2, kInput = 2, kFinish = 8;  // cycles for 32 weights, a channel of a tile, 16 outputs
-  const Tiles tiles(a);
+  const Tiles tiles(a.epilogue.out);
   const auto in = static_cast<double>(a.geometry.in_channels);
-  const Range blocks = share(a, 0, threads).blocks;
+  const Range blocks = lean_winograd_share(a, 0, threads).blocks;
   const double out = static_cast<double>(blocks.end - blocks.begin) * kChannelBlock;
-  const double positions = static_cast<double>(tiles.input_bytes) / (2 * in), count = static_cast<double>(tiles.count);
+  const double positions = static_cast<double>(InputPlan(a, tiles).bytes) / (2 * in),
+               count = static_cast<double>(tiles.count);
   return (positions * in * out / kProducts + kWinogradPositions * in * out / 32 * kWeight + count * in * kInput +
           count * out * kFinish) /
          3500;
@@ -341,10 +252,10 @@ ConvTactic lean_winograd_tactic() {
           .isa = Isa::kAvx512Vnni,
           .applies = applies,
           .scratch_bytes = scratch_bytes,
-          .kept_bytes = kept_bytes,
+          .kept_bytes = lean_winograd_kept_bytes,
           .run = run,
           .fetches_ahead = true,
-          .share = share,
+          .share = lean_winograd_share,
           .cost = cost};
 }
 

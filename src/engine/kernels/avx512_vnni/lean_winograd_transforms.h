@@ -1,4 +1,5 @@
-// The transforms of lean_winograd.cc.
+// The transforms of the Winograd convolutions that transform their weights in every run: lean_winograd.cc and
+// register_winograd.cc.
 //
 // So that most of the transform of the weights costs nothing, the factors of its rows are in AT; the sums are 576 times
 // the convolution as there. Tiles of which only two rows (or columns) are in the output leave out the points 2 and -2:
@@ -21,24 +22,9 @@ namespace {
 using Words = Vectors64::Words;
 using Sums = Vectors64::Sums;
 
-constexpr int kVectors = 2;     // blocks of 16 output channels of one product
-constexpr int64_t kChunk = 64;  // input channels of a vector of codes: 32 pairs
+constexpr int kVectors = 2;     // blocks of 16 output channels whose sums are finished together
+constexpr int64_t kChunk = 64;  // input channels of a vector of codes: 32 pairs, the even ones first
 constexpr int64_t kPairs = kChunk / 2;
-constexpr int64_t kPairBytes = kVectors * 64;                      // of transformed weights
-constexpr int64_t kSlice = 2;                                      // chunks whose weights are transformed at once
-constexpr int64_t kTapBytes = kSlice * kPairs * kPairBytes + 128;  // not a multiple of 4096
-constexpr int64_t kWeightBytes = 6 * 3 * kTapBytes;
-
-// u = G g, along one axis.
-OCTET_FLAT void transform_tap(const Words& a, const Words& b, const Words& c, Words (&u)[6]) {
-  const Words outer = a + c, far = a + (c << 2), twice = b << 1;
-  u[0] = a;
-  u[1] = outer + b;
-  u[2] = outer - b;
-  u[3] = far + twice;
-  u[4] = far - twice;
-  u[5] = c;
-}
 
 // The pairs (0, 2) or (1, 3) of four input channels, as vectors of bytes have them without a shuffle.
 template <bool kOdd>
@@ -46,52 +32,17 @@ OCTET_INLINE Words signed_pairs(const int8_t* four) {
   const Z w = _mm512_loadu_si512(four);
   return (Words)_mm512_srai_epi16(kOdd ? w : _mm512_slli_epi16(w, 8), 8);
 }
+// The same times 2 to the kShift.
+template <bool kOdd, int kShift>
+OCTET_INLINE Words scaled_signed_pairs(const int8_t* four) {
+  const Z w = _mm512_loadu_si512(four);
+  const Z high = kOdd ? _mm512_and_si512(w, _mm512_set1_epi16(static_cast<int16_t>(0xff00))) : _mm512_slli_epi16(w, 8);
+  return (Words)_mm512_srai_epi16(high, 8 - kShift);
+}
 template <bool kOdd>
 OCTET_INLINE Words unsigned_pairs(const uint8_t* codes) {
   const Z c = _mm512_loadu_si512(codes);
   return (Words)(kOdd ? _mm512_srli_epi16(c, 8) : _mm512_and_si512(c, _mm512_set1_epi16(255)));
-}
-
-// Of four input channels and 16 output channels, along the columns only: 6 rows of 3 taps.
-template <bool kOdd>
-OCTET_INLINE void transform_weights(const int8_t* four, int64_t tap_bytes, std::byte* to) {
-#pragma GCC unroll 3
-  for (int x = 0; x < 3; ++x) {
-    const int8_t* at = four + x * tap_bytes;
-    Words u[6];
-    transform_tap(signed_pairs<kOdd>(at), signed_pairs<kOdd>(at + 3 * tap_bytes),
-                  signed_pairs<kOdd>(at + 6 * tap_bytes), u);
-#pragma GCC unroll 6
-    for (int y = 0; y < 6; ++y) store_vector(to + (y * 3 + x) * kTapBytes, u[y]);
-  }
-}
-
-// The other axis of the weights: where it is evaluated. Positions 0 and 5 are the first and the last tap themselves.
-enum class Point { kTap, kOne, kMinusOne, kTwo, kMinusTwo };
-
-// From a row of three taps (kTap: from the tap) to one position.
-template <Point X>
-OCTET_INLINE Z weights_at(const std::byte* taps) {
-  const auto a = load_vector<Words>(taps);
-  if constexpr (X == Point::kTap) return (Z)a;
-  const auto b = load_vector<Words>(taps + kTapBytes), c = load_vector<Words>(taps + 2 * kTapBytes);
-  if constexpr (X == Point::kOne) return (Z)(a + b + c);
-  if constexpr (X == Point::kMinusOne) return (Z)(a - b + c);
-  const Words twice = c + c, inner = X == Point::kTwo ? twice + b : twice - b;
-  return (Z)(inner + inner + a);
-}
-
-// w: the first of kVectors blocks; chunks: of input channels.
-__attribute__((noinline)) void transform_slice(const ConvArgs& a, const int8_t* w, Range chunks, std::byte* u) {
-  const int64_t tap_bytes = a.geometry.in_channels * kChannelBlock;
-  for (int64_t c = chunks.begin; c < chunks.end; ++c, u += kPairs * kPairBytes)
-    for (int64_t four = 0; four < kChunk / 4; ++four)
-      for (int v = 0; v < kVectors; ++v) {
-        const int8_t* from = w + v * 9 * tap_bytes + (c * kChunk / 4 + four) * 64;
-        std::byte* to = u + four * 2 * kPairBytes + v * 64;
-        transform_weights<false>(from, tap_bytes, to);
-        transform_weights<true>(from, tap_bytes, to + kPairBytes);
-      }
 }
 
 // Along one axis of a tile: six codes to six positions, or four codes to 0, 1, 2 and 5.
@@ -139,11 +90,13 @@ OCTET_INLINE void transform_pairs(const TileInput& in, int64_t channel, std::byt
   }
 }
 
+// To V: position p of a chunk of channels to `to[p]`, the next chunks `chunk_bytes` further on each.
 template <bool kTall, bool kWide>
-__attribute__((noinline)) void transform_tile(const TileInput& in, int64_t channels, std::byte* const* to) {
-  for (int64_t c = 0; c < channels; c += kChunk) {
-    transform_pairs<false, kTall, kWide>(in, c, to, c * 2);
-    transform_pairs<true, kTall, kWide>(in, c, to, c * 2 + 64);
+__attribute__((noinline)) void transform_codes_of_tile(const TileInput& in, int64_t channels, std::byte* const* to,
+                                                       int64_t chunk_bytes) {
+  for (int64_t c = 0, at = 0; c < channels; c += kChunk, at += chunk_bytes) {
+    transform_pairs<false, kTall, kWide>(in, c, to, at);
+    transform_pairs<true, kTall, kWide>(in, c, to, at + 64);
   }
 }
 

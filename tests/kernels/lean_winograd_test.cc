@@ -63,11 +63,13 @@ int32_t check(const ConvTactic& tactic, testing::ConvCase& c, int threads) {
 TEST_P(LeanWinograd, EqualsTheDirectFormula) {
   std::mt19937 rng(41);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
-  int whole = 0, cut = 0, cut_more = 0;
+  int whole = 0, cut = 0, cut_more = 0, sevens = 0;
   for (int i = 0; i < 150 && !HasFailure(); ++i) {
     ConvGeometry g{.in_channels = pick(1, 6) * 64, .out_channels = pick(17, 140), .kernel_h = 3, .kernel_w = 3};
     g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
-    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(3, 16), pick(3, 16), g},
+    const bool seven = i % 5 == 4;
+    const int64_t h = seven ? 9 - 2 * g.pad_top : pick(3, 16), w = seven ? 9 - 2 * g.pad_left : pick(3, 16);
+    const auto c = testing::make_conv_case(rng, {seven ? 1 : pick(1, 2), h, w, g},
                                            {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3});
     if (i % 3 == 0) {  // intermediate values at the ends of their ranges
       for (int8_t& w : c->weights) w = pick(0, 1) ? 127 : -128;
@@ -76,6 +78,7 @@ TEST_P(LeanWinograd, EqualsTheDirectFormula) {
       pack_conv_weights(g, c->in.view.c_pitch, c->weights, {c->packed.get(), bytes});
       testing::set_limits(*c);
     }
+    sevens += c->args.epilogue.out.h == 7 && c->args.epilogue.out.w == 7 && c->args.epilogue.out.n == 1;
     if (!tactic->applies(c->args)) continue;
     const int32_t parts = check(*tactic, *c, pick(1, 3));
     whole += parts == 1, cut += parts == 2, cut_more += parts > 2;
@@ -83,6 +86,7 @@ TEST_P(LeanWinograd, EqualsTheDirectFormula) {
   EXPECT_GT(whole, 40);
   EXPECT_GT(cut, 5);
   EXPECT_GT(cut_more, 2);
+  EXPECT_GT(sevens, 20);
 }
 
 // The proof of exactness needs memory for every output channel, beyond what the transformed weights take.

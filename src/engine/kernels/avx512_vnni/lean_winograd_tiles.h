@@ -16,10 +16,12 @@ constexpr int64_t kMostTiles = 64;
 // Tiles of the output, those with four rows and four columns in the middle: the tiles of every position are a range.
 struct Tiles {
   int64_t across = 0, down = 0, count = 0;  // in an image, in all images
+  bool thirds = false;                      // the tiles of 7x7 outputs, of which three have F(3,3) in a direction
   int64_t ordered[kMostTiles] = {};         // the place of each tile, counted over [image][row][column], in this order
   int64_t first_whole = 0, first_narrow = 0, first_small = 0;
 
-  explicit Tiles(const QTensor& out) {
+  explicit Tiles(const QTensor& out, bool takes_thirds = false) {
+    thirds = takes_thirds && out.n == 1 && out.h == 7 && out.w == 7;
     across = (out.w + kWinogradTile - 1) / kWinogradTile, down = (out.h + kWinogradTile - 1) / kWinogradTile;
     count = out.n * down * across;
     if (count > kMostTiles) return;
@@ -37,15 +39,41 @@ struct Tiles {
     take(false, false);
   }
   int64_t row(int64_t t) const { return t / across % down; }
-  bool is_tall(const QTensor& out, int64_t t) const { return out.h - row(t) * kWinogradTile > 2; }
-  bool is_wide(const QTensor& out, int64_t t) const { return out.w - t % across * kWinogradTile > 2; }
+  // Outputs of a tile along an axis, as its transforms have them: 4, 3 or 2.
+  int rows(const QTensor& out, int64_t t) const { return outputs(out.h - row(t) * kWinogradTile); }
+  int columns(const QTensor& out, int64_t t) const { return outputs(out.w - t % across * kWinogradTile); }
+  int outputs(int64_t left) const { return left <= 2 ? 2 : left == 3 && thirds ? 3 : 4; }
+  bool is_tall(const QTensor& out, int64_t t) const { return rows(out, t) == 4; }
+  bool is_wide(const QTensor& out, int64_t t) const { return columns(out, t) == 4; }
   bool all_whole() const { return first_whole == 0 && first_narrow == count; }
   // Positions 3 and 4 of an axis are the points 2 and -2.
   Range of_position(int y, int x) const {
-    const bool tall = y == 3 || y == 4, wide = x == 3 || x == 4;
+    const int narrow = thirds ? 3 : 2;
+    const bool tall = !has_position(narrow, y), wide = !has_position(narrow, x);
     return {tall ? first_whole : 0, tall && wide ? first_narrow : tall ? first_small : wide ? first_narrow : count};
   }
 };
+
+// Calls f<rows, columns>() for a tile. Three in one direction come with three or four in the other.
+template <typename F>
+OCTET_INLINE void with_outputs(int rows, int columns, const F& f) {
+  switch (rows * 10 + columns) {
+    case 44:
+      return f.template operator()<4, 4>();
+    case 42:
+      return f.template operator()<4, 2>();
+    case 24:
+      return f.template operator()<2, 4>();
+    case 22:
+      return f.template operator()<2, 2>();
+    case 43:
+      return f.template operator()<4, 3>();
+    case 34:
+      return f.template operator()<3, 4>();
+    default:
+      return f.template operator()<3, 3>();
+  }
+}
 
 OCTET_INLINE bool lean_winograd_applies(const ConvArgs& a) {
   const ConvGeometry& g = a.geometry;
@@ -126,11 +154,10 @@ OCTET_INLINE void transform_tile(const ConvArgs& a, const Tiles& tiles, int64_t 
     input.row[i] = first + smaller(i, last_row) * in.row_stride;
     input.column[i] = smaller(i, last_column) * in.c_pitch;
   }
-  const bool tall = tiles.is_tall(out, t), wide = tiles.is_wide(out, t);
-  const auto transform = tall   ? wide ? transform_codes_of_tile<true, true> : transform_codes_of_tile<true, false>
-                           : wide ? transform_codes_of_tile<false, true>
-                                : transform_codes_of_tile<false, false>;
-  transform(input, g.in_channels, to, chunk_bytes);
+  with_outputs(
+      tiles.rows(out, t), tiles.columns(out, t), [&]<int R, int C>() __attribute__((always_inline)) {
+        transform_codes_of_tile<R, C>(input, g.in_channels, to, chunk_bytes);
+      });
 }
 
 // From the sums of kVectors blocks of output channels to codes. Memory, in int32:
@@ -164,12 +191,12 @@ class TileFinish {
     const int32_t* starts = proof_.at_once ? kept_.starts + block * kChannelBlock : kNone;
     for (int64_t t = 0; t < tiles_.count; t += tiles_.across) {
       for (int64_t i = 0; i < tiles_.across; ++i) {
-        const bool tall = tiles_.is_tall(args_.epilogue.out, t + i), wide = tiles_.is_wide(args_.epilogue.out, t + i);
-        const auto to_outputs = tall   ? wide ? recover<true, true> : recover<true, false>
-                                  : wide ? recover<false, true>
-                                       : recover<false, false>;
-        to_outputs(sums_.m + tiles_.ordered[t + i] * TileSums::kTile, starts,
-                   sums_.outputs + i * kWinogradTile * TileSums::kPixel, row);
+        const QTensor& out = args_.epilogue.out;
+        with_outputs(
+            tiles_.rows(out, t + i), tiles_.columns(out, t + i), [&]<int R, int C>() __attribute__((always_inline)) {
+              recover<R, C>(sums_.m + tiles_.ordered[t + i] * TileSums::kTile, starts,
+                            sums_.outputs + i * kWinogradTile * TileSums::kPixel, row);
+            });
       }
       const int32_t* acc = sums_.outputs;
       if (!proof_.at_once) acc = add_part(block, part, t / tiles_.across);

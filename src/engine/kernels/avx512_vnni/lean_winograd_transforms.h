@@ -3,7 +3,7 @@
 //
 // So that most of the transform of the weights costs nothing, the factors of its rows are in AT; the sums are 576 times
 // the convolution as there. Tiles of which only two rows (or columns) are in the output leave out the points 2 and -2:
-// they are F(2,3) in that direction, of the same weights.
+// they are F(2,3) in that direction, of the same weights. Those with three may leave out -2: F(3,3).
 //
 //       | 1  0  0 |                                       of two outputs:
 //       | 1  1  1 |        |  6 -4 -4  1  1  0 |               | 1  0 -1  0 |        | 24  12  12   0 |
@@ -11,6 +11,12 @@
 //       | 1  2  4 |        |  0 -4 -4  4  4  0 |               | 0 -1  1  0 |
 //       | 1 -2  4 |        |  0 -4  4  8 -8 24 |               | 0  1  0 -1 |
 //       | 0  0  1 |
+//                          of three:
+//                               | 2 -1 -2  1  0 |
+//                               | 0 -2 -1  1  0 |        | 12 -12  -4  4  0 |
+//                          BT = | 0  2 -3  1  0 |   AT = |  0 -12   4  8  0 |
+//                               | 0 -1  0  1  0 |        |  0 -12  -4 16 24 |
+//                               | 0  2 -1 -2  1 |
 #pragma once
 #include "engine/kernels/avx512_vnni/vector.h"
 #include "engine/kernels/int8_conv.h"
@@ -45,11 +51,23 @@ OCTET_INLINE Words unsigned_pairs(const uint8_t* codes) {
   return (Words)(kOdd ? _mm512_srli_epi16(c, 8) : _mm512_and_si512(c, _mm512_set1_epi16(255)));
 }
 
-// Along one axis of a tile: six codes to six positions, or four codes to 0, 1, 2 and 5.
-template <bool kFour>
+// The positions of an axis that are there for so many outputs: all, 0, 1, 2, 3 and 5, or 0, 1, 2 and 5.
+constexpr bool has_position(int outputs, int i) {
+  return outputs == 4 || (i != 4 && (outputs == 3 || i != 3));
+}
+
+// Along one axis of a tile: the codes that kOutputs read to their positions.
+template <int kOutputs>
 OCTET_FLAT void transform_codes(const Words (&d)[6], Words (&v)[6]) {
-  if constexpr (kFour) {
+  if constexpr (kOutputs == 4) {
     transform_input(d, v);
+  } else if constexpr (kOutputs == 3) {
+    const Words a = d[3] - d[1], b = d[3] - d[2], c = d[0] - d[2];
+    v[0] = c + c + a;
+    v[1] = b - d[1] - d[1];
+    v[2] = b + ((d[1] - d[2]) << 1);
+    v[3] = a;
+    v[5] = d[4] - d[2] - a - a;
   } else {
     v[0] = d[0] - d[2];
     v[1] = d[1] + d[2];
@@ -65,46 +83,53 @@ struct TileInput {
   int64_t column[6];
 };
 
-template <bool kOdd, bool kTall, bool kWide>
+template <bool kOdd, int kRows, int kColumns>
 OCTET_INLINE void transform_pairs(const TileInput& in, int64_t channel, std::byte* const* to, int64_t at) {
-  constexpr int kRows = kTall ? 6 : 4, kColumns = kWide ? 6 : 4;
   Words lines[6][6];
 #pragma GCC unroll 6
-  for (int x = 0; x < kColumns; ++x) {
+  for (int x = 0; x < kColumns + 2; ++x) {
     Words column[6], v[6];
 #pragma GCC unroll 6
-    for (int y = 0; y < kRows; ++y) column[y] = unsigned_pairs<kOdd>(in.row[y] + in.column[x] + channel);
-    transform_codes<kTall>(column, v);
+    for (int y = 0; y < kRows + 2; ++y) column[y] = unsigned_pairs<kOdd>(in.row[y] + in.column[x] + channel);
+    transform_codes<kRows>(column, v);
 #pragma GCC unroll 6
     for (int y = 0; y < 6; ++y)
-      if (kTall || (y != 3 && y != 4)) lines[y][x] = v[y];
+      if (has_position(kRows, y)) lines[y][x] = v[y];
   }
 #pragma GCC unroll 6
   for (int y = 0; y < 6; ++y) {
-    if (!kTall && (y == 3 || y == 4)) continue;
+    if (!has_position(kRows, y)) continue;
     Words v[6];
-    transform_codes<kWide>(lines[y], v);
+    transform_codes<kColumns>(lines[y], v);
 #pragma GCC unroll 6
     for (int x = 0; x < 6; ++x)
-      if (kWide || (x != 3 && x != 4)) store_vector(to[y * 6 + x] + at, v[x]);
+      if (has_position(kColumns, x)) store_vector(to[y * 6 + x] + at, v[x]);
   }
 }
 
-// To V: position p of a chunk of channels to `to[p]`, the next chunks `chunk_bytes` further on each.
-template <bool kTall, bool kWide>
+// To V, of a tile of kRows x kColumns outputs: position p of a chunk of channels to `to[p]`, the next chunks
+// `chunk_bytes` further on each.
+template <int kRows, int kColumns>
 __attribute__((noinline)) void transform_codes_of_tile(const TileInput& in, int64_t channels, std::byte* const* to,
                                                        int64_t chunk_bytes) {
   for (int64_t c = 0, at = 0; c < channels; c += kChunk, at += chunk_bytes) {
-    transform_pairs<false, kTall, kWide>(in, c, to, at);
-    transform_pairs<true, kTall, kWide>(in, c, to, at + 64);
+    transform_pairs<false, kRows, kColumns>(in, c, to, at);
+    transform_pairs<true, kRows, kColumns>(in, c, to, at + 64);
   }
 }
 
-// Along one axis of a tile: the sums of six positions to four outputs, or those of 0, 1, 2 and 5 to two.
-template <bool kFour>
+// Along one axis of a tile: the sums of its positions to kOutputs.
+template <int kOutputs>
 OCTET_FLAT void transform_sums(const Sums (&m)[6], Sums (&y)[4]) {
+  if constexpr (kOutputs == 3) {
+    const Sums thrice = m[1] + m[1] + m[1], first = m[0] + m[0] + m[0], two = m[3] + m[3], last = m[5] + m[5];
+    y[0] = (first - thrice - m[2] + m[3]) << 2;
+    y[1] = (m[2] - thrice + two) << 2;
+    y[2] = (two + two + last + last + last - thrice - m[2]) << 2;
+    return;
+  }
   const Sums s1 = m[1] + m[2], d1 = m[1] - m[2];
-  if constexpr (kFour) {
+  if constexpr (kOutputs == 4) {
     const Sums s2 = m[3] + m[4], d2 = m[3] - m[4], twice = d2 + d2;
     y[0] = ((m[0] - s1) << 2) + (m[0] << 1) + s2;
     y[1] = twice - (d1 << 2);
@@ -117,30 +142,30 @@ OCTET_FLAT void transform_sums(const Sums (&m)[6], Sums (&y)[4]) {
   }
 }
 
-// 64 times the sums of a tile, start included, to acc: rows of `row` pixels.
-template <bool kTall, bool kWide>
+// 64 times the sums of a tile of kRows x kColumns outputs, start included, to acc: rows of `row` pixels.
+template <int kRows, int kColumns>
 __attribute__((noinline)) void recover(const int32_t* m, const int32_t* starts, int32_t* acc, int64_t row) {
   constexpr int64_t kStep = kVectors * kChannelBlock;
   for (int64_t lane = 0; lane < kStep; lane += kChannelBlock) {
     Sums lines[4][6];
 #pragma GCC unroll 6
     for (int x = 0; x < 6; ++x) {
-      if (!kWide && (x == 3 || x == 4)) continue;
+      if (!has_position(kColumns, x)) continue;
       Sums column[6], y[4];
 #pragma GCC unroll 6
       for (int i = 0; i < 6; ++i)
-        if (kTall || (i != 3 && i != 4)) column[i] = load_vector<Sums>(m + lane + (i * 6 + x) * kStep);
-      transform_sums<kTall>(column, y);
+        if (has_position(kRows, i)) column[i] = load_vector<Sums>(m + lane + (i * 6 + x) * kStep);
+      transform_sums<kRows>(column, y);
 #pragma GCC unroll 4
-      for (int i = 0; i < (kTall ? 4 : 2); ++i) lines[i][x] = y[i];
+      for (int i = 0; i < kRows; ++i) lines[i][x] = y[i];
     }
     const Sums start = load_vector<Sums>(starts + lane);
 #pragma GCC unroll 4
-    for (int y = 0; y < (kTall ? 4 : 2); ++y) {
+    for (int y = 0; y < kRows; ++y) {
       Sums outputs[4];
-      transform_sums<kWide>(lines[y], outputs);
+      transform_sums<kColumns>(lines[y], outputs);
 #pragma GCC unroll 4
-      for (int x = 0; x < (kWide ? 4 : 2); ++x)
+      for (int x = 0; x < kColumns; ++x)
         store_vector(acc + (y * row + x) * kStep + lane, outputs[x] * 954437177u + start);
     }
   }

@@ -15,6 +15,7 @@
 #include "ir/infer.h"
 #include "lower/lower.h"
 #include "passes/fold_batch_norm.h"
+#include "passes/snap_biases.h"
 #include "report/progress.h"
 #include "report/text_table.h"
 
@@ -51,6 +52,7 @@ ExitCode run(const Options& options) {
   if (!options.engine.empty()) require_file(options.engine, "--engine_file");
   ir::Graph graph = load_network(options.model);
   passes::fold_batch_norm(graph);
+  passes::snap_biases(graph);  // as at the end of a training: those of a checkpoint are not yet on the accumulator's grid
   ir::infer_shapes(graph);
   const Isa isa = chosen_isa(options.isa);
   // The engine file is read for its plan; its weights are the same at any batch, so a plan of our own with a larger batch

@@ -55,6 +55,9 @@ PY
   expect 0 'engine' "$octet" evaluate -e "$spec" -m model.octet --json engine.json
   at_least "$(value engine.json top1)" "$(python3 -c "print($(value qat.json top1) - 0.5)")" "the engine against the QAT graph"
   expect 0 '^verified' "$octet" verify -e "$spec" -m qat/model.onnx --engine_file model.octet --json verify.json
+  # A checkpoint before the end of its training, too, without an engine file.
+  checkpoint=$(find qat/checkpoints -name model.onnx | sort | head -1)
+  expect 0 '^verified' "$octet" verify -e "$spec" -m "$checkpoint" --tensor_images 20
   # Same bits on every instruction set and for any number of threads: the predictions with all their digits are equal.
   "$octet" infer -e "$spec" -m model.octet --top 10 --json best.json --isa scalar --threads 1 >/dev/null 2>&1
   for isa in avx2 avx_vnni avx512_vnni amx_int8; do

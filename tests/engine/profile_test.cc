@@ -1,6 +1,8 @@
 // What reports of speed are made of: costs of steps, spans of threads, the peak of the machine.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/cpu_limits.h"
 #include "engine/engine_test_util.h"
 #include "engine/machine_peak.h"
@@ -59,11 +61,12 @@ TEST(Executor, TracesEveryThreadAndStep) {
 }
 
 TEST(MachinePeak, EveryInstructionSetHasOne) {
+  // An emulator on a busy host makes 0.06 in float (scripts/test_aarch64.sh).
+  const double least = std::getenv("OCTET_TEST_EMULATED") != nullptr ? 0.01 : 0.1;
   for (Isa isa : supported_isas()) {
     const MachinePeak peak = measure_peak(isa, 1);
-    // An emulated CPU on a busy host makes 0.06 in float.
-    EXPECT_GT(peak.int8_gmac_per_s, 0.01) << isa_name(isa);
-    EXPECT_GT(peak.float_gmac_per_s, 0.01) << isa_name(isa);
+    EXPECT_GT(peak.int8_gmac_per_s, least) << isa_name(isa);
+    EXPECT_GT(peak.float_gmac_per_s, least) << isa_name(isa);
     EXPECT_FALSE(peak.int8_instruction.empty());
   }
 }

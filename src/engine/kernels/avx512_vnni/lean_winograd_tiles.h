@@ -20,8 +20,8 @@ struct Tiles {
   int64_t ordered[kMostTiles] = {};         // the place of each tile, counted over [image][row][column], in this order
   int64_t first_whole = 0, first_narrow = 0, first_small = 0;
 
-  explicit Tiles(const QTensor& out, bool takes_thirds = false) {
-    thirds = takes_thirds && out.n == 1 && out.h == 7 && out.w == 7;
+  explicit Tiles(const QTensor& out) {
+    thirds = out.n == 1 && out.h == 7 && out.w == 7;
     across = (out.w + kWinogradTile - 1) / kWinogradTile, down = (out.h + kWinogradTile - 1) / kWinogradTile;
     count = out.n * down * across;
     if (count > kMostTiles) return;

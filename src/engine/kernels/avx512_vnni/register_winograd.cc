@@ -95,11 +95,11 @@ struct Scratch {
 };
 
 bool applies(const ConvArgs& a) {
-  return lean_winograd_applies(a) && input_bytes(a, Passes(Tiles(a.epilogue.out, true))) <= kMostInputBytes;
+  return lean_winograd_applies(a) && input_bytes(a, Passes(Tiles(a.epilogue.out))) <= kMostInputBytes;
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {
-  const Tiles tiles(a.epilogue.out, true);
+  const Tiles tiles(a.epilogue.out);
   return kLineBytes + Scratch::input_size(a, Passes(tiles)) + TileSums::bytes(tiles);
 }
 
@@ -238,14 +238,17 @@ Multiply* multiply_of(int64_t tiles) {
 // The first pass of a row.
 template <Line Y>
 Multiply* multiply_of(const Pass& p) {
-  if (p.columns == Columns::kThirds) return multiply < Columns::kThirds, Y, false, Y == Line::kMinusTwo ? 2 : 4 > ;
+  constexpr int kThirdsTiles = Y == Line::kMinusTwo ? 2 : 4;
+  if (p.columns == Columns::kThirds) return multiply<Columns::kThirds, Y, false, kThirdsTiles>;
   if (p.columns == Columns::kAll)
     return p.keeps ? multiply_of<Columns::kAll, Y, true>(p.count) : multiply_of<Columns::kAll, Y>(p.count);
   return multiply_of<Columns::kTwoOutputs, Y, true>(p.count);
 }
 template <Line Y>
 Multiply* multiply_of_any(const Pass& p) {
-  if (p.columns == Columns::kThirds) return multiply<Columns::kThirds, Y, false, 4>;
+  // One pass a row, so none takes what another one kept.
+  if constexpr (Y == Line::kTap)
+    if (p.columns == Columns::kThirds) return multiply<Columns::kThirds, Y, false, 4>;
   return p.columns == Columns::kAll          ? multiply_of<Columns::kAll, Y>(p.count)
          : p.columns == Columns::kTwoOutputs ? multiply_of<Columns::kTwoOutputs, Y>(p.count)
                                              : multiply_of<Columns::kOthers, Y>(p.count);
@@ -295,7 +298,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   const bool whole = rows.begin == 0 && rows.end == a.epilogue.out.n * a.epilogue.out.h;
   if (!whole) return conv_avx512_vnni(a, rows, blocks);
-  const Tiles tiles(a.epilogue.out, true);
+  const Tiles tiles(a.epilogue.out);
   const Passes passes(tiles);
   const Scratch s(a, tiles, passes);
   const Proof proof = prove(a, reinterpret_cast<int32_t*>(s.input));
@@ -319,7 +322,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
 double cost(const ConvArgs& a, int threads) {
   constexpr double kInput = 2, kFinish = 8;  // cycles for a channel of a tile, 16 outputs
   const bool shared = !__builtin_cpu_is("amd");
-  const Tiles tiles(a.epilogue.out, true);
+  const Tiles tiles(a.epilogue.out);
   const Passes passes(tiles);
   const auto in = static_cast<double>(a.geometry.in_channels), count = static_cast<double>(tiles.count);
   const Range blocks = lean_winograd_share(a, 0, threads).blocks;

@@ -145,7 +145,7 @@ FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvT
 // Weights of this size come from beyond the second-level cache in every run, 4 KiB pages of a file one translation
 // after the other (in a virtual machine, two): a copy on huge pages is read 2 to 3 % faster. The pages of the file are
 // given back (PreparedPlan).
-constexpr int64_t kWorthHugePages = 1 << 20;
+constexpr int64_t kWorthHugePages = 512 << 10;
 
 std::shared_ptr<DerivedWeights> copy_on_huge_pages(const kernels::ConvArgs& shapes) {
   const int64_t bytes = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch).weight_bytes;

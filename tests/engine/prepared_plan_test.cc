@@ -13,7 +13,7 @@ namespace {
 // Every convolution learns where the next one's weights are, thread by thread, if they are worth fetching.
 TEST(PreparedPlan, ConvolutionsKnowTheWeightsAfterThem) {
   if (!isa_supported(Isa::kAvx512Vnni)) GTEST_SKIP() << "no kernel of this CPU fetches weights ahead";
-  constexpr int64_t kSize = 7, kLarge = 256, kSmall = 16;
+  constexpr int64_t kSize = 7, kLarge = 192, kSmall = 16;
   const auto plan = std::make_shared<const Plan>(testing::ConvChain(kLarge, kSize, "direct avx512_vnni")
                                                      .conv(kLarge, 3, 1)  // steps[1], after quantize
                                                      .conv(kLarge, 3, 1)

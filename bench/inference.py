@@ -26,7 +26,7 @@ def arguments():
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--isas", nargs="+", choices=STRENGTH[1:], help="default: the best, avx512_vnni, avx2")
     parser.add_argument("--tactics", choices=("model", "timing"), default="timing", help="how compile chooses kernels")
-    parser.add_argument("--windows", type=int, default=5, help="interleaved turns of each contender (default 5)")
+    parser.add_argument("--windows", type=int, default=9, help="interleaved turns of each contender (default 9)")
     parser.add_argument("--window-ms", type=int, default=120, help="least length of a turn (default 120)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="build folder with bin/octet")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench", help="graphs, engines, raw reports")

@@ -1,0 +1,128 @@
+// What the import refuses, and in which words.
+#include "onnx/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <protozero/pbf_writer.hpp>
+
+#include "base/files.h"
+#include "draft_model.h"
+
+namespace octet::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(Errors, UnsupportedOperators) {
+  EXPECT_THAT(Draft(13).node("Einsum", {"x"}, {"a"}).node("LSTM", {"a"}, {"y"}).error(),
+              AllOf(HasSubstr("ONNX model: node 'n_a' (Einsum)"), HasSubstr("domain 'ai.onnx'"), HasSubstr("LSTM"),
+                    HasSubstr("supported: Abs, Add")));
+  EXPECT_THAT(Draft(13).node("FakeQuantize", {"x", "x", "x"}, {"y"}).error(), HasSubstr("FakeQuantize"));
+  EXPECT_THAT(Draft(13).node("ConstantOfShape", {"x"}, {"y"}).error(), HasSubstr("constants and shapes only"));
+}
+
+// A model of one node in another domain; `function`: the model defines it itself.
+std::string foreign_model(bool function) {
+  std::string bytes;
+  protozero::pbf_writer model(bytes);
+  model.add_int64(1, 8);
+  {
+    protozero::pbf_writer graph(model, 7);
+    {
+      protozero::pbf_writer node(graph, 1);
+      node.add_string(2, "y");
+      node.add_string(3, "fused");
+      node.add_string(4, "FusedConv");
+      node.add_string(7, "com.microsoft");
+    }
+    protozero::pbf_writer output(graph, 12);
+    output.add_string(1, "y");
+  }
+  {
+    protozero::pbf_writer opset(model, 8);
+    opset.add_int64(2, 17);
+  }
+  if (function) {
+    protozero::pbf_writer definition(model, 25);
+    definition.add_string(1, "FusedConv");
+    definition.add_string(10, "com.microsoft");
+  }
+  return bytes;
+}
+
+TEST(Errors, ForeignDomains) {
+  for (const bool function : {false, true}) {
+    try {
+      import_bytes(foreign_model(function), {});
+      FAIL();
+    } catch (const UserError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("node 'fused'"), HasSubstr("com.microsoft"), HasSubstr("FusedConv"),
+                                  HasSubstr(function ? "onnx.inliner" : "supported: Abs")));
+    }
+  }
+}
+
+TEST(Errors, Opsets) {
+  for (const int opset : {0, 7, 9, 26, 99})
+    EXPECT_THAT(Draft(opset).node("Relu", {"x"}, {"y"}).error(),
+                AllOf(HasSubstr(str("is of opset ", opset)), HasSubstr("10 to 25")));
+}
+
+TEST(Errors, BrokenGraphs) {
+  EXPECT_THAT(Draft(13).node("Relu", {"z"}, {"y"}).error(), HasSubstr("reads 'z'"));
+  EXPECT_THAT(Draft(13).node("Relu", {"x"}, {"z"}).error(), HasSubstr("output 'y' is made by no node"));
+  EXPECT_THAT(Draft(13).node("Add", {"x", "b"}, {"a"}).node("Relu", {"a"}, {"b"}).node("Relu", {"b"}, {"y"}).error(),
+              HasSubstr("cycle"));
+  EXPECT_THAT(Draft(13).node("Relu", {"x"}, {"y"}).node("Abs", {"x"}, {"y"}).error(), HasSubstr("makes 'y'"));
+  EXPECT_THAT(Draft(13).node("Relu", {"x"}, {"y"}, {{"slope", 1.0f}}).error(),
+              AllOf(HasSubstr("n_y"), HasSubstr("'slope' is not supported")));
+  EXPECT_THAT(Draft(13).node("Conv", {"x"}, {"y"}).error(), HasSubstr("n_y"));
+  EXPECT_THAT(
+      Draft(13).constant("w", floats({4, 5, 1, 1}, std::vector<float>(20))).node("Conv", {"x", "w"}, {"y"}).error(),
+      HasSubstr("n_y"));
+  EXPECT_THAT(Draft(11).node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"y"}, {{"spatial", int64_t{0}}}).error(),
+              HasSubstr("spatial"));
+}
+
+TEST(Errors, HugeConstantsAreNotMade) {
+  EXPECT_THAT(Draft(13)
+                  .constant("s", ints({1 << 20, 1 << 20, 1 << 20}))
+                  .node("ConstantOfShape", {"s"}, {"c"})
+                  .node("Add", {"x", "c"}, {"y"})
+                  .error(),
+              HasSubstr("n_c"));
+  EXPECT_THAT(Draft(13)
+                  .constant("s", ints({1 << 28}))
+                  .node("ConstantOfShape", {"s"}, {"c"})
+                  .node("Add", {"x", "c"}, {"y"})
+                  .error(),
+              HasSubstr("memory"));
+}
+
+TEST(Errors, FilesThatAreNoModels) {
+  const fs::path folder = fs::path(testing::TempDir()) / "octet_onnx_import_test";
+  fs::create_directories(folder);
+  const auto error = [&](const std::string& bytes) -> std::string {
+    write_file_atomically(folder / "bad.onnx", bytes);
+    try {
+      import_model(folder / "bad.onnx");
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error(""), HasSubstr("bad.onnx: is empty"));
+  EXPECT_THAT(error("hello, this is not a model"), HasSubstr("bad.onnx: is not an ONNX model"));
+  EXPECT_THAT(error(std::string(100, '\0')), HasSubstr("bad.onnx: is not an ONNX model"));
+  EXPECT_THAT(error(serialize(Draft(13).node("Relu", {"x"}, {"y"})).substr(0, 60)), HasSubstr("truncated"));
+  EXPECT_THROW(import_model(folder / "missing.onnx"), UserError);
+  EXPECT_THROW(import_model(folder), UserError);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace octet::onnx

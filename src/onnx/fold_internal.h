@@ -1,4 +1,4 @@
-// What the two halves of the evaluator share. Private to fold.cc and fold_arithmetic.cc.
+// What the two halves of the evaluator share. Private to fold.cc, fold_arithmetic.cc and fold_movement.cc.
 #pragma once
 #include <optional>
 #include <vector>
@@ -19,6 +19,9 @@ ir::Tensor expand(const ir::Tensor& tensor, const ir::Shape& shape, FoldBudget& 
 int64_t int_attribute(const ir::Attributes& attributes, const char* key, int64_t fallback);
 int64_t normal_axis(int64_t axis, size_t rank);
 const ir::Tensor& required(const FoldRequest& request, size_t index);
+
+bool is_movement(std::string_view op);
+Outputs fold_movement(const FoldRequest& request, FoldBudget& budget);
 
 bool is_arithmetic(std::string_view op);
 Outputs fold_arithmetic(const FoldRequest& request, FoldBudget& budget);

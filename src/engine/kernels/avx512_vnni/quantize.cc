@@ -17,7 +17,7 @@ enum class Quotient { kReciprocal, kDivide };
 
 struct Rounding {
   __m512 scale, reciprocal, least, most, low, high;
-  Z zero_point;
+  Z zero_point, zero_points;  // in every dword, in every byte
 
   explicit Rounding(const numerics::QuantParams& p) {
     const float lo = static_cast<float>(p.qmin - p.zero_point), hi = static_cast<float>(p.qmax - p.zero_point);
@@ -26,6 +26,7 @@ struct Rounding {
     least = _mm512_set1_ps(lo * p.scale), most = _mm512_set1_ps(hi * p.scale);
     low = _mm512_set1_ps(lo), high = _mm512_set1_ps(hi);
     zero_point = _mm512_set1_epi32(p.zero_point);
+    zero_points = _mm512_mullo_epi32(zero_point, _mm512_set1_epi32(0x01010101));
   }
 
   static Quotient quotient(const numerics::QuantParams& p) {
@@ -46,6 +47,18 @@ struct Rounding {
     v = _mm512_fmadd_ps(_mm512_fnmadd_ps(v, scale, x), reciprocal, v);
     return _mm512_maskz_cvtps_epi32(number, v);
   }
+
+  // The quotient by one multiplication. NaN stays NaN. Only where quotient() is kReciprocal.
+  OCTET_INLINE __m512 estimate(__m512 x) const {
+    return _mm512_mul_ps(_mm512_min_ps(most, _mm512_max_ps(least, x)), reciprocal);
+  }
+  // Where, among `lanes`, an estimate is so far from the middle of two codes that it rounds as the quotient does: up to
+  // 255, its two factors and the product are off by less than 2^-24 of it each, as is the quotient that is rounded. Not
+  // of NaN.
+  OCTET_INLINE static __mmask16 are_sure(__m512 v, __mmask16 lanes) {
+    const __m512 rest = _mm512_sub_ps(v, _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return _mm512_mask_cmp_ps_mask(lanes, _mm512_abs_ps(rest), _mm512_set1_ps(0.5f - 0x1p-14f), _CMP_LT_OQ);
+  }
 };
 
 // 16 floats `stride` apart, of which `mask` exist.
@@ -64,11 +77,28 @@ constexpr int64_t kMaxStride = (int64_t{1} << 31) / 16 - 1;  // of a gather with
 // 16 pixels of C channels in planes -> a dword each.
 template <Quotient Q, int C>
 OCTET_INLINE Z image_pixels(const Rounding& q, const float* in, int64_t plane, __mmask16 mask) {
-  Z pixels = _mm512_mullo_epi32(q.zero_point, _mm512_set1_epi32(0x01010101));
+  __m512 x[C];
+  Z steps[C];
+#pragma GCC unroll 4
+  for (int c = 0; c < C; ++c) x[c] = _mm512_maskz_loadu_ps(mask, in + c * plane);
+  __mmask16 sure = 0;
+  if constexpr (Q == Quotient::kReciprocal) {
+    sure = 0xffff;
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c) {
+      const __m512 v = q.estimate(x[c]);
+      sure = Rounding::are_sure(v, sure);
+      steps[c] = _mm512_cvtps_epi32(v);
+    }
+  }
+  if (sure != 0xffff) [[unlikely]] {
+#pragma GCC unroll 4
+    for (int c = 0; c < C; ++c) steps[c] = q.steps<Q>(x[c]);
+  }
+  Z pixels = q.zero_points;
 #pragma GCC unroll 4
   for (int c = 0; c < C; ++c)
-    pixels = _mm512_add_epi32(pixels, _mm512_slli_epi32(q.steps<Q>(_mm512_maskz_loadu_ps(mask, in + c * plane)),
-                                                        static_cast<unsigned>(8 * c)));
+    pixels = _mm512_add_epi32(pixels, _mm512_slli_epi32(steps[c], static_cast<unsigned>(8 * c)));
   return pixels;
 }
 
@@ -107,7 +137,7 @@ void quantize_rows(const QuantizeArgs& a, Range rows) {
     if (a.out.c_pitch == 4) {
       for (int64_t x = 0; x < a.out.w; x += 16) {
         const auto mask = static_cast<__mmask16>((1u << smaller(16, a.out.w - x)) - 1);
-        Z pixels = _mm512_mullo_epi32(q.zero_point, _mm512_set1_epi32(0x01010101));
+        Z pixels = q.zero_points;
         for (int64_t c = 0; c < a.out.c; ++c) {
           const Z steps = q.steps<Q>(load_strided(in + x * s.w + c * s.c, s.w, pixel_index, mask));
           pixels = _mm512_add_epi32(pixels, _mm512_sll_epi32(steps, _mm_cvtsi64_si128(8 * c)));

@@ -40,9 +40,26 @@ struct Ahead {
   }
 };
 
+// K::Codes, if there is one.
+template <typename K>
+struct CodesOf {
+  struct Type {
+    explicit Type(const Epilogue&) {}
+  };
+};
+template <typename K>
+requires requires {
+  typename K::Codes;
+}
+struct CodesOf<K> {
+  using Type = typename K::Codes;
+};
+
 template <typename K>
 class Winograd {
  public:
+  using Codes = typename CodesOf<K>::Type;
+  static constexpr bool kHasCodes = requires { typename K::Codes; };
   using Words = typename K::Vectors::Words;
   using SignedWords = typename K::Vectors::SignedWords;
   using Sums = typename K::Vectors::Sums;
@@ -120,6 +137,8 @@ class Winograd {
   const int32_t* starts_;             // where they are part of the sums
   const Epilogue epilogue_;
   typename K::Rows finish_;
+  const Codes codes_;
+  bool to_codes_ = false;  // straight from the sums, without accumulators
 
   static WinogradHeader header_of(const std::byte* prepared) {
     WinogradHeader header;
@@ -140,7 +159,8 @@ class Winograd {
         plan_(plan),
         u_(prepared + sizeof(WinogradHeader)),
         epilogue_(epilogue_of(a, plan, prepared)),
-        finish_(epilogue_) {
+        finish_(epilogue_),
+        codes_(epilogue_) {
     v_ = scratch;
     m_ = v_ + plan.v_bytes;
     acc_ = reinterpret_cast<int32_t*>(m_ + plan.m_bytes);
@@ -148,6 +168,7 @@ class Winograd {
     const WinogradHeader header = header_of(prepared);
     parts_ = header.parts;
     starts_ = header.at_once ? reinterpret_cast<const int32_t*>(prepared + plan.starts_at) : nullptr;
+    if constexpr (kHasCodes) to_codes_ = starts_ && Codes::applies(epilogue_);
     const int64_t fit = plan.sum_blocks / parts_ / kUnit * kUnit;
     group_ = fit < plan.group ? fit : plan.group;
   }
@@ -308,6 +329,14 @@ class Winograd {
   // Tiles that follow each other in a row of tiles leave together.
   template <int V>
   void finish_product(int64_t block, int64_t unit, Range range) {
+    if constexpr (kHasCodes) {
+      if (to_codes_) {
+        const uint32_t* m = m_of(unit, range);
+        for (int64_t i = range.begin; i < range.end; ++i, m += kWinogradPositions * V * kChannelBlock)
+          recover_codes<V>(m, tiles_[i], block * kChannelBlock);
+        return;
+      }
+    }
     for (int64_t first = range.begin; first < range.end;) {
       const TilePlace& t = tiles_[first];
       int64_t end = first + 1;
@@ -330,6 +359,38 @@ class Winograd {
         finish_.template operator()<V>(acc_ + y * row * V * kChannelBlock, pixels, block * kChannelBlock, t.n, t.y + y,
                                        t.x);
       first = end;
+    }
+  }
+
+  // One tile of M, [36][V][16], to codes.
+  template <int V>
+  __attribute__((noinline)) void recover_codes(const uint32_t* m, const TilePlace& t, int64_t channel) const {
+    constexpr int64_t kLanes = sizeof(Sums) / 4;
+    constexpr int64_t kStep = V * kChannelBlock;
+    for (int64_t lane = 0; lane < kStep; lane += kLanes, channel += kLanes) {
+      Sums lines[4][6];
+      const uint32_t* from = m + lane;
+      const auto start = load_vector<Sums>(starts_ + channel);
+#pragma GCC unroll 6
+      for (int x = 0; x < 6; ++x) {
+        Sums column[6], y[4];
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * kStep);
+        if (x == 1) column[1] += start;
+        transform_output(column, y);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
+      }
+      uint8_t* out = codes_.at(t.n, t.y, t.x, channel);
+#pragma GCC unroll 4
+      for (int y = 0; y < 4; ++y, out += codes_.row_stride()) {
+        if (y >= t.height) break;
+        Sums outputs[4];
+        transform_output(lines[y], outputs);
+#pragma GCC unroll 4
+        for (int x = 0; x < 4; ++x) outputs[x] *= 954437177u;
+        codes_.store(outputs, channel, out, t.width);
+      }
     }
   }
 

@@ -176,16 +176,19 @@ struct TileSums {
 class TileFinish {
  public:
   TileFinish(const ConvArgs& a, const Tiles& tiles, const TileSums& sums, const Proof& proof)
-      : args_(a), kept_(a), tiles_(tiles), sums_(sums), proof_(proof), epilogue_(a.epilogue) {
-    if (proof.at_once) {
-      epilogue_.multiplier = kept_.multipliers;
-      epilogue_.limits.least_multiplier /= 64, epilogue_.limits.greatest_multiplier /= 64;
-    }
-    constants_ = make_constants(epilogue_);
-  }
+      : args_(a),
+        kept_(a),
+        tiles_(tiles),
+        sums_(sums),
+        proof_(proof),
+        epilogue_(epilogue_of(a, proof)),
+        constants_(make_constants(epilogue_)),
+        codes_(epilogue_),
+        to_codes_(proof.at_once && PixelCodes::applies(epilogue_)) {}
 
   // Blocks `block` and the next, when all sums of a part are there; of the last part, to codes.
   void operator()(int64_t block, int64_t part) const {
+    if (to_codes_) return finish_codes(block);
     alignas(64) static constexpr int32_t kNone[kVectors * kChannelBlock] = {};
     const int64_t row = tiles_.across * kWinogradTile;
     const int32_t* starts = proof_.at_once ? kept_.starts + block * kChannelBlock : kNone;
@@ -214,8 +217,34 @@ class TileFinish {
   const Tiles& tiles_;
   const TileSums& sums_;
   const Proof proof_;
-  Epilogue epilogue_;
-  Constants constants_;
+  const Epilogue epilogue_;
+  const Constants constants_;
+  const PixelCodes codes_;
+  const bool to_codes_;  // straight from the sums, without accumulators
+
+  static Epilogue epilogue_of(const ConvArgs& a, const Proof& proof) {
+    Epilogue e = a.epilogue;
+    if (proof.at_once) {
+      e.multiplier = Kept(a).multipliers;
+      e.limits.least_multiplier /= 64, e.limits.greatest_multiplier /= 64;
+    }
+    return e;
+  }
+
+  void finish_codes(int64_t block) const {
+    const QTensor& out = epilogue_.out;
+    const int32_t* const starts = kept_.starts + block * kChannelBlock;
+    for (int64_t t = 0; t < tiles_.count; ++t) {
+      const int64_t y = tiles_.row(t) * kWinogradTile, x = t % tiles_.across * kWinogradTile,
+                    n = t / (tiles_.across * tiles_.down), channel = block * kChannelBlock;
+      const TileOutput to{codes_.at(n, y, x, channel), smaller(out.h - y, kWinogradTile),
+                          smaller(out.w - x, kWinogradTile), channel};
+      with_outputs(
+          tiles_.rows(out, t), tiles_.columns(out, t), [&]<int R, int C>() __attribute__((always_inline)) {
+            recover_codes<R, C>(sums_.m + tiles_.ordered[t] * TileSums::kTile, starts, codes_, to);
+          });
+    }
+  }
 
   __attribute__((noinline)) void finish_row(const FinishTile& t) const { finish<kVectors>(t, epilogue_, constants_); }
 

@@ -18,6 +18,7 @@
 //                               | 0 -1  0  1  0 |        |  0 -12  -4 16 24 |
 //                               | 0  2 -1 -2  1 |
 #pragma once
+#include "engine/kernels/avx512_vnni/pixel_codes.h"
 #include "engine/kernels/avx512_vnni/vector.h"
 #include "engine/kernels/int8_conv.h"
 #include "engine/kernels/winograd_transforms.h"
@@ -142,9 +143,10 @@ OCTET_FLAT void transform_sums(const Sums (&m)[6], Sums (&y)[4]) {
   }
 }
 
-// 64 times the sums of a tile of kRows x kColumns outputs, start included, to acc: rows of `row` pixels.
-template <int kRows, int kColumns>
-__attribute__((noinline)) void recover(const int32_t* m, const int32_t* starts, int32_t* acc, int64_t row) {
+// 64 times the sums of a tile of kRows x kColumns outputs, start included: each row of 16 channels is given to
+// take(channel, y, outputs).
+template <int kRows, int kColumns, typename Take>
+OCTET_INLINE void recover_rows(const int32_t* m, const int32_t* starts, const Take& take) {
   constexpr int64_t kStep = kVectors * kChannelBlock;
   for (int64_t lane = 0; lane < kStep; lane += kChannelBlock) {
     Sums lines[4][6];
@@ -165,10 +167,35 @@ __attribute__((noinline)) void recover(const int32_t* m, const int32_t* starts, 
       Sums outputs[4];
       transform_sums<kColumns>(lines[y], outputs);
 #pragma GCC unroll 4
-      for (int x = 0; x < kColumns; ++x)
-        store_vector(acc + (y * row + x) * kStep + lane, outputs[x] * 954437177u + start);
+      for (int x = 0; x < 4; ++x) outputs[x] = x < kColumns ? outputs[x] * 954437177u + start : outputs[0];
+      take(lane, y, outputs);
     }
   }
+}
+
+// To acc: rows of `row` pixels.
+template <int kRows, int kColumns>
+__attribute__((noinline)) void recover(const int32_t* m, const int32_t* starts, int32_t* acc, int64_t row) {
+  recover_rows<kRows, kColumns>(
+      m, starts, [&](int64_t lane, int y, const Sums(&outputs)[4]) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+        for (int x = 0; x < kColumns; ++x)
+          store_vector(acc + (y * row + x) * kVectors * kChannelBlock + lane, outputs[x]);
+      });
+}
+
+// Where the codes of a tile go: `rows` x `columns` pixels from `out`, of 16 channels from `channel` on and the next.
+struct TileOutput {
+  uint8_t* out = nullptr;
+  int64_t rows = 0, columns = 0, channel = 0;
+};
+template <int kRows, int kColumns>
+__attribute__((noinline)) void recover_codes(const int32_t* m, const int32_t* starts, const PixelCodes& codes,
+                                             const TileOutput& to) {
+  recover_rows<kRows, kColumns>(
+      m, starts, [&](int64_t lane, int y, const Sums(&outputs)[4]) __attribute__((always_inline)) {
+        if (y < to.rows) codes.store(outputs, to.channel + lane, to.out + y * codes.row_stride() + lane, to.columns);
+      });
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 // Winograd convolution with vpdpwssd: products of 6 tiles x 64 output channels.
 #include "engine/kernels/winograd_kernel.h"
 
-#include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/pixel_codes.h"
 
 namespace octet::kernels {
 namespace {
 
 struct Avx512Winograd {
   using Vectors = Vectors64;
+  using Codes = PixelCodes;
   static constexpr WinogradBlocking kBlocking{.chunk = 32, .tiles = 6, .unit = 4, .block_tiles = 54, .group = 4};
 
   // A broadcast by itself: as an operand of the product it would cost a load for each of them.

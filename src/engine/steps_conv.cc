@@ -122,8 +122,8 @@ ConvStep read_conv(const Plan& plan, const Step& step, bool depthwise) {
 }
 
 // Fewer bytes of weights are there before it is worth asking for them; more would leave no room in the second-level
-// cache beside what the kernel works on.
-constexpr int64_t kWorthFetching = 64 << 10, kFetchedAhead = 128 << 10;
+// cache beside what the kernel works on. A fully connected layer takes as long as its weights take to arrive.
+constexpr int64_t kWorthFetching = 64 << 10, kFetchedAhead = 128 << 10, kFetchedAheadOfOnePixel = 512 << 10;
 
 // Every band of rows goes over all the weights (engine/row_bands.h): transformed ones of 9 MB made a layer take twice
 // as long in bands.
@@ -134,11 +134,13 @@ FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvT
                            std::shared_ptr<const DerivedWeights> copy) {
   const kernels::ConvLayout l = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch);
   if (l.weight_bytes < kWorthFetching) return nullptr;
-  return [shapes, &tactic, copy = std::move(copy), block_bytes = l.weight_bytes / l.blocks](int part, int parts) {
+  const kernels::QTensor& out = shapes.epilogue.out;
+  const int64_t most = out.n * out.h * out.w == 1 ? kFetchedAheadOfOnePixel : kFetchedAhead;
+  return [shapes, &tactic, copy = std::move(copy), block_bytes = l.weight_bytes / l.blocks, most](int part, int parts) {
     const kernels::Range blocks = kernels::tactic_share(tactic, shapes, part, parts).blocks;
     const std::byte* weights = copy ? copy->data : reinterpret_cast<const std::byte*>(shapes.weights);
     return kernels::ReadSoon{weights + blocks.begin * block_bytes,
-                             std::min(kFetchedAhead, (blocks.end - blocks.begin) * block_bytes)};
+                             std::min(most, (blocks.end - blocks.begin) * block_bytes)};
   };
 }
 

@@ -143,14 +143,19 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
   const std::string name = "avx512_vnni overlapped";
   int plain = 0, fused = 0, apart = 0, dense = 0, gaps = 0, narrow = 0, offset = 0, tables = 0;
+  int pixels_left[2][3] =
+      {};  // of lines without gaps and with them, by how many are left of tiles of three, deep layers
   const auto make_tables = isa_supported(Isa::kAvx512Vnni) ? kernels(Isa::kAvx512Vnni).make_residual_tables : nullptr;
   const auto is_dense = [](const QTensor& t) { return t.data == nullptr || t.row_stride == t.w * t.c_pitch; };
   for (int i = 0; i < 240 && !HasFailure(); ++i) {
     const int stride = i % 5 == 0 ? 2 : 1;
+    const bool deep = i % 4 == 1 ? i % 8 == 5 : i % 3 == 2;
     const testing::ConvShape shape{pick(1, 2),
                                    pick(3, 20),
                                    pick(3, 20) * stride,
-                                   {.in_channels = 16 * (i % 4 == 1 ? 4 : pick(1, 10)),
+                                   {.in_channels = 16 * (deep         ? pick(16, 20)
+                                                         : i % 4 == 1 ? 4
+                                                                      : pick(1, 10)),
                                     .out_channels = i % 8 == 1 ? pick(17, 48) : pick(50, 210),
                                     .stride_h = stride,
                                     .stride_w = stride}};
@@ -176,6 +181,7 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
     const bool one_line = stride == 1 && is_dense(c->args.in) && is_dense(e.out) && is_dense(e.residual);
     if (one_line && shape.geometry.in_channels == 64) ++dense;
     if (!one_line) ++gaps;
+    if (deep && shape.geometry.out_channels >= 64) ++pixels_left[!one_line][e.out.h * e.out.w % 3];
     narrow += shape.geometry.out_channels <= 48;
     tables += e.residual_tables != nullptr;
     offset += residual && e.out.zero_point != 0;
@@ -188,6 +194,8 @@ TEST(ConvTactics, OverlappedFinishesEqualTheDirectFormula) {
   EXPECT_GT(gaps, 20);
   EXPECT_GT(narrow, 10);
   EXPECT_GT(offset, 20);
+  for (const auto& of_lines : pixels_left)
+    for (const int cases : of_lines) EXPECT_GT(cases, 0);
   if (ResidualTables easy; make_tables({.residual_multiplier = 0.5f}, &easy)) {
     EXPECT_GT(tables, 20);
   }

@@ -46,6 +46,8 @@ template <int V>
 int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range blocks, TileFinish& f) {
   const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
   Weights w{.block_bytes = l.segments * l.dwords * 64, .dwords = l.dwords};
+  w.soon = a.soon.bytes > 0 ? reinterpret_cast<const int8_t*>(a.soon.data) : a.weights;
+  w.soon_end = w.soon + a.soon.bytes;
   const bool one_line = is_one_line(a);
   int64_t b = blocks.begin;
   for (; b + V <= blocks.end; b += V) {
@@ -53,8 +55,6 @@ int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range b
     w.begin = a.weights + b * w.block_bytes;
     w.ahead = w.begin + V * w.block_bytes;
     w.ahead_end = a.weights + smaller(b + 2 * V, blocks.end) * w.block_bytes;
-    if (w.ahead >= w.ahead_end && a.soon.bytes)
-      w.ahead = reinterpret_cast<const int8_t*>(a.soon.data), w.ahead_end = w.ahead + a.soon.bytes;
     if (w.ahead >= w.ahead_end) w.ahead = w.begin;
     for (int64_t row = rows.begin; row < rows.end;) {
       const int64_t end = one_line ? rows.end : smaller(rows.end, (row / a.epilogue.out.h + 1) * a.epilogue.out.h);

@@ -110,7 +110,8 @@ struct Products {
           asm volatile("vmovdqa64 %1, %0" : "=v"(acc[u][i]) : "m"(*reinterpret_cast<const Z*>(f.start + i % V * 16)));
         }
   }
-  template <int D>
+  // kFirst: of the first so many pixels only, with four vectors.
+  template <int D, int kFirst = kPixels<V>>
   OCTET_INLINE void dword(const uint8_t* in, const int8_t* w) {
     Z weights[V];
     asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(weights[0]) : "r"(w), "i"(D * 64));
@@ -121,8 +122,10 @@ struct Products {
       Z codes;
       asm volatile("vpbroadcastd %c2(%1), %0" : "=v"(codes) : "r"(in), "i"(D * 4));
       add<0>(codes, weights);
+      if constexpr (kFirst == 1) return;
       asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(second), "i"(D * 4));
       add<1>(codes, weights);
+      if constexpr (kFirst == 2) return;
       asm volatile("vpbroadcastd %c3(%1,%2), %0" : "=v"(codes) : "r"(in), "r"(third), "i"(D * 4));
       add<2>(codes, weights);
     } else {
@@ -173,7 +176,7 @@ struct Unfinished {
 // Where the dwords of a tile and their weights are, and weights to fetch meanwhile.
 struct Cursor {
   const uint8_t* in;
-  const int8_t *weights, *ahead;
+  const int8_t *weights, *ahead, *soon;
 };
 
 // Four dwords of products, N times, and the finish of the tile before evenly between them.
@@ -189,8 +192,9 @@ OCTET_INLINE void four_dwords(Products<V>& m, Cursor& at, const TileFinish& f, U
     __builtin_prefetch(at.ahead, 0, 2);
     dword.template operator()<1>();
     dword.template operator()<2>();
+    __builtin_prefetch(at.soon, 0, 2);
     dword.template operator()<3>();
-    at.in += 16, at.weights += 256, at.ahead += 64;
+    at.in += 16, at.weights += 256, at.ahead += 64, at.soon += 64;
     four_dwords<N, kFinish, V, Finish, I + 1>(m, at, f, before);
   }
 }
@@ -209,7 +213,8 @@ struct Pixels {
 struct Weights {
   const int8_t* begin = nullptr;
   int64_t block_bytes = 0, dwords = 0;
-  const int8_t *ahead = nullptr, *ahead_end = nullptr;  // weights to fetch meanwhile
+  const int8_t *ahead = nullptr, *ahead_end = nullptr;  // weights of the next group to fetch meanwhile
+  const int8_t *soon = nullptr, *soon_end = nullptr;    // those of the next convolution, or any bytes: never nullptr
 };
 
 enum class Walk {
@@ -228,10 +233,40 @@ OCTET_INLINE void claim_output(const Pixels& pixels, int64_t x) {
   for (int64_t i = 0; i < kPixels<V>; ++i, at += pixels.out_step) asm volatile("prefetchw (%0)" : : "r"(at));
 }
 
+// The last one or two pixels may be a tile of their own: repeating pixels of the tile before costs as much as they do,
+// finishing that tile without other products beside it costs as much as the products of some ten dwords.
+constexpr int64_t kWorthNarrowTiles = 64;  // dwords
+
+// kCount pixels from the pixel x on, of one row.
+template <typename Finish, int kCount>
+__attribute__((noinline)) void run_narrow_tile(const TileFinish& f, const Pixels& pixels, const Weights& w, int64_t x) {
+  const int64_t row = x / pixels.width;
+  Products<kUnit> m;
+  m.block = w.block_bytes, m.block3 = 3 * w.block_bytes;
+  m.second = pixels.in_step;
+  m.template start<false>(f);
+  const uint8_t* in = pixels.in + x * pixels.in_step + row * pixels.in_gap;
+  const int8_t* weights = w.begin;
+  for (int64_t left = w.dwords; left > 0; --left, in += 4, weights += 64) m.template dword<0, kCount>(in, weights);
+  Unfinished<Finish> tile;
+  tile.limits = load_limits(f.codes);
+#pragma GCC unroll 3
+  for (int u = 0; u < kCount; ++u)
+#pragma GCC unroll 4
+    for (int i = 0; i < kUnit; ++i) tile.sums[u][i] = m.acc[u][i];
+  tile.at.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
+  tile.at.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
+  tile.residual_steps[0] = pixels.residual_step, tile.out_steps[0] = pixels.out_step;
+  tile.template steps<0, kCount * Finish::kSteps>(f);
+}
+
 template <Walk W, int V, typename Finish>
 void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
   static_assert(V == kUnit || W == Walk::kOneLine, "two vectors: a unit has two pixels, which must be neighbours");
   constexpr int kFinishing = W == Walk::kSixteen ? 4 : kUnits;  // times four dwords
+  constexpr bool kNarrow = V == kUnit && W != Walk::kSixteen;
+  const int64_t rest = kNarrow && w.dwords >= kWorthNarrowTiles ? pixels.count % kPixels<V> : 0,
+                count = pixels.count - rest;
   Products<V> m;
   m.block = w.block_bytes, m.block3 = 3 * w.block_bytes;
   m.second = pixels.in_step, m.third = (V == kUnit ? 2 : 3) * pixels.in_step, m.fifth = 5 * pixels.in_step;
@@ -239,9 +274,9 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
   before.limits = load_limits(f.codes);
   before.at.residual_pixel = pixels.residual_step, before.at.out_pixel = pixels.out_step;
   int64_t row = 0, column = 0;
-  for (int64_t x = 0; x < pixels.count; x += kPixels<V>, column += kPixels<V>) {
-    const bool last = x > pixels.count - kPixels<V>;  // it may repeat pixels of the one before
-    if (last) x = pixels.count - kPixels<V>;
+  for (int64_t x = 0; x < count; x += kPixels<V>, column += kPixels<V>) {
+    const bool last = x > count - kPixels<V>;  // it may repeat pixels of the one before
+    if (last) x = count - kPixels<V>;
     int64_t second_row = 0, third_row = 0;  // behind that of the first pixel
     if constexpr (W == Walk::kRows) {
       if (last) row = x / pixels.width, column = x % pixels.width;
@@ -251,7 +286,7 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
     }
     m.template start<W == Walk::kSixteen>(f);
     if constexpr (W == Walk::kSixteen) claim_output<V>(pixels, x);
-    Cursor at{pixels.in + x * pixels.in_step + row * pixels.in_gap, w.begin, w.ahead};
+    Cursor at{pixels.in + x * pixels.in_step + row * pixels.in_gap, w.begin, w.ahead, w.soon};
     if (x > 0) {
       four_dwords<kFinishing, true>(m, at, f, before);
     } else {
@@ -264,6 +299,7 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
         m.template dword<0>(at.in, at.weights);
     }
     if (at.ahead < w.ahead_end) w.ahead = at.ahead;
+    if (at.soon < w.soon_end) w.soon = at.soon;
 #pragma GCC unroll 3
     for (int u = 0; u < kUnits; ++u)
 #pragma GCC unroll 4
@@ -277,6 +313,10 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
     }
   }
   before.template steps<0, Unfinished<Finish>::kSteps>(f);
+  if constexpr (kNarrow) {
+    if (rest == 1) run_narrow_tile<Finish, 1>(f, pixels, w, count);
+    if (rest == 2) run_narrow_tile<Finish, 2>(f, pixels, w, count);
+  }
 }
 
 inline bool overlapped_finish_applies(const Epilogue& e) {

@@ -139,7 +139,8 @@ int64_t run_columns(const ConvArgs& a, const Packing& p, const uint8_t* packed, 
   int64_t b = blocks.begin;
   for (; b + kUnit <= blocks.end; b += kUnit) {
     load_channels<kUnit>(a, b, f);
-    w.begin = w.ahead = w.ahead_end = reinterpret_cast<const int8_t*>(a.prepared) + b * w.block_bytes;
+    w.begin = w.ahead = w.ahead_end = w.soon = w.soon_end =
+        reinterpret_cast<const int8_t*>(a.prepared) + b * w.block_bytes;
     pixels.out = out.data + n * out.image_stride + y * out.row_stride + b * kChannelBlock;
     run_pixels(f, pixels, w);
   }

@@ -70,6 +70,7 @@ inline void change(Json& plan, std::span<const uint8_t, 4> bytes) {
                                  "direct avx512_vnni",
                                  "direct amx_int8/rows",
                                  "winograd4x4 avx512_vnni",
+                                 "row_winograd avx512_vnni",
                                  "winograd4x4 avx2",
                                  "widened avx2",
                                  "rows amx_int8/channels",

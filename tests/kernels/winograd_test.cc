@@ -25,8 +25,9 @@ struct Named {
 std::vector<Named> supported_kernels() {
   std::vector<Named> all;
 #if defined(__x86_64__)
-  for (const Named& k : {Named{Isa::kAvx2, &winograd_avx2}, Named{Isa::kAvxVnni, &winograd_avx_vnni},
-                         Named{Isa::kAvx512Vnni, &winograd_avx512_vnni}})
+  for (const Named& k :
+       {Named{Isa::kAvx2, &winograd_avx2}, Named{Isa::kAvxVnni, &winograd_avx_vnni},
+        Named{Isa::kAvx512Vnni, &winograd_avx512_vnni}, Named{Isa::kAvx512Vnni, &row_winograd_avx512_vnni}})
     if (isa_supported(k.isa)) all.push_back(k);
 #endif
   return all;
@@ -150,10 +151,11 @@ TEST(Winograd, TacticSharesCoverAllWorkOnce) {
        {shape_of(1, 34, 20, 32, 48), shape_of(3, 7, 7, 48, 80), shape_of(2, 30, 13, 20, 17), shape_of(1, 4, 5, 16, 16)})
     for (Isa isa : supported_isas())
       for (const ConvTactic& tactic : kernels(isa).conv_tactics) {
-        if (tactic.isa != isa || std::string(tactic.name) != "winograd4x4") continue;
+        const bool of_rows = std::string(tactic.name) == "row_winograd";
+        if (tactic.isa != isa || (!of_rows && std::string(tactic.name) != "winograd4x4")) continue;
         for (const ConvSplit split : {ConvSplit::kAuto, ConvSplit::kRows, ConvSplit::kChannels})
           for (const int threads : {1, 2, 5}) {
-            auto c = testing::make_conv_case(rng, shape, {.residual = true});
+            auto c = testing::make_conv_case(rng, shape, {.residual = !of_rows});
             c->args.split = split;
             Guarded prepared(tactic.prepared_bytes(c->args)), scratch(tactic.scratch_bytes(c->args));
             tactic.prepare(c->args, prepared.get());

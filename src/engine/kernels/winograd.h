@@ -86,7 +86,7 @@ struct WinogradKernel {
   void (*run)(const ConvArgs& args, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch, Range rows,
               Range blocks);
 };
-extern const WinogradKernel winograd_avx2, winograd_avx_vnni, winograd_avx512_vnni;
+extern const WinogradKernel winograd_avx2, winograd_avx_vnni, winograd_avx512_vnni, row_winograd_avx512_vnni;
 
 // The part's range of chunks.
 inline Range winograd_part(int64_t chunks, int64_t parts, int64_t part) {

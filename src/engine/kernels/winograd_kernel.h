@@ -40,6 +40,8 @@ struct Ahead {
   }
 };
 
+constexpr uint32_t kRecovering = 954437177;  // the inverse of 9, see winograd.h
+
 // K::Codes, if there is one.
 template <typename K>
 struct CodesOf {
@@ -99,8 +101,16 @@ class Winograd {
 
   static void run(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch,
                   Range rows, Range blocks) {
+    run_as<Winograd>(a, plan, prepared, scratch, rows, blocks);
+  }
+
+ protected:
+  // Self: this class, or one derived from it with another multiply() and finish().
+  template <typename Self>
+  static void run_as(const ConvArgs& a, const WinogradPlan& plan, const std::byte* prepared, std::byte* scratch,
+                     Range rows, Range blocks) {
     if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
-    Winograd w(a, plan, prepared, scratch);
+    Self w(a, plan, prepared, scratch);
     TileCursor cursor{&a.epilogue.out, rows.begin, rows.end, 0};
     int64_t tiles = cursor.count();
     if (a.tiles.begin < a.tiles.end) {
@@ -122,7 +132,6 @@ class Winograd {
     }
   }
 
- private:
   using Multiply = void(const int16_t*, const int16_t*, int64_t, int64_t, uint32_t*, Ahead);
 
   const ConvArgs& args_;
@@ -388,7 +397,7 @@ class Winograd {
         Sums outputs[4];
         transform_output(lines[y], outputs);
 #pragma GCC unroll 4
-        for (int x = 0; x < 4; ++x) outputs[x] *= 954437177u;
+        for (int x = 0; x < 4; ++x) outputs[x] *= kRecovering;
         codes_.store(outputs, channel, out, t.width);
       }
     }
@@ -419,7 +428,7 @@ class Winograd {
         int32_t* to = acc + y * row * V * kChannelBlock + lane;
 #pragma GCC unroll 4
         for (int x = 0; x < 4; ++x) {
-          const Sums product = outputs[x] * 954437177u;
+          const Sums product = outputs[x] * kRecovering;
           if constexpr (AtOnce) {
             store_vector(to + x * V * kChannelBlock, product);
           } else {

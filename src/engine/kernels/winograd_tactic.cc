@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/kernels/epilogue_shortcuts.h"
 #include "engine/kernels/winograd.h"
 
 namespace octet::kernels {
@@ -10,9 +11,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-constexpr const char* kName = "winograd4x4";
-
-// Measured with bench/kernels/winograd_layers.cc on one core.
+// How fast a kernel is, measured with bench/kernels/winograd_layers.cc on one core.
 struct Rates {
   double products;   // multiplications of 16-bit integers a cycle
   double transform;  // cycles for an input channel of a tile
@@ -40,11 +39,38 @@ double cycles(const ConvArgs& a, const WinogradBlocking& blocking, const Rates& 
   return std::max(products, streamed) + tiles * (channels * rates.transform + outputs * rates.finish);
 }
 
-template <const WinogradKernel& kKernel, Isa kIsa>
+struct Avx2 {
+  static constexpr const char* kName = "winograd4x4";
+  static constexpr Isa kIsa = Isa::kAvx2;
+  static constexpr const WinogradKernel& kKernel = winograd_avx2;
+  static Rates rates() { return {20, 9.5, 21}; }
+  static bool applies(const ConvArgs& a) { return winograd_applies(a); }
+};
+struct AvxVnni : Avx2 {
+  static constexpr Isa kIsa = Isa::kAvxVnni;
+  static constexpr const WinogradKernel& kKernel = winograd_avx_vnni;
+  static Rates rates() { return {25, 9.5, 21}; }
+};
+struct Avx512Vnni : Avx2 {
+  static constexpr Isa kIsa = Isa::kAvx512Vnni;
+  static constexpr const WinogradKernel& kKernel = winograd_avx512_vnni;
+  static Rates rates() { return {53, 7, 11}; }
+};
+struct Avx512VnniRows : Avx512Vnni {
+  static constexpr const char* kName = "row_winograd";
+  static constexpr const WinogradKernel& kKernel = row_winograd_avx512_vnni;
+  // As many loads as products at once are only free on AMD's processors.
+  static Rates rates() { return __builtin_cpu_is("amd") ? Rates{53.5, 7, 7} : Rates{40, 7, 7}; }
+  static bool applies(const ConvArgs& a) {
+    const Epilogue& e = a.epilogue;
+    return winograd_applies(a) && e.out.data != nullptr && e.residual.data == nullptr &&
+           e.out.c_pitch >= kChannelBlock && sums_are_bounded(e);
+  }
+};
+
+template <typename Kind>
 struct Tactic {
-  static constexpr Rates kRates = kIsa == Isa::kAvx2      ? Rates{20, 9.5, 21}
-                                  : kIsa == Isa::kAvxVnni ? Rates{25, 9.5, 21}
-                                                          : Rates{53, 7, 12.5};
+  static constexpr const WinogradKernel& kKernel = Kind::kKernel;
 
   static WinogradPlan plan(const ConvArgs& a) { return winograd_plan(a, kKernel.blocking); }
   static int64_t prepared_bytes(const ConvArgs& a) { return plan(a).prepared_bytes; }
@@ -54,7 +80,7 @@ struct Tactic {
     kKernel.run(a, plan(a), a.prepared, a.scratch, rows, blocks);
   }
   static double time(const ConvArgs& a, int threads, ConvSplit split) {
-    return cycles(a, kKernel.blocking, kRates, threads, split) / kCyclesPerMicrosecond;
+    return cycles(a, kKernel.blocking, Kind::rates(), threads, split) / kCyclesPerMicrosecond;
   }
   static double cost(const ConvArgs& a, int threads) {
     return std::min(time(a, threads, ConvSplit::kRows), time(a, threads, ConvSplit::kChannels));
@@ -78,9 +104,9 @@ struct Tactic {
     return share;
   }
   static ConvTactic tactic() {
-    return {.name = kName,
-            .isa = kIsa,
-            .applies = winograd_applies,
+    return {.name = Kind::kName,
+            .isa = Kind::kIsa,
+            .applies = Kind::applies,
             .prepared_bytes = prepared_bytes,
             .prepare = prepare,
             .scratch_bytes = scratch_bytes,
@@ -97,10 +123,11 @@ struct Tactic {
 
 void add_winograd(KernelTable& table, Isa isa) {
 #if defined(__x86_64__)
-  table.conv_tactics.insert(table.conv_tactics.begin(), isa == Isa::kAvx2 ? Tactic<winograd_avx2, Isa::kAvx2>::tactic()
-                                                        : isa == Isa::kAvxVnni
-                                                            ? Tactic<winograd_avx_vnni, Isa::kAvxVnni>::tactic()
-                                                            : Tactic<winograd_avx512_vnni, Isa::kAvx512Vnni>::tactic());
+  auto& tactics = table.conv_tactics;
+  if (isa == Isa::kAvx512Vnni) tactics.insert(tactics.begin(), Tactic<Avx512VnniRows>::tactic());
+  tactics.insert(tactics.begin(), isa == Isa::kAvx2      ? Tactic<Avx2>::tactic()
+                                  : isa == Isa::kAvxVnni ? Tactic<AvxVnni>::tactic()
+                                                         : Tactic<Avx512Vnni>::tactic());
 #endif
 }
 

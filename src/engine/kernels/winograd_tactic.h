@@ -4,7 +4,7 @@
 
 namespace octet::kernels {
 
-// Offers "winograd4x4" of this instruction set in the table.
+// Offers "winograd4x4" of this instruction set in the table, and "row_winograd" where it has that.
 void add_winograd(KernelTable& table, Isa isa);
 
 }  // namespace octet::kernels

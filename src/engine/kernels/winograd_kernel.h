@@ -261,6 +261,7 @@ class Winograd {
     const uint8_t *r0 = in.row[0] + channel, *r1 = in.row[1] + channel, *r2 = in.row[2] + channel,
                   *r3 = in.row[3] + channel, *r4 = in.row[4] + channel, *r5 = in.row[5] + channel;
     Words lines[6][6];
+#pragma GCC unroll 6
     for (int x = 0; x < 6; ++x) {
       const int64_t at = in.column[x];
       const Words column[6] = {K::widen(r0 + at), K::widen(r1 + at), K::widen(r2 + at),
@@ -270,6 +271,7 @@ class Winograd {
 #pragma GCC unroll 6
       for (int y = 0; y < 6; ++y) lines[y][x] = v[y];
     }
+#pragma GCC unroll 6
     for (int y = 0; y < 6; ++y, to += 6 * step) {
       Words v[6];
       transform_input(lines[y], v);

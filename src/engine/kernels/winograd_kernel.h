@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "engine/kernels/winograd.h"
+#include "engine/kernels/winograd_recover.h"
 #include "engine/kernels/winograd_tiles.h"
 #include "engine/kernels/winograd_transforms.h"
 
@@ -40,23 +41,6 @@ struct Ahead {
   }
 };
 
-constexpr uint32_t kRecovering = 954437177;  // the inverse of 9, see winograd.h
-
-// K::Codes, if there is one.
-template <typename K>
-struct CodesOf {
-  struct Type {
-    explicit Type(const Epilogue&) {}
-  };
-};
-template <typename K>
-requires requires {
-  typename K::Codes;
-}
-struct CodesOf<K> {
-  using Type = typename K::Codes;
-};
-
 template <typename K>
 class Winograd {
  public:
@@ -66,6 +50,7 @@ class Winograd {
   using SignedWords = typename K::Vectors::SignedWords;
   using Sums = typename K::Vectors::Sums;
   using Accumulators = typename K::Vectors::Accumulators;
+  static constexpr int64_t kLanes = sizeof(Sums) / 4;
   static constexpr int kTiles = K::kBlocking.tiles, kUnit = K::kBlocking.unit;
   static constexpr int64_t kChunk = K::kBlocking.chunk, kPanelLines = kChunk * kChannelBlock * 2 / 64;
 
@@ -376,70 +361,37 @@ class Winograd {
   // One tile of M, [36][V][16], to codes.
   template <int V>
   __attribute__((noinline)) void recover_codes(const uint32_t* m, const TilePlace& t, int64_t channel) const {
-    constexpr int64_t kLanes = sizeof(Sums) / 4;
-    constexpr int64_t kStep = V * kChannelBlock;
-    for (int64_t lane = 0; lane < kStep; lane += kLanes, channel += kLanes) {
-      Sums lines[4][6];
-      const uint32_t* from = m + lane;
-      const auto start = load_vector<Sums>(starts_ + channel);
-#pragma GCC unroll 6
-      for (int x = 0; x < 6; ++x) {
-        Sums column[6], y[4];
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * kStep);
-        if (x == 1) column[1] += start;
-        transform_output(column, y);
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
-      }
-      uint8_t* out = codes_.at(t.n, t.y, t.x, channel);
-#pragma GCC unroll 4
-      for (int y = 0; y < 4; ++y, out += codes_.row_stride()) {
-        if (y >= t.height) break;
-        Sums outputs[4];
-        transform_output(lines[y], outputs);
-#pragma GCC unroll 4
-        for (int x = 0; x < 4; ++x) outputs[x] *= kRecovering;
-        codes_.store(outputs, channel, out, t.width);
-      }
+    for (int64_t lane = 0; lane < V * kChannelBlock; lane += kLanes, channel += kLanes) {
+      uint8_t* const out = codes_.at(t.n, t.y, t.x, channel);
+      recover_rows(
+          m + lane, V * kChannelBlock,
+          load_vector<Sums>(starts_ + channel), [&](int y, const Sums(&outputs)[4]) __attribute__((always_inline)) {
+            if (y < t.height) codes_.store(outputs, channel, out + y * codes_.row_stride(), t.width);
+          });
     }
   }
 
   // One tile of M, [36][V][16], to acc [4 rows of `row` pixels][V][16]. AtOnce: to 64 acc, see winograd.h.
   template <int V, bool AtOnce>
   static void recover(const uint32_t* m, const int32_t* starts, bool add, int32_t* acc, int64_t row) {
-    constexpr int64_t kLanes = sizeof(Sums) / 4;
     constexpr int64_t kStep = V * kChannelBlock;
-    for (int64_t lane = 0; lane < V * kChannelBlock; lane += kLanes) {
-      Sums lines[4][6];
-      const uint32_t* from = m + lane;
+    for (int64_t lane = 0; lane < kStep; lane += kLanes) {
       const auto start = load_vector<Accumulators>(starts + lane);
-#pragma GCC unroll 6
-      for (int x = 0; x < 6; ++x) {
-        Sums column[6], y[4];
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) column[i] = load_vector<Sums>(from + (i * 6 + x) * kStep);
-        if (AtOnce && x == 1) column[1] += __builtin_bit_cast(Sums, start);
-        transform_output(column, y);
+      recover_rows(
+          m + lane, kStep, AtOnce ? __builtin_bit_cast(Sums, start) : Sums{},
+          [&](int y, const Sums(&outputs)[4]) __attribute__((always_inline)) {
+            int32_t* const to = acc + y * row * kStep + lane;
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
-      }
-      for (int y = 0; y < 4; ++y) {
-        Sums outputs[4];
-        transform_output(lines[y], outputs);
-        int32_t* to = acc + y * row * V * kChannelBlock + lane;
-#pragma GCC unroll 4
-        for (int x = 0; x < 4; ++x) {
-          const Sums product = outputs[x] * kRecovering;
-          if constexpr (AtOnce) {
-            store_vector(to + x * V * kChannelBlock, product);
-          } else {
-            const Accumulators sum = (__builtin_bit_cast(Accumulators, product) >> 6) +
-                                     (add ? load_vector<Accumulators>(to + x * V * kChannelBlock) : start);
-            store_vector(to + x * V * kChannelBlock, sum);
-          }
-        }
-      }
+            for (int x = 0; x < 4; ++x) {
+              if constexpr (AtOnce) {
+                store_vector(to + x * kStep, outputs[x]);
+              } else {
+                const Accumulators sum = (__builtin_bit_cast(Accumulators, outputs[x]) >> 6) +
+                                         (add ? load_vector<Accumulators>(to + x * kStep) : start);
+                store_vector(to + x * kStep, sum);
+              }
+            }
+          });
     }
   }
 };

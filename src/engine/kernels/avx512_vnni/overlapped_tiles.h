@@ -233,6 +233,18 @@ OCTET_INLINE void claim_output(const Pixels& pixels, int64_t x) {
   for (int64_t i = 0; i < kPixels<V>; ++i, at += pixels.out_step) asm volatile("prefetchw (%0)" : : "r"(at));
 }
 
+// The sums of the first kCount units, from pixel x on, which lies in row `row`.
+template <int kCount, int V, typename Finish>
+OCTET_INLINE void leave_sums(const Products<V>& m, const Pixels& pixels, int64_t x, int64_t row,
+                             Unfinished<Finish>& to) {
+#pragma GCC unroll 3
+  for (int u = 0; u < kCount; ++u)
+#pragma GCC unroll 4
+    for (int i = 0; i < kUnit; ++i) to.sums[u][i] = m.acc[u][i];
+  to.at.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
+  to.at.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
+}
+
 // The last one or two pixels may be a tile of their own: repeating pixels of the tile before costs as much as they do,
 // finishing that tile without other products beside it costs as much as the products of some ten dwords.
 constexpr int64_t kWorthNarrowTiles = 64;  // dwords
@@ -250,12 +262,7 @@ __attribute__((noinline)) void run_narrow_tile(const TileFinish& f, const Pixels
   for (int64_t left = w.dwords; left > 0; --left, in += 4, weights += 64) m.template dword<0, kCount>(in, weights);
   Unfinished<Finish> tile;
   tile.limits = load_limits(f.codes);
-#pragma GCC unroll 3
-  for (int u = 0; u < kCount; ++u)
-#pragma GCC unroll 4
-    for (int i = 0; i < kUnit; ++i) tile.sums[u][i] = m.acc[u][i];
-  tile.at.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
-  tile.at.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
+  leave_sums<kCount>(m, pixels, x, row, tile);
   tile.residual_steps[0] = pixels.residual_step, tile.out_steps[0] = pixels.out_step;
   tile.template steps<0, kCount * Finish::kSteps>(f);
 }
@@ -300,12 +307,7 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
     }
     if (at.ahead < w.ahead_end) w.ahead = at.ahead;
     if (at.soon < w.soon_end) w.soon = at.soon;
-#pragma GCC unroll 3
-    for (int u = 0; u < kUnits; ++u)
-#pragma GCC unroll 4
-      for (int i = 0; i < kUnit; ++i) before.sums[u][i] = m.acc[u][i];
-    before.at.residual = pixels.residual + x * pixels.residual_step + row * pixels.residual_gap;
-    before.at.out = pixels.out + x * pixels.out_step + row * pixels.out_gap;
+    leave_sums<kUnits>(m, pixels, x, row, before);
     for (int u = 0; u + 1 < kUnits; ++u) {
       const int64_t ends = u == 0 ? second_row : third_row - second_row;
       before.residual_steps[u] = kUnit / V * pixels.residual_step + ends * pixels.residual_gap;

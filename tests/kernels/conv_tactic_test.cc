@@ -225,6 +225,45 @@ TEST(ConvTactics, PackedPixelsEqualTheDirectFormula) {
   }
 }
 
+// RGB with 7x7 or 8x8 taps and stride 2: outputs that are no whole tiles, several images, weights of all signs and as
+// large as they get, codes of every finish.
+TEST(ConvTactics, ImageWinogradEqualsTheDirectFormula) {
+  std::mt19937 rng(31);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  int cases = 0, plain = 0;
+  for (int i = 0; i < 60 && !HasFailure(); ++i) {
+    ConvGeometry g{.in_channels = 3, .out_channels = pick(16, 70), .kernel_h = pick(7, 8), .kernel_w = pick(7, 8)};
+    g.stride_h = g.stride_w = 2;
+    g.pad_top = pick(0, 4), g.pad_left = pick(0, 4);
+    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(9, 60), pick(20, i % 10 == 0 ? 500 : 90), g}, {});
+    if (i % 5 > 1) {
+      const int8_t all = i % 2 == 0 ? -128 : 127;
+      // Intermediate values at the ends of their ranges, or sums that cannot be proved to fit.
+      if (i % 5 < 4) {
+        for (int8_t& w : c->weights) w = i % 5 == 2 ? all : rng() % 2 == 0 ? -128 : 127;
+      } else {
+        c->bias.assign(static_cast<size_t>(g.out_channels), 0);
+        c->bias[rng() % c->bias.size()] = rng() % 2 == 0 ? 1 << 25 : -(1 << 25);
+      }
+      make_acc_init(c->weights, g.out_channels, c->bias, c->in.view.zero_point, c->acc_init);
+      const auto bytes = static_cast<size_t>(conv_layout(g, c->in.view.c_pitch).weight_bytes);
+      pack_conv_weights(g, c->in.view.c_pitch, c->weights, {c->packed.get(), bytes});
+      testing::set_limits(*c);
+      fill_codes(
+          *c, [](int64_t) { return 0; }, [&] { return pick(0, 1) * 255; });
+    }
+    if (!check_tactics(*c, rng).contains("avx512_vnni image_winograd")) continue;
+    const Epilogue& e = c->args.epilogue;
+    ++cases;
+    plain += e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
+  }
+  if (isa_supported(Isa::kAvx512Vnni)) {
+    EXPECT_GT(cases, 20);
+    EXPECT_GT(plain, 3);
+    EXPECT_LT(plain, cases - 3);
+  }
+}
+
 // Layers whose weights fit registers: 16 to 40 channels, and 3x3 over images; codes of every finish, lines shorter and
 // longer than what is taken at once.
 TEST(ConvTactics, ResidentWeightsEqualTheDirectFormula) {

@@ -9,6 +9,8 @@ ConvFunction conv_avx512_vnni;
 ConvTactic overlapped_tactic();
 // Images of one to three channels, without the bytes that fill their pixels.
 ConvTactic packed_pixels_tactic();
+// Images, 7x7 kernels with stride 2: Winograd over the even and odd rows and columns.
+ConvTactic image_winograd_tactic();
 // Few products: the weights stay in registers.
 ConvTactic resident_weights_tactic();
 // Winograd with weights transformed in every run.

@@ -21,6 +21,7 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   add_winograd(table, kIsa);
   table.conv_tactics.push_back(overlapped_tactic());
   table.conv_tactics.push_back(packed_pixels_tactic());
+  table.conv_tactics.push_back(image_winograd_tactic());
   table.conv_tactics.push_back(resident_weights_tactic());
   table.conv_tactics.push_back(lean_winograd_tactic());
   table.conv_tactics.push_back(register_winograd_tactic());

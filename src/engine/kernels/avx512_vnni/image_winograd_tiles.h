@@ -1,0 +1,210 @@
+// Products of the tiles of image_winograd.cc, while the tiles before are finished.
+//
+// With only six pairs of input channels to add up, products are no more than the work that is left when they are done.
+// So it comes between them, by hand: a pass adds up 24 sums (a row of positions of four tiles), and between its
+// products two columns of earlier tiles go from sums to codes.
+#pragma once
+#include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/winograd_recover.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr int64_t kTileOutputs = 3;  // along each axis
+constexpr int kSlots = 4;            // tiles of a pass
+// V of a tile: [column of positions][two rows of positions][row phase][row][6 words and padding]
+constexpr int64_t kPlaceBytes = 16, kPhaseBytes = 2 * kPlaceBytes, kPositionColumnBytes = 3 * 2 * kPhaseBytes;
+constexpr int64_t kTileBytes = 6 * kPositionColumnBytes;
+constexpr int64_t row_place(int64_t row) {
+  return row / 2 * 2 * kPhaseBytes + row % 2 * kPlaceBytes;
+}
+constexpr int kPairs = 6;  // of input channels: three of each row phase
+constexpr int64_t kPassWeightBytes = kPairs * 6 * 64;
+// Of M, in int32: [tile][row of positions][column of outputs][16 output channels]
+constexpr int64_t kColumnStep = kChannelBlock, kRowStep = kTileOutputs * kColumnStep, kTileStep = 6 * kRowStep;
+
+// One axis: from positions to outputs, see image_winograd.cc.
+OCTET_INLINE void transform_three(const Vectors64::Sums (&m)[6], Vectors64::Sums (&y)[3]) {
+  const Vectors64::Sums s1 = m[1] + m[2], d1 = m[1] - m[2], s2 = m[3] + m[4], d2 = m[3] - m[4];
+  y[0] = m[0] + s1 + s2;
+  y[1] = d1 + d2 + d2;
+  y[2] = s1 + ((s2 + m[5]) << 2);
+}
+
+// Of a block of 16 output channels.
+struct alignas(64) BlockFinish {
+  int32_t start[16];     // 64 times acc_init
+  float multiplier[16];  // a 64th
+  Z recovering, zero_point, low, high;
+};
+
+// A column of outputs of a tile: three pixels, one below the other. Rows that are not there are the last one that is:
+// from below to above the rows are stored, so that it ends with its own codes.
+struct Column {
+  int64_t m = 0;  // bytes from the beginning of M
+  uint8_t* out = nullptr;
+  int64_t second = 0, third = 0;  // bytes from the first row to the others
+};
+
+// Tiles whose products are there: the columns, in the order in which they are finished.
+struct Unfinished {
+  const Column* columns = nullptr;
+  const BlockFinish* block = nullptr;  // nullptr: there are none
+  const int32_t* m = nullptr;
+  int64_t channel = 0;
+};
+
+// kPlain: zero point 0, codes 0..255.
+template <bool kPlain>
+struct ColumnFinish {
+  static constexpr int kSteps = 18;
+  Z a, b, c, d, e;
+  const std::byte* m;
+  uint8_t* out;
+
+  template <int Step>
+  OCTET_INLINE void step(const Column& at, const Unfinished& before) {
+    const BlockFinish& f = *before.block;
+    if constexpr (Step == 0) {
+      m = reinterpret_cast<const std::byte*>(before.m) + at.m, out = at.out + before.channel;
+      load<1>(b, m), add<2>(a, b, m), subtract<2>(b, b, m);
+    }
+    if constexpr (Step == 1) load<3>(d, m), add<4>(c, d, m), subtract<4>(d, d, m);
+    if constexpr (Step == 2) {
+      add<5>(e, c, m);
+      asm volatile("vpslld $2, %0, %0" : "+v"(e));
+      add(d, d, d);
+    }
+    if constexpr (Step == 3) add(e, e, a), add(b, b, d), recover(e, f);
+    if constexpr (Step == 4) add<0>(a, a, m), add(a, a, c);
+    if constexpr (Step == 5) start(e, f);
+    if constexpr (Step == 6) recover(b, f);
+    if constexpr (Step == 7) scale(e, f);
+    if constexpr (Step == 8) start(b, f);
+    if constexpr (Step == 9) recover(a, f);
+    if constexpr (Step == 10) round(e, f);
+    if constexpr (Step == 11) scale(b, f);
+    if constexpr (Step == 12) start(a, f), store(e, out + at.third);
+    if constexpr (Step == 13) round(b, f);
+    if constexpr (Step == 14) scale(a, f);
+    if constexpr (Step == 15) store(b, out + at.second);
+    if constexpr (Step == 16) round(a, f);
+    if constexpr (Step == 17) store(a, out);
+  }
+
+ private:
+  template <int Row>
+  static OCTET_INLINE void load(Z& to, const std::byte* m) {
+    asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(to) : "r"(m), "i"(Row * kRowStep * 4));
+  }
+  template <int Row>
+  static OCTET_INLINE void add(Z& to, const Z& from, const std::byte* m) {
+    asm volatile("vpaddd %c3(%2), %1, %0" : "=v"(to) : "v"(from), "r"(m), "i"(Row * kRowStep * 4));
+  }
+  template <int Row>
+  static OCTET_INLINE void subtract(Z& to, const Z& from, const std::byte* m) {
+    asm volatile("vpsubd %c3(%2), %1, %0" : "=v"(to) : "v"(from), "r"(m), "i"(Row * kRowStep * 4));
+  }
+  static OCTET_INLINE void add(Z& to, const Z& x, const Z& y) {
+    asm volatile("vpaddd %2, %1, %0" : "=v"(to) : "v"(x), "v"(y));
+  }
+  static OCTET_INLINE void recover(Z& v, const BlockFinish& f) {
+    asm volatile("vpmulld %1, %0, %0" : "+v"(v) : "m"(f.recovering));
+  }
+  static OCTET_INLINE void start(Z& v, const BlockFinish& f) {
+    asm volatile(
+        "vpaddd %1, %0, %0\n\t"
+        "vcvtdq2ps %0, %0"
+        : "+v"(v)
+        : "m"(f.start));
+  }
+  static OCTET_INLINE void scale(Z& v, const BlockFinish& f) {
+    asm volatile("vmulps %1, %0, %0" : "+v"(v) : "m"(f.multiplier));
+  }
+  static OCTET_INLINE void round(Z& v, const BlockFinish& f) {
+    asm volatile("vcvtps2dq %0, %0" : "+v"(v));
+    if constexpr (!kPlain) asm volatile("vpaddd %1, %0, %0" : "+v"(v) : "m"(f.zero_point));
+    asm volatile("vpmaxsd %1, %0, %0" : "+v"(v) : "m"(f.low));
+    if constexpr (!kPlain) asm volatile("vpminsd %1, %0, %0" : "+v"(v) : "m"(f.high));
+  }
+  static OCTET_INLINE void store(const Z& v, uint8_t* out) {
+    asm volatile("vpmovusdb %0, (%1)" : : "v"(v), "r"(out) : "memory");
+  }
+};
+
+constexpr int kColumns = 2;  // that a pass finishes, as many as there are products for
+
+struct PassProducts {
+  Z acc[6][kSlots];
+
+  // Of a pair of channels in a column of positions.
+  template <int Pair, int C, int T = 0>
+  OCTET_INLINE void add(const std::byte* v, const Z& weights) {
+    constexpr int kAt = T * kTileBytes + C * kPositionColumnBytes + Pair / 3 * kPhaseBytes + Pair % 3 * 4;
+    asm volatile("vpdpwssd %c2(%1)%{1to16%}, %3, %0" : "+v"(acc[C][T]) : "r"(v), "i"(kAt), "v"(weights));
+    if constexpr (T + 1 < kSlots) add<Pair, C, T + 1>(v, weights);
+  }
+  template <typename Finish, int Step = 0>
+  OCTET_INLINE void steps(const std::byte* v, const std::byte* weights, const Column* columns, const Unfinished& before,
+                          Finish& finish) {
+    Z w;
+    asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(w) : "r"(weights), "i"(Step * 64));
+    add<Step / 6, Step % 6>(v, w);
+    if constexpr (requires { finish.a; }) {
+      static_assert(kColumns * Finish::kSteps == kPairs * 6);
+      finish.template step<Step % Finish::kSteps>(columns[Step / Finish::kSteps], before);
+    }
+    if constexpr (Step + 1 < kPairs * 6) steps<Finish, Step + 1>(v, weights, columns, before, finish);
+  }
+};
+struct NoFinish {};
+
+// A row of positions of four tiles, from `v` on, to M.
+template <typename Finish>
+__attribute__((noinline)) void run_pass(const std::byte* v, const std::byte* weights, int32_t* m, const Column* columns,
+                                        const Unfinished& before) {
+  PassProducts p;
+#pragma GCC unroll 6
+  for (int c = 0; c < 6; ++c)
+#pragma GCC unroll 4
+    for (int t = 0; t < kSlots; ++t) asm volatile("vpxord %0, %0, %0" : "=v"(p.acc[c][t]));
+  Finish finish;
+  p.steps(v, weights, columns, before, finish);
+#pragma GCC unroll 4
+  for (int t = 0; t < kSlots; ++t) {
+    Vectors64::Sums x[6], y[kTileOutputs];
+#pragma GCC unroll 6
+    for (int c = 0; c < 6; ++c) x[c] = (Vectors64::Sums)p.acc[c][t];
+    transform_three(x, y);
+#pragma GCC unroll 3
+    for (int i = 0; i < kTileOutputs; ++i) store_vector(m + t * kTileStep + i * kColumnStep, y[i]);
+  }
+}
+
+template <bool kPlain, int Step = 0>
+OCTET_INLINE void run_steps(ColumnFinish<kPlain>& finish, const Column& column, const Unfinished& before) {
+  finish.template step<Step>(column, before);
+  if constexpr (Step + 1 < ColumnFinish<kPlain>::kSteps) run_steps<kPlain, Step + 1>(finish, column, before);
+}
+// Without products beside it.
+template <bool kPlain>
+__attribute__((noinline)) void finish_rest(const Unfinished& before) {
+  if (before.block == nullptr) return;
+  ColumnFinish<kPlain> finish;
+  for (int64_t i = 0; i < kSlots * kTileOutputs; ++i) run_steps(finish, before.columns[i], before);
+}
+
+// All rows of positions of four tiles.
+template <bool kPlain>
+OCTET_INLINE void run_tiles(const std::byte* v, const std::byte* weights, int32_t* m, const Unfinished& before) {
+  for (int64_t row = 0; row < 6; ++row, weights += kPassWeightBytes, m += kRowStep) {
+    if (before.block != nullptr) {
+      run_pass<ColumnFinish<kPlain>>(v + row_place(row), weights, m, before.columns + row * kColumns, before);
+    } else {
+      run_pass<NoFinish>(v + row_place(row), weights, m, nullptr, before);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::kernels

@@ -29,7 +29,7 @@ constexpr int64_t kTaps = 4;        // of a phase, along each axis
 constexpr int64_t kPixelBytes = 8;  // of a phase: two neighbouring pixels of the image
 constexpr int64_t kBlockWeightBytes = 6 * kPassWeightBytes;
 constexpr int64_t kTileRows = 2 * 6;  // of the image, that a tile reads
-constexpr int64_t kMostTiles = 20;    // whose V is kept
+constexpr int64_t kMostTiles = 76;    // whose V is kept
 constexpr int64_t kColumnsOnce = 4;   // of a phase
 
 // Places in the prepared weights: whether they can be used, as the proof of winograd.h says, and
@@ -56,12 +56,12 @@ struct Prepared {
 };
 
 struct Scratch {
-  std::byte* v;         // of kMostTiles, and of as many as a pass may take beyond them
+  std::byte* v;         // of kMostTiles
   std::byte* rows;      // of a row of these tiles: [column of a phase][two rows of positions][row phase][row]
   int32_t* m[2];        // of four tiles, now and before
   BlockFinish* finish;  // of every block
   uint8_t* trash;       // [channel]: where tiles go that are not there
-  static constexpr int64_t kV = (kMostTiles + kSlots) * kTileBytes, kM = kSlots * kTileStep * 4;
+  static constexpr int64_t kV = kMostTiles * kTileBytes, kM = kSlots * kTileStep * 4;
   static constexpr int64_t kRows = (kMostTiles * kTileOutputs + 2 * kColumnsOnce) * kPositionColumnBytes;
   Scratch(const ConvArgs& a, std::byte* at)
       : v(at),
@@ -251,28 +251,29 @@ BlockFinish* load_blocks(const ConvArgs& a, const Prepared& p, Range blocks, Blo
   return finish;
 }
 
+// Blocks by blocks, whose transformed weights then stay in the L1 cache; V comes from the L2 cache for each.
 template <bool kPlain>
 void run_rows(const ConvArgs& a, Range rows, Range blocks) {
   const Prepared p(a, const_cast<std::byte*>(a.prepared));
   const Scratch s(a, a.scratch);
   const BlockFinish* const finish = load_blocks(a, p, blocks, s.finish);
   const int64_t height = a.epilogue.out.h;
-  Column columns[2][kSlots * kTileOutputs];  // of four tiles, now and before
+  Column columns[2][kMostTiles / kSlots][kSlots * kTileOutputs];  // now and before
   Unfinished before;
   int now = 0, now_m = 0;
   for (int64_t row = rows.begin; row < rows.end;) {
     const int64_t image = row / height, end = smaller(rows.end, (image + 1) * height);
     const Tiles tiles(a, image, {row - image * height, end - image * height});
-    for (int64_t first = 0; first < tiles.count(); first += kMostTiles) {
+    for (int64_t first = 0; first < tiles.count(); first += kMostTiles, now ^= 1) {
       const Range run{first, smaller(first + kMostTiles, tiles.count())};
+      const int64_t passes = (run.end - run.begin + kSlots - 1) / kSlots;
       tiles.transform(run, s);
-      for (int64_t t = run.begin; t < run.end; t += kSlots, now ^= 1) {
-        tiles.columns(t, run.end, s.trash, columns[now]);
-        for (int64_t b = blocks.begin; b < blocks.end; ++b, now_m ^= 1) {
-          run_tiles<kPlain>(s.v + (t - run.begin) * kTileBytes, p.weights + b * kBlockWeightBytes, s.m[now_m], before);
-          before = {columns[now], finish + b, s.m[now_m], b * kChannelBlock};
+      for (int64_t i = 0; i < passes; ++i) tiles.columns(run.begin + i * kSlots, run.end, s.trash, columns[now][i]);
+      for (int64_t b = blocks.begin; b < blocks.end; ++b)
+        for (int64_t i = 0; i < passes; ++i, now_m ^= 1) {
+          run_tiles<kPlain>(s.v + i * kSlots * kTileBytes, p.weights + b * kBlockWeightBytes, s.m[now_m], before);
+          before = {columns[now][i], finish + b, s.m[now_m], b * kChannelBlock};
         }
-      }
     }
     row = end;
   }

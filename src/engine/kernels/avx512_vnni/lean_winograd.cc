@@ -74,8 +74,9 @@ OCTET_INLINE void transform_weights(const int8_t* four, int64_t tap_bytes, std::
   for (int x = 0; x < 3; ++x) {
     const int8_t* at = four + x * tap_bytes;
     Words u[6];
-    transform_tap(signed_pairs<kOdd>(at), signed_pairs<kOdd>(at + 3 * tap_bytes),
-                  signed_pairs<kOdd>(at + 6 * tap_bytes), u);
+    transform_tap(signed_pairs<kOdd>(_mm512_loadu_si512(at)),
+                  signed_pairs<kOdd>(_mm512_loadu_si512(at + 3 * tap_bytes)),
+                  signed_pairs<kOdd>(_mm512_loadu_si512(at + 6 * tap_bytes)), u);
 #pragma GCC unroll 6
     for (int y = 0; y < 6; ++y) store_vector(to + (y * 3 + x) * kTapBytes, u[y]);
   }

@@ -35,15 +35,14 @@ constexpr int64_t kPairs = kChunk / 2;
 
 // The pairs (0, 2) or (1, 3) of four input channels, as vectors of bytes have them without a shuffle.
 template <bool kOdd>
-OCTET_INLINE Words signed_pairs(const int8_t* four) {
-  const Z w = _mm512_loadu_si512(four);
-  return (Words)_mm512_srai_epi16(kOdd ? w : _mm512_slli_epi16(w, 8), 8);
+OCTET_INLINE Words signed_pairs(const Z& four) {
+  return (Words)_mm512_srai_epi16(kOdd ? four : _mm512_slli_epi16(four, 8), 8);
 }
 // The same times 2 to the kShift.
 template <bool kOdd, int kShift>
-OCTET_INLINE Words scaled_signed_pairs(const int8_t* four) {
-  const Z w = _mm512_loadu_si512(four);
-  const Z high = kOdd ? _mm512_and_si512(w, _mm512_set1_epi16(static_cast<int16_t>(0xff00))) : _mm512_slli_epi16(w, 8);
+OCTET_INLINE Words scaled_signed_pairs(const Z& four) {
+  const Z high =
+      kOdd ? _mm512_and_si512(four, _mm512_set1_epi16(static_cast<int16_t>(0xff00))) : _mm512_slli_epi16(four, 8);
   return (Words)_mm512_srai_epi16(high, 8 - kShift);
 }
 template <bool kOdd>

@@ -119,17 +119,34 @@ void transform_input(const ConvArgs& a, const Tiles& tiles, const Passes& passes
   }
 }
 
-// Of the tap at w, and those one and two rows of taps on.
+// A load that is made where it stands, and once.
+OCTET_INLINE Z load_by_hand(const void* from) {
+  Z v;
+  asm volatile("vmovdqu64 %1, %0" : "=v"(v) : "m"(*static_cast<const int8_t(*)[64]>(from)));
+  return v;
+}
+
+// Four input channels of a tap, and of those one and two rows of taps on.
+struct Taps {
+  Z a, b, c;
+};
+template <Line Y>
+OCTET_INLINE Taps load_taps(const int8_t* w, int64_t row) {
+  Taps t;
+  t.a = load_by_hand(w);
+  if constexpr (Y != Line::kTap) t.b = load_by_hand(w + row), t.c = load_by_hand(w + 2 * row);
+  return t;
+}
 template <bool kOdd, Line Y>
-OCTET_INLINE Words line_at(const int8_t* w, int64_t row) {
-  const Words a = signed_pairs<kOdd>(w);
-  if constexpr (Y == Line::kTap) return a;
+OCTET_INLINE Words line_of(const Taps& t) {
+  const Words first = signed_pairs<kOdd>(t.a);
+  if constexpr (Y == Line::kTap) return first;
   if constexpr (Y == Line::kTwo || Y == Line::kMinusTwo) {
-    const Words b = scaled_signed_pairs<kOdd, 1>(w + row), c = scaled_signed_pairs<kOdd, 2>(w + 2 * row);
-    return Y == Line::kTwo ? a + c + b : a + c - b;
+    const Words outer = first + scaled_signed_pairs<kOdd, 2>(t.c), twice = scaled_signed_pairs<kOdd, 1>(t.b);
+    return Y == Line::kTwo ? outer + twice : outer - twice;
   }
-  const Words b = signed_pairs<kOdd>(w + row), c = signed_pairs<kOdd>(w + 2 * row);
-  return Y == Line::kOne ? a + c + b : a + c - b;
+  const Words outer = first + signed_pairs<kOdd>(t.c), middle = signed_pairs<kOdd>(t.b);
+  return Y == Line::kOne ? outer + middle : outer - middle;
 }
 
 // Position C of the pass, for P tiles: adds their products to the sums.
@@ -176,21 +193,38 @@ struct Operands {
   const int8_t* soon;  // two lines are fetched with every four channels
 };
 
-// A pair of input channels from where they are, to the sums.
-template <Columns kWhich, Line Y, bool kKeeps, bool kOdd, int P, int N>
-OCTET_INLINE void take_pair(Z (&acc)[N], const std::byte* v, const int8_t* w, int64_t tap, std::byte* lines) {
-  lines += kOdd * 3 * 64;
-  Words x[3];
+constexpr int kSumsBesideLines = 22;  // that leave registers for the lines of two pairs
+
+// The two pairs of four input channels, from where they are to the sums. Weights are loaded once for both where it can
+// be: loads are what another thread on the core takes away first.
+template <Columns kWhich, Line Y, bool kKeeps, int P, int N>
+OCTET_INLINE void take_four(Z (&acc)[N], const std::byte* v, const int8_t* w, int64_t tap, std::byte* lines) {
+  constexpr int kLess = kWhich == Columns::kThirds ? P - tiles_with(kWhich, 5, P) : 0;
+  constexpr bool kFewSums = N - kLess <= kSumsBesideLines, kBothFit = Y == Line::kTap || kFewSums;
+  Words even[3], odd[3];
+  std::byte* const odd_lines = lines + 3 * 64;
 #pragma GCC unroll 3
   for (int i = 0; i < 3; ++i) {
     if constexpr (Y == Line::kKept) {
-      x[i] = load_vector<Words>(lines + i * 64);
+      even[i] = load_vector<Words>(lines + i * 64);
     } else {
-      x[i] = line_at<kOdd, Y>(w + i * tap, 3 * tap);
-      if constexpr (kKeeps) store_vector(lines + i * 64, x[i]);
+      const Taps t = load_taps<Y>(w + i * tap, 3 * tap);
+      even[i] = line_of<false, Y>(t);
+      if constexpr (kBothFit || kKeeps) odd[i] = line_of<true, Y>(t);
+      if constexpr (kKeeps) store_vector(lines + i * 64, even[i]), store_vector(odd_lines + i * 64, odd[i]);
+      if constexpr (kFewSums) asm("" : "+v"(even[i]), "+v"(odd[i]));
     }
   }
-  add_pair<kWhich, kOdd, P>(acc, v, x[0], x[1], x[2]);
+  add_pair<kWhich, false, P>(acc, v, even[0], even[1], even[2]);
+#pragma GCC unroll 3
+  for (int i = 0; i < 3; ++i) {
+    if constexpr (Y == Line::kKept || (kKeeps && !kBothFit)) {
+      odd[i] = (Words)load_by_hand(odd_lines + i * 64);
+    } else if constexpr (!kBothFit) {
+      odd[i] = line_of<true, Y>(load_taps<Y>(w + i * tap, 3 * tap));
+    }
+  }
+  add_pair<kWhich, true, P>(acc, v, odd[0], odd[1], odd[2]);
 }
 
 template <Columns kWhich, Line Y, bool kKeeps, int P>
@@ -219,9 +253,8 @@ void multiply(const Operands& o) {
     for (int64_t four = 0; four < kChunk / 4; ++four, v += 4, w += 64, lines += 6 * 64, soon += 128, next += 3 * 64) {
 #pragma GCC unroll 3
       for (int i = 0; i < 3; ++i) __builtin_prefetch(next + i * 64, 0, 3);
-      take_pair<kWhich, Y, kKeeps, false, P>(acc, v, w, tap, lines);
+      take_four<kWhich, Y, kKeeps, P>(acc, v, w, tap, lines);
       __builtin_prefetch(soon, 0, 2);
-      take_pair<kWhich, Y, kKeeps, true, P>(acc, v, w, tap, lines);
       __builtin_prefetch(soon + 64, 0, 2);
     }
   }

@@ -29,8 +29,10 @@ constexpr int64_t kTaps = 4;        // of a phase, along each axis
 constexpr int64_t kPixelBytes = 8;  // of a phase: two neighbouring pixels of the image
 constexpr int64_t kBlockWeightBytes = 6 * kPassWeightBytes;
 constexpr int64_t kTileRows = 2 * 6;  // of the image, that a tile reads
-constexpr int64_t kMostTiles = 76;    // whose V is kept
+constexpr int64_t kMostTiles = 40;    // whose V is kept
 constexpr int64_t kColumnsOnce = 4;   // of a phase
+constexpr int64_t kClaimedAhead = 2;  // passes
+constexpr int64_t kLineBlocks = 64 / kChannelBlock;
 
 // Places in the prepared weights: whether they can be used, as the proof of winograd.h says, and
 // [block][row of positions][pair][column of positions][16 output channels][2], 16 bits each.
@@ -251,6 +253,17 @@ BlockFinish* load_blocks(const ConvArgs& a, const Prepared& p, Range blocks, Blo
   return finish;
 }
 
+// Claims the lines of the outputs of four tiles, before the first of the blocks whose codes share them is stored there:
+// in a network other cores wrote there last.
+void claim(const Column* columns, int64_t channel) {
+  for (const Column* c = columns; c < columns + kSlots * kTileOutputs; ++c) {
+    const uint8_t* const out = c->out + channel;
+    asm volatile("prefetchw (%0)\n\tprefetchw (%0,%1)\n\tprefetchw (%0,%2)"
+                 :
+                 : "r"(out), "r"(c->second), "r"(c->third));
+  }
+}
+
 // Blocks by blocks, whose transformed weights then stay in the L1 cache; V comes from the L2 cache for each.
 template <bool kPlain>
 void run_rows(const ConvArgs& a, Range rows, Range blocks) {
@@ -271,6 +284,8 @@ void run_rows(const ConvArgs& a, Range rows, Range blocks) {
       for (int64_t i = 0; i < passes; ++i) tiles.columns(run.begin + i * kSlots, run.end, s.trash, columns[now][i]);
       for (int64_t b = blocks.begin; b < blocks.end; ++b)
         for (int64_t i = 0; i < passes; ++i, now_m ^= 1) {
+          if (b % kLineBlocks == 0 && i + kClaimedAhead < passes)
+            claim(columns[now][i + kClaimedAhead], b * kChannelBlock);
           run_tiles<kPlain>(s.v + i * kSlots * kTileBytes, p.weights + b * kBlockWeightBytes, s.m[now_m], before);
           before = {columns[now][i], finish + b, s.m[now_m], b * kChannelBlock};
         }

@@ -145,6 +145,8 @@ OCTET_INLINE Words four_columns(const uint8_t* codes) {
 }
 
 // The rows of positions of neighbouring columns, at least `count`. rows: those of the image, from the first column on.
+// Up to 44 bytes are read beyond what outputs need, which is within kReadSlack: two outputs that are not there, and
+// columns up to a vector of them.
 __attribute__((noinline)) void transform_rows(const uint8_t* const (&rows)[kTileRows], int64_t count, std::byte* to) {
   for (int64_t x = 0; x < count; x += kColumnsOnce, to += kColumnsOnce * kPositionColumnBytes) {
     Words v[2][6];

@@ -129,7 +129,7 @@ constexpr int64_t kWorthFetching = 64 << 10, kFetchedAhead = 128 << 10, kFetched
 // as long in bands.
 constexpr int64_t kBearableInBands = 2 << 20;
 
-// copy: in memory of our own, or nullptr.
+// copy: in memory of our own, block by block as those of the file, or nullptr.
 FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvTactic& tactic,
                            std::shared_ptr<const DerivedWeights> copy) {
   const kernels::ConvLayout l = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch);
@@ -247,7 +247,8 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
     if (kept) args.kept = m.kept_of(part) + kept->offset;
     return args;
   };
-  if (!out.derived || is_copy) out.first_weights = first_weights(shapes, tactic, out.derived);
+  if (!out.derived || is_copy || tactic.prepared_by_blocks)
+    out.first_weights = first_weights(shapes, tactic, out.derived);
   if (tactic.fetches_ahead) out.next = std::make_shared<NextWeights>();
   out.run = [bind, &tactic, next = out.next](const Memory& m, int part, int parts) {
     kernels::ConvArgs args = bind(m, part);

@@ -34,14 +34,21 @@ struct Memory {
   size_t size;
 };
 
-// Twice, because the first run learns about the weights: into how many parts the input channels are cut.
+// Twice, because the first run of some learns about the weights: into how many parts the input channels are cut.
 int32_t check(const ConvTactic& tactic, testing::ConvCase& c, int threads) {
   const std::vector<uint8_t> want = testing::expected_output(c);
   testing::take_output(c);
   std::vector<Memory> kept, scratch;
   for (int part = 0; part < threads; ++part) {
-    kept.emplace_back(tactic.kept_bytes(c.args));
+    kept.emplace_back(tactic.kept_bytes ? tactic.kept_bytes(c.args) : 0);
     scratch.emplace_back(tactic.scratch_bytes(c.args));
+  }
+  const Memory prepared(tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0);
+  if (tactic.prepare) {
+    std::memset(prepared.bytes.get(), 0xa5, prepared.size);
+    tactic.prepare(c.args, prepared.bytes.get());
+    EXPECT_TRUE(prepared.intact()) << c.name;
+    c.args.prepared = prepared.bytes.get();
   }
   int32_t parts = 0;
   for (int run = 0; run < 2; ++run) {
@@ -51,11 +58,23 @@ int32_t check(const ConvTactic& tactic, testing::ConvCase& c, int threads) {
       tactic.run(c.args, s.rows, s.blocks);
       EXPECT_TRUE(kept[part].intact() && scratch[part].intact()) << c.name;
     }
-    std::memcpy(&parts, kept[0].bytes.get(), sizeof parts);
+    const int64_t weight_bytes = conv_layout(c.args.geometry, c.args.in.c_pitch).weight_bytes;
+    std::memcpy(&parts, tactic.prepare ? prepared.bytes.get() + weight_bytes : kept[0].bytes.get(), sizeof parts);
     EXPECT_EQ(testing::take_output(c), want) << c.name << ", run " << run << ", " << threads << " threads";
   }
   EXPECT_GT(tactic.cost(c.args, threads), 0);
+  c.args.prepared = nullptr;
   return parts;
+}
+
+// Intermediate values at the ends of their ranges.
+void take_extreme_weights(testing::ConvCase& c, std::mt19937& rng) {
+  const ConvGeometry& g = c.args.geometry;
+  for (int8_t& w : c.weights) w = rng() % 2 ? 127 : -128;
+  make_acc_init(c.weights, g.out_channels, c.bias, c.in.view.zero_point, c.acc_init);
+  const auto bytes = static_cast<size_t>(conv_layout(g, c.in.view.c_pitch).weight_bytes);
+  pack_conv_weights(g, c.in.view.c_pitch, c.weights, {c.packed.get(), bytes});
+  testing::set_limits(c);
 }
 
 // Tiles with four and with two rows and columns, slices of one and of two chunks, several parts, several images, odd
@@ -71,13 +90,7 @@ TEST_P(LeanWinograd, EqualsTheDirectFormula) {
     const int64_t h = seven ? 9 - 2 * g.pad_top : pick(3, 16), w = seven ? 9 - 2 * g.pad_left : pick(3, 16);
     const auto c = testing::make_conv_case(rng, {seven ? 1 : pick(1, 2), h, w, g},
                                            {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3});
-    if (i % 3 == 0) {  // intermediate values at the ends of their ranges
-      for (int8_t& w : c->weights) w = pick(0, 1) ? 127 : -128;
-      make_acc_init(c->weights, g.out_channels, c->bias, c->in.view.zero_point, c->acc_init);
-      const auto bytes = static_cast<size_t>(conv_layout(g, c->in.view.c_pitch).weight_bytes);
-      pack_conv_weights(g, c->in.view.c_pitch, c->weights, {c->packed.get(), bytes});
-      testing::set_limits(*c);
-    }
+    if (i % 3 == 0) take_extreme_weights(*c, rng);
     sevens += c->args.epilogue.out.h == 7 && c->args.epilogue.out.w == 7 && c->args.epilogue.out.n == 1;
     if (!tactic->applies(c->args)) continue;
     const int32_t parts = check(*tactic, *c, pick(1, 3));
@@ -111,6 +124,46 @@ TEST_P(LeanWinograd, DeclinesWhatItCannotTake) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tactics, LeanWinograd, ::testing::Values("lean_winograd", "register_winograd"),
+                         [](const auto& info) { return std::string(info.param); });
+
+class InterleavedWinograd : public LeanWinograd {};
+
+// Slices of one to four chunks and several of them, one part and several, odd blocks.
+TEST_P(InterleavedWinograd, EqualsTheDirectFormula) {
+  std::mt19937 rng(44);
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
+  int whole = 0, cut = 0, cut_more = 0;
+  for (int i = 0; i < 80 && !HasFailure(); ++i) {
+    ConvGeometry g{.in_channels = pick(1, 10) * 64, .out_channels = pick(17, 140), .kernel_h = 3, .kernel_w = 3};
+    g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
+    const auto c = testing::make_conv_case(rng, {1, 9 - 2 * g.pad_top, 9 - 2 * g.pad_left, g},
+                                           {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3});
+    if (i % 3 == 0) take_extreme_weights(*c, rng);
+    if (!tactic->applies(c->args)) continue;  // pixels with gaps
+    const int32_t parts = check(*tactic, *c, pick(1, 3));
+    whole += parts == 1, cut += parts == 2, cut_more += parts > 2;
+  }
+  EXPECT_GT(whole, 15);
+  EXPECT_GT(cut, 10);
+  EXPECT_GT(cut_more, 10);
+}
+
+TEST_P(InterleavedWinograd, DeclinesWhatItCannotTake) {
+  std::mt19937 rng(45);
+  const auto takes = [&](int64_t n, int64_t h, int64_t w, int64_t in, int64_t out) {
+    ConvGeometry g{.in_channels = in, .out_channels = out, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1};
+    return tactic->applies(testing::make_conv_case(rng, {n, h, w, g}, {})->args);
+  };
+  EXPECT_TRUE(takes(1, 7, 7, 512, 512));
+  EXPECT_FALSE(takes(2, 7, 7, 512, 512));  // its tiles are those of one image
+  EXPECT_FALSE(takes(1, 8, 7, 512, 512));
+  EXPECT_FALSE(takes(1, 7, 8, 512, 512));
+  EXPECT_FALSE(takes(1, 7, 7, 496, 512));   // no whole chunk of input channels
+  EXPECT_FALSE(takes(1, 7, 7, 512, 16));    // one block of output channels
+  EXPECT_FALSE(takes(1, 7, 7, 1408, 512));  // V would not fit the cache
+}
+
+INSTANTIATE_TEST_SUITE_P(Tactics, InterleavedWinograd, ::testing::Values("interleaved_winograd"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -22,6 +22,9 @@ struct ConvTactic {
   // contexts of an engine; 64-byte aligned). nullptr: the tactic works on the packed weights.
   int64_t (*prepared_bytes)(const ConvArgs& args) = nullptr;
   void (*prepare)(const ConvArgs& args, std::byte* prepared) = nullptr;
+  // They begin with those of every block of output channels, each as large as the packed ones: the convolution before
+  // fetches the first of them.
+  bool prepared_by_blocks = false;
   // Working memory of one thread, 64-byte aligned, with unspecified content. nullptr: none.
   int64_t (*scratch_bytes)(const ConvArgs& args) = nullptr;
   // Memory of one thread of a context for this convolution alone, 64-byte aligned, that is zero before the first run

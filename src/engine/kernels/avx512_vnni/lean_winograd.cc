@@ -211,12 +211,14 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   const Tiles tiles(a.epilogue.out);
   const InputPlan plan(a, tiles);
   const Scratch s(a, tiles, plan);
-  const Proof proof = prove(a, reinterpret_cast<int32_t*>(s.weights));
-  const TileFinish finish(a, tiles, s.sums, proof);
+  const Kept kept(a, a.kept);
+  prove(a, kept, reinterpret_cast<int32_t*>(s.weights));
+  const Proof proof = *kept.proof;
+  const TileFinish finish(a, tiles, s.sums, kept);
   const int64_t chunks = a.geometry.in_channels / kChunk;
   int64_t b = blocks.begin;
   for (; b + kVectors <= blocks.end; b += kVectors) {
-    Ahead ahead(a, b, blocks.end);
+    Ahead ahead(a, a.weights, b, blocks.end);
     for (int64_t p = 0; p < proof.parts; ++p) {
       const Range part = winograd_part(chunks, proof.parts, p);
       for (int64_t c = part.begin; c < part.end; c += kSlice) {
@@ -255,7 +257,7 @@ ConvTactic lean_winograd_tactic() {
           .isa = Isa::kAvx512Vnni,
           .applies = applies,
           .scratch_bytes = scratch_bytes,
-          .kept_bytes = lean_winograd_kept_bytes,
+          .kept_bytes = Kept::bytes,
           .run = run,
           .fetches_ahead = true,
           .share = lean_winograd_share,

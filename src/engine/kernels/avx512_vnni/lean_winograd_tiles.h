@@ -91,14 +91,12 @@ struct Kept {
   Proof* proof;
   int32_t* starts;
   float* multipliers;
-  explicit Kept(const ConvArgs& a)
-      : proof(reinterpret_cast<Proof*>(a.kept)),
-        starts(reinterpret_cast<int32_t*>(a.kept + 64)),
+  Kept(const ConvArgs& a, std::byte* at)
+      : proof(reinterpret_cast<Proof*>(at)),
+        starts(reinterpret_cast<int32_t*>(at + 64)),
         multipliers(reinterpret_cast<float*>(starts + padded_channels(a.geometry.out_channels))) {}
+  static int64_t bytes(const ConvArgs& a) { return 64 + padded_channels(a.geometry.out_channels) * 8; }
 };
-OCTET_INLINE int64_t lean_winograd_kept_bytes(const ConvArgs& a) {
-  return 64 + padded_channels(a.geometry.out_channels) * 8;
-}
 
 OCTET_INLINE int64_t proof_bytes(const ConvArgs& a) {
   return padded_channels(a.geometry.out_channels) * (a.geometry.in_channels / kChunk) * 2 * 4;
@@ -123,10 +121,9 @@ __attribute__((noinline)) void add_weights(const ConvArgs& a, int32_t* sums) {
     }
 }
 
-// sums: proof_bytes() of scratch memory.
-__attribute__((noinline)) Proof prove(const ConvArgs& a, int32_t* sums) {
-  const Kept kept(a);
-  if (kept.proof->parts != 0) return *kept.proof;
+// What is kept from now on, if its number of parts is still 0. sums: proof_bytes() of scratch memory.
+__attribute__((noinline)) void prove(const ConvArgs& a, const Kept& kept, int32_t* sums) {
+  if (kept.proof->parts != 0) return;
   add_weights(a, sums);
   WinogradPlan plan;
   plan.chunks = a.geometry.in_channels / kChunk;
@@ -137,7 +134,6 @@ __attribute__((noinline)) Proof prove(const ConvArgs& a, int32_t* sums) {
   for (int64_t c = 0; c < channels; ++c)
     kept.starts[c] = static_cast<int32_t>(static_cast<uint32_t>(a.acc_init[c]) * 64);
   *kept.proof = proof;
-  return proof;
 }
 
 // V of a tile, as transform_codes_of_tile() takes it.
@@ -175,16 +171,16 @@ struct TileSums {
 
 class TileFinish {
  public:
-  TileFinish(const ConvArgs& a, const Tiles& tiles, const TileSums& sums, const Proof& proof)
+  TileFinish(const ConvArgs& a, const Tiles& tiles, const TileSums& sums, const Kept& kept)
       : args_(a),
-        kept_(a),
+        kept_(kept),
         tiles_(tiles),
         sums_(sums),
-        proof_(proof),
-        epilogue_(epilogue_of(a, proof)),
+        proof_(*kept.proof),
+        epilogue_(epilogue_of(a, kept)),
         constants_(make_constants(epilogue_)),
         codes_(epilogue_),
-        to_codes_(proof.at_once && PixelCodes::applies(epilogue_)) {}
+        to_codes_(proof_.at_once && PixelCodes::applies(epilogue_)) {}
 
   // Blocks `block` and the next, when all sums of a part are there; of the last part, to codes.
   void operator()(int64_t block, int64_t part) const {
@@ -222,10 +218,10 @@ class TileFinish {
   const PixelCodes codes_;
   const bool to_codes_;  // straight from the sums, without accumulators
 
-  static Epilogue epilogue_of(const ConvArgs& a, const Proof& proof) {
+  static Epilogue epilogue_of(const ConvArgs& a, const Kept& kept) {
     Epilogue e = a.epilogue;
-    if (proof.at_once) {
-      e.multiplier = Kept(a).multipliers;
+    if (kept.proof->at_once) {
+      e.multiplier = kept.multipliers;
       e.limits.least_multiplier /= 64, e.limits.greatest_multiplier /= 64;
     }
     return e;
@@ -274,13 +270,13 @@ OCTET_INLINE ConvShare lean_winograd_share(const ConvArgs& a, int part, int part
 struct Ahead {
   const int8_t *begin, *end, *at;
 
-  // The weights after those of `block` and the next, or those of the next convolution.
-  Ahead(const ConvArgs& a, int64_t block, int64_t end_block) {
+  // The weights after those of `block` and the next, or those of the next convolution. weights: of all blocks.
+  Ahead(const ConvArgs& a, const int8_t* weights, int64_t block, int64_t end_block) {
     const int64_t bytes = 9 * a.geometry.in_channels * kChannelBlock;
     const bool last = block + 2 * kVectors > end_block;
-    begin = last ? reinterpret_cast<const int8_t*>(a.soon.data) : a.weights + (block + kVectors) * bytes;
+    begin = last ? reinterpret_cast<const int8_t*>(a.soon.data) : weights + (block + kVectors) * bytes;
     end = begin + (last ? a.soon.bytes : kVectors * bytes);
-    if (begin == end) begin = a.weights + block * bytes, end = begin + kVectors * bytes;
+    if (begin == end) begin = weights + block * bytes, end = begin + kVectors * bytes;
     at = begin;
   }
   const int8_t* take(int64_t lines) {

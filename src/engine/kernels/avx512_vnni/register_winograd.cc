@@ -21,16 +21,11 @@ constexpr int64_t kPassBytes = kMostSums * kPlaceBytes;   // a chunk of a pass
 constexpr int64_t kLineBytes = kSlice * kPairs * 3 * 64;  // of a slice
 
 // The positions of a row of a tile that are multiplied together.
-// kTwoOutputs: those that F(2,3) needs too. kOthers: those that only F(4,3) needs. kThirds: all of the first half of
-// the tiles, and of the others those of F(3,3).
-enum class Columns { kAll, kTwoOutputs, kOthers, kThirds };
-constexpr int kColumns[4][6] = {{0, 1, 2, 3, 4, 5}, {0, 1, 2, 5}, {3, 4}, {0, 1, 2, 3, 5, 4}};
+// kTwoOutputs: those that F(2,3) needs too. kOthers: those that only F(4,3) needs.
+enum class Columns { kAll, kTwoOutputs, kOthers };
+constexpr int kColumns[3][6] = {{0, 1, 2, 3, 4, 5}, {0, 1, 2, 5}, {3, 4}};
 constexpr int column_count(Columns c) {
   return c == Columns::kTwoOutputs ? 4 : c == Columns::kOthers ? 2 : 6;
-}
-// Of P tiles, those with the c-th of these positions.
-constexpr int tiles_with(Columns columns, int c, int tiles) {
-  return columns == Columns::kThirds && c == 5 ? tiles / 2 : tiles;
 }
 constexpr int most_tiles(Columns c) {
   return kMostSums / column_count(c);
@@ -57,8 +52,8 @@ struct Passes {
   explicit Passes(const Tiles& tiles) {
     for (int row = 0; row < 6; ++row) {
       const int64_t before = count;
-      if (tiles.all_whole() || tiles.thirds) {
-        add(row, tiles.thirds ? Columns::kThirds : Columns::kAll, tiles.of_position(row, 0));
+      if (tiles.all_whole()) {
+        add(row, Columns::kAll, tiles.of_position(row, 0));
       } else {
         add(row, Columns::kTwoOutputs, tiles.of_position(row, 0));
         add(row, Columns::kOthers, tiles.of_position(row, 3));
@@ -95,7 +90,9 @@ struct Scratch {
 };
 
 bool applies(const ConvArgs& a) {
-  return lean_winograd_applies(a) && input_bytes(a, Passes(Tiles(a.epilogue.out))) <= kMostInputBytes;
+  if (!lean_winograd_applies(a)) return false;
+  const Tiles tiles(a.epilogue.out);
+  return !tiles.thirds && input_bytes(a, Passes(tiles)) <= kMostInputBytes;  // thirds: see interleaved_winograd.cc
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {
@@ -150,12 +147,12 @@ OCTET_INLINE Words line_of(const Taps& t) {
 }
 
 // Position C of the pass, for P tiles: adds their products to the sums.
-template <int C, int kStride, bool kOdd, int P, int N, int kCount = P, int T = 0>
+template <int C, int kStride, bool kOdd, int P, int N, int T = 0>
 OCTET_INLINE void add_tiles(Z (&acc)[N], const std::byte* v, const Words& weights) {
   asm volatile("vpdpwssd %c2(%1)%{1to16%}, %3, %0"
                : "+v"(acc[C * P + T])
                : "r"(v), "i"((C * kStride + T) * kPlaceBytes + kOdd * 64), "v"((Z)weights));
-  if constexpr (T + 1 < kCount) add_tiles<C, kStride, kOdd, P, N, kCount, T + 1>(acc, v, weights);
+  if constexpr (T + 1 < P) add_tiles<C, kStride, kOdd, P, N, T + 1>(acc, v, weights);
 }
 
 // A pair of input channels. a, b, c: the weights, transformed along the columns.
@@ -172,10 +169,6 @@ OCTET_INLINE void add_pair(Z (&acc)[N], const std::byte* v, const Words& a, cons
   if constexpr (kWhich != Columns::kTwoOutputs) {
     const Words far = a + (c << 2), twice = b << 1;
     add_tiles<kFirst ? 3 : 0, kStride, kOdd, P>(acc, v, far + twice);
-    if constexpr (kWhich == Columns::kThirds) {
-      add_tiles<4, kStride, kOdd, P>(acc, v, c);
-      return add_tiles<5, kStride, kOdd, P, N, tiles_with(kWhich, 5, P)>(acc, v, far - twice);
-    }
     add_tiles<kFirst ? 4 : 1, kStride, kOdd, P>(acc, v, far - twice);
   }
   if constexpr (kFirst) add_tiles<kLast, kStride, kOdd, P>(acc, v, c);
@@ -199,8 +192,7 @@ constexpr int kSumsBesideLines = 22;  // that leave registers for the lines of t
 // be: loads are what another thread on the core takes away first.
 template <Columns kWhich, Line Y, bool kKeeps, int P, int N>
 OCTET_INLINE void take_four(Z (&acc)[N], const std::byte* v, const int8_t* w, int64_t tap, std::byte* lines) {
-  constexpr int kLess = kWhich == Columns::kThirds ? P - tiles_with(kWhich, 5, P) : 0;
-  constexpr bool kFewSums = N - kLess <= kSumsBesideLines, kBothFit = Y == Line::kTap || kFewSums;
+  constexpr bool kFewSums = N <= kSumsBesideLines, kBothFit = Y == Line::kTap || kFewSums;
   Words even[3], odd[3];
   std::byte* const odd_lines = lines + 3 * 64;
 #pragma GCC unroll 3
@@ -237,8 +229,7 @@ void multiply(const Operands& o) {
       if (t >= o.tiles) break;
 #pragma GCC unroll 6
       for (int c = 0; c < kCount; ++c)
-        if (t < tiles_with(kWhich, c, P))
-          act(acc[c * P + t], o.m + t * TileSums::kTile + kColumns[static_cast<int>(kWhich)][c] * TileSums::kPixel);
+        act(acc[c * P + t], o.m + t * TileSums::kTile + kColumns[static_cast<int>(kWhich)][c] * TileSums::kPixel);
     }
   };
 #pragma GCC unroll 24
@@ -271,17 +262,12 @@ Multiply* multiply_of(int64_t tiles) {
 // The first pass of a row.
 template <Line Y>
 Multiply* multiply_of(const Pass& p) {
-  constexpr int kThirdsTiles = Y == Line::kMinusTwo ? 2 : 4;
-  if (p.columns == Columns::kThirds) return multiply<Columns::kThirds, Y, false, kThirdsTiles>;
   if (p.columns == Columns::kAll)
     return p.keeps ? multiply_of<Columns::kAll, Y, true>(p.count) : multiply_of<Columns::kAll, Y>(p.count);
   return multiply_of<Columns::kTwoOutputs, Y, true>(p.count);
 }
 template <Line Y>
 Multiply* multiply_of_any(const Pass& p) {
-  // One pass a row, so none takes what another one kept.
-  if constexpr (Y == Line::kTap)
-    if (p.columns == Columns::kThirds) return multiply<Columns::kThirds, Y, false, 4>;
   return p.columns == Columns::kAll          ? multiply_of<Columns::kAll, Y>(p.count)
          : p.columns == Columns::kTwoOutputs ? multiply_of<Columns::kTwoOutputs, Y>(p.count)
                                              : multiply_of<Columns::kOthers, Y>(p.count);
@@ -334,13 +320,15 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   const Tiles tiles(a.epilogue.out);
   const Passes passes(tiles);
   const Scratch s(a, tiles, passes);
-  const Proof proof = prove(a, reinterpret_cast<int32_t*>(s.input));
-  const TileFinish finish(a, tiles, s.sums, proof);
+  const Kept kept(a, a.kept);
+  prove(a, kept, reinterpret_cast<int32_t*>(s.input));
+  const Proof proof = *kept.proof;
+  const TileFinish finish(a, tiles, s.sums, kept);
   const int64_t chunks = a.geometry.in_channels / kChunk;
   int64_t b = blocks.begin;
   if (b + kVectors <= blocks.end) transform_input(a, tiles, passes, s.input);
   for (; b + kVectors <= blocks.end; b += kVectors) {
-    Ahead ahead(a, b, blocks.end);
+    Ahead ahead(a, a.weights, b, blocks.end);
     for (int64_t p = 0; p < proof.parts; ++p) {
       const Range part = winograd_part(chunks, proof.parts, p);
       for (int64_t c = part.begin; c < part.end; c += kSlice)
@@ -363,8 +351,7 @@ double cost(const ConvArgs& a, int threads) {
   double cycles = 0;
   for (int64_t i = 0; i < passes.count; ++i) {
     const Pass& p = passes.pass[i];
-    double products = 0;
-    for (int c = 0; c < column_count(p.columns); ++c) products += tiles_with(p.columns, c, static_cast<int>(p.count));
+    const double products = static_cast<double>(column_count(p.columns) * p.count);
     const double beside = p.line == Line::kKept ? 6 : p.line == Line::kTap ? 10 : p.row <= 2 ? 26 : 29;
     cycles += 1 + (shared ? products + beside : products > beside ? products : beside);
   }
@@ -381,7 +368,7 @@ ConvTactic register_winograd_tactic() {
           .isa = Isa::kAvx512Vnni,
           .applies = applies,
           .scratch_bytes = scratch_bytes,
-          .kept_bytes = lean_winograd_kept_bytes,
+          .kept_bytes = Kept::bytes,
           .run = run,
           .fetches_ahead = true,
           .share = lean_winograd_share,

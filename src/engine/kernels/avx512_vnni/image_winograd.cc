@@ -249,8 +249,9 @@ BlockFinish* load_blocks(const ConvArgs& a, const Prepared& p, Range blocks, Blo
     _mm512_store_si512(f.start, _mm512_loadu_si512(p.starts + b * kChannelBlock));
     _mm512_store_ps(f.multiplier, _mm512_loadu_ps(p.multipliers + b * kChannelBlock));
     f.recovering = _mm512_set1_epi32(static_cast<int32_t>(kRecovering));
-    f.zero_point = _mm512_set1_epi32(e.out.zero_point);
-    f.low = _mm512_set1_epi32(e.lo), f.high = _mm512_set1_epi32(e.hi);
+    f.zero_point = _mm512_set1_epi16(static_cast<int16_t>(e.out.zero_point));
+    f.low = _mm512_set1_epi8(static_cast<char>(e.lo)), f.high = _mm512_set1_epi8(static_cast<char>(e.hi));
+    f.order = pack_order();
   }
   return finish;
 }

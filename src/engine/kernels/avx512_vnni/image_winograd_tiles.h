@@ -4,7 +4,7 @@
 // So it comes between them, by hand: a pass adds up 24 sums (a row of positions of four tiles), and between its
 // products two columns of earlier tiles go from sums to codes.
 #pragma once
-#include "engine/kernels/avx512_vnni/finish.h"
+#include "engine/kernels/avx512_vnni/register_finish.h"
 #include "engine/kernels/winograd_recover.h"
 
 namespace octet::kernels {
@@ -35,7 +35,7 @@ OCTET_INLINE void transform_three(const Vectors64::Sums (&m)[6], Vectors64::Sums
 struct alignas(64) BlockFinish {
   int32_t start[16];     // 64 times acc_init
   float multiplier[16];  // a 64th
-  Z recovering, zero_point, low, high;
+  Z recovering, zero_point, low, high, order;
 };
 
 // A column of outputs of a tile: three pixels, one below the other. Rows that are not there are the last one that is:
@@ -76,20 +76,20 @@ struct ColumnFinish {
       add(d, d, d);
     }
     if constexpr (Step == 3) add(e, e, a), add(b, b, d), recover(e, f);
-    if constexpr (Step == 4) add<0>(a, a, m), add(a, a, c);
-    if constexpr (Step == 5) start(e, f);
-    if constexpr (Step == 6) recover(b, f);
-    if constexpr (Step == 7) scale(e, f);
-    if constexpr (Step == 8) start(b, f);
-    if constexpr (Step == 9) recover(a, f);
-    if constexpr (Step == 10) round(e, f);
-    if constexpr (Step == 11) scale(b, f);
-    if constexpr (Step == 12) start(a, f), store(e, out + at.third);
-    if constexpr (Step == 13) round(b, f);
-    if constexpr (Step == 14) scale(a, f);
-    if constexpr (Step == 15) store(b, out + at.second);
-    if constexpr (Step == 16) round(a, f);
-    if constexpr (Step == 17) store(a, out);
+    if constexpr (Step == 4) add<0>(a, a, m), add(a, a, c), recover(b, f);
+    if constexpr (Step == 5) start(e, f), recover(a, f);
+    if constexpr (Step == 6) start(b, f), scale(e, f);
+    if constexpr (Step == 7) start(a, f), scale(b, f);
+    if constexpr (Step == 8) round(e), scale(a, f);
+    if constexpr (Step == 9) round(b);
+    if constexpr (Step == 10) round(a);
+    if constexpr (Step == 11) pack_words(e, b);
+    if constexpr (Step == 12) pack_words(a, a);
+    if constexpr (Step == 13) pack_codes(e, a, f);
+    if constexpr (Step == 14) order(e, f);
+    if constexpr (Step == 15) store<0>(e, out + at.third);
+    if constexpr (Step == 16) store<1>(e, out + at.second);
+    if constexpr (Step == 17) store<2>(e, out);
   }
 
  private:
@@ -121,14 +121,34 @@ struct ColumnFinish {
   static OCTET_INLINE void scale(Z& v, const BlockFinish& f) {
     asm volatile("vmulps %1, %0, %0" : "+v"(v) : "m"(f.multiplier));
   }
-  static OCTET_INLINE void round(Z& v, const BlockFinish& f) {
-    asm volatile("vcvtps2dq %0, %0" : "+v"(v));
-    if constexpr (!kPlain) asm volatile("vpaddd %1, %0, %0" : "+v"(v) : "m"(f.zero_point));
-    asm volatile("vpmaxsd %1, %0, %0" : "+v"(v) : "m"(f.low));
-    if constexpr (!kPlain) asm volatile("vpminsd %1, %0, %0" : "+v"(v) : "m"(f.high));
+  // 64 codes in a from the words of a and c.
+  static OCTET_INLINE void pack_codes(Z& a, Z& c, const BlockFinish& f) {
+    if constexpr (!kPlain)
+      asm volatile(
+          "vpaddsw %2, %0, %0\n\t"
+          "vpaddsw %2, %1, %1"
+          : "+v"(a), "+v"(c)
+          : "m"(f.zero_point));
+    asm volatile("vpackuswb %1, %0, %0" : "+v"(a) : "v"(c));
   }
-  static OCTET_INLINE void store(const Z& v, uint8_t* out) {
-    asm volatile("vpmovusdb %0, (%1)" : : "v"(v), "r"(out) : "memory");
+  static OCTET_INLINE void order(Z& codes, const BlockFinish& f) {
+    if constexpr (!kPlain)
+      asm volatile(
+          "vpmaxub %1, %0, %0\n\t"
+          "vpminub %2, %0, %0"
+          : "+v"(codes)
+          : "m"(f.low), "m"(f.high));
+    Z order;
+    asm volatile("vmovdqa64 %1, %0" : "=v"(order) : "m"(f.order));
+    asm volatile("vpermd %0, %1, %0" : "+v"(codes) : "v"(order));
+  }
+  template <int Lane>
+  static OCTET_INLINE void store(const Z& codes, uint8_t* out) {
+    if constexpr (Lane == 0) {
+      asm volatile("vmovdqu32 %x0, (%1)" : : "v"(codes), "r"(out) : "memory");
+    } else {
+      asm volatile("vextracti32x4 %2, %0, (%1)" : : "v"(codes), "r"(out), "i"(Lane) : "memory");
+    }
   }
 };
 

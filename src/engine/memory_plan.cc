@@ -37,19 +37,21 @@ int64_t best_fit(const Life& life, const std::vector<Life>& placed) {
   return best >= 0 ? best : end;
 }
 
-// A place whose middle is that of a buffer (all are larger) not in use at the same time, the one used last before;
-// -1: there is none that is free. Threads share most steps by rows, so each then writes what it wrote or read before
-// and has in its cache, instead of taking lines out of the cache of another.
-int64_t middle_fit(const Life& life, const std::vector<Life>& placed) {
+// A place whose middle is that of a buffer (all are larger) not in use at the same time, the one used last before, if
+// need be in the run before; -1: there is none that is free. Threads share most steps by rows, so each then writes what
+// it wrote or read before and has in its cache, instead of taking lines out of the cache of another.
+int64_t middle_fit(const Life& life, const std::vector<Life>& placed, int steps) {
   int64_t best = -1;
-  int latest = -1;
+  int latest = std::numeric_limits<int>::min();
   for (const Life& below : placed) {
-    if (below.last >= life.first || below.last <= latest) continue;
+    if (together(life, below)) continue;
+    const int used = below.last < life.first ? below.last : below.last - steps;
+    if (used <= latest) continue;
     const int64_t offset = (below.offset + (below.bytes - life.bytes) / 2) / 64 * 64;
     const bool free = std::none_of(placed.begin(), placed.end(), [&](const Life& other) {
       return together(life, other) && offset < other.offset + other.bytes && other.offset < offset + life.bytes;
     });
-    if (free) best = offset, latest = below.last;
+    if (free) best = offset, latest = used;
   }
   return best;
 }
@@ -87,7 +89,7 @@ void plan_memory(Plan& plan) {
   for (Life& life : order) {
     life.offset = -1;
     if (life.last < 0) life.offset = 0;  // a buffer that no step touches needs no room of its own
-    if (life.offset < 0 && cached) life.offset = middle_fit(life, placed);
+    if (life.offset < 0 && cached) life.offset = middle_fit(life, placed, static_cast<int>(plan.steps.size()));
     if (life.offset < 0) life.offset = best_fit(life, placed);
     plan.buffers[life.buffer].offset = life.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, life.offset + life.bytes);

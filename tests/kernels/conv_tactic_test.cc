@@ -230,7 +230,7 @@ TEST(ConvTactics, PackedPixelsEqualTheDirectFormula) {
 TEST(ConvTactics, ImageWinogradEqualsTheDirectFormula) {
   std::mt19937 rng(31);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
-  int cases = 0, plain = 0;
+  int cases = 0, plain = 0, seven = 0;
   for (int i = 0; i < 60 && !HasFailure(); ++i) {
     ConvGeometry g{.in_channels = 3, .out_channels = pick(16, 70), .kernel_h = pick(7, 8), .kernel_w = pick(7, 8)};
     g.stride_h = g.stride_w = 2;
@@ -256,10 +256,13 @@ TEST(ConvTactics, ImageWinogradEqualsTheDirectFormula) {
     if (!check_tactics(*c, rng).contains("avx512_vnni image_winograd")) continue;
     const Epilogue& e = c->args.epilogue;
     ++cases;
+    seven += g.kernel_h == 7 && g.kernel_w == 7;
     plain += e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
   }
   if (isa_supported(Isa::kAvx512Vnni)) {
     EXPECT_GT(cases, 20);
+    EXPECT_GT(seven, 5);
+    EXPECT_LT(seven, cases - 5);
     EXPECT_GT(plain, 3);
     EXPECT_LT(plain, cases - 3);
   }

@@ -3,6 +3,7 @@
 // The pixels of even and of odd rows and columns are four images (phases) of which every output adds up a convolution
 // with 4x4 taps and stride 1: twelve channels of it. A tile of 3x3 outputs reads 6x6 pixels of each phase and takes 36
 // products for each pair of channels, 24 dot products of 16 bits for an output where the direct sum takes 37 of 8 bits.
+// With seven taps the odd phases have three along an axis and need no products at its last position: 21 are left.
 //
 // The points are those of winograd.h, so BT and the factor 576 are the same, and so is the proof; with
 //
@@ -85,6 +86,10 @@ bool applies(const ConvArgs& a) {
          seven_or_eight(g.kernel_w) && g.stride_h == 2 && g.stride_w == 2 && g.dilation_h == 1 && g.dilation_w == 1 &&
          e.out.data != nullptr && e.residual.data == nullptr && e.table == nullptr && sums_are_bounded(e) &&
          e.out.c_pitch >= kChannelBlock;
+}
+
+bool has_seven_taps(const ConvGeometry& g) {
+  return g.kernel_h == 7 && g.kernel_w == 7;
 }
 
 int64_t prepared_bytes(const ConvArgs& a) {
@@ -268,7 +273,7 @@ void claim(const Column* columns, int64_t channel) {
 }
 
 // Blocks by blocks, whose transformed weights then stay in the L1 cache; V comes from the L2 cache for each.
-template <bool kPlain>
+template <bool kPlain, bool kSeven>
 void run_rows(const ConvArgs& a, Range rows, Range blocks) {
   const Prepared p(a, const_cast<std::byte*>(a.prepared));
   const Scratch s(a, a.scratch);
@@ -289,7 +294,8 @@ void run_rows(const ConvArgs& a, Range rows, Range blocks) {
         for (int64_t i = 0; i < passes; ++i, now_m ^= 1) {
           if (b % kLineBlocks == 0 && i + kClaimedAhead < passes)
             claim(columns[now][i + kClaimedAhead], b * kChannelBlock);
-          run_tiles<kPlain>(s.v + i * kSlots * kTileBytes, p.weights + b * kBlockWeightBytes, s.m[now_m], before);
+          run_tiles<kPlain, kSeven>(s.v + i * kSlots * kTileBytes, p.weights + b * kBlockWeightBytes, s.m[now_m],
+                                    before);
           before = {columns[now][i], finish + b, s.m[now_m], b * kChannelBlock};
         }
     }
@@ -298,12 +304,15 @@ void run_rows(const ConvArgs& a, Range rows, Range blocks) {
   finish_rest<kPlain>(before);
 }
 
+using RunRows = void(const ConvArgs&, Range, Range);
 void run(const ConvArgs& a, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   const Epilogue& e = a.epilogue;
   if (!*Prepared(a, const_cast<std::byte*>(a.prepared)).proved) return conv_avx512_vnni(a, rows, blocks);
   const bool plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
-  plain ? run_rows<true>(a, rows, blocks) : run_rows<false>(a, rows, blocks);
+  static constexpr RunRows* kRunRows[2][2] = {{run_rows<false, false>, run_rows<false, true>},
+                                              {run_rows<true, false>, run_rows<true, true>}};
+  kRunRows[plain][has_seven_taps(a.geometry)](a, rows, blocks);
 }
 
 // Measured with ResNet's first layer on Zen 4, where the finish costs nothing beside the products.
@@ -312,7 +321,7 @@ double cost(const ConvArgs& a, int threads) {
   const QTensor& out = a.epilogue.out;
   const double tiles = static_cast<double>(out.n * ((out.h + kTileOutputs - 1) / kTileOutputs) *
                                            ((out.w + kTileOutputs - 1) / kTileOutputs));
-  const double block = shared ? 400 : 280, input = 95;  // cycles of a tile
+  const double block = (shared ? 400 : 280) * (has_seven_taps(a.geometry) ? 0.91 : 1), input = 95;  // cycles of a tile
   const double blocks = static_cast<double>(padded_channels(a.geometry.out_channels)) / kChannelBlock;
   // See register_winograd.cc.
   const double cycles_per_microsecond = shared ? 3500 : 5600;

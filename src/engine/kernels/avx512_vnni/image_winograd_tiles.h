@@ -154,7 +154,23 @@ struct ColumnFinish {
 
 constexpr int kColumns = 2;  // that a pass finishes, as many as there are products for
 
+// A row of positions. With seven taps along an axis the odd phase has only three: all its transformed weights are zero
+// at the last position, where the fourth would be alone.
+enum class Row { kOfEight, kOfSeven, kLastOfSeven };
+constexpr int kOddRows = kPairs / 2;  // first pair of the odd row phase
+constexpr bool has_products(Row row, int pair, int column) {
+  if (row == Row::kLastOfSeven && pair >= kOddRows) return false;
+  return row == Row::kOfEight || column < 5 || pair % kOddRows < 2;  // the last pair has two words of the odd phase
+}
+constexpr int count_products(Row row) {
+  int count = 0;
+  for (int i = 0; i < kPairs * 6; ++i) count += has_products(row, i / 6, i % 6);
+  return count;
+}
+
+template <Row R>
 struct PassProducts {
+  static constexpr int kProducts = count_products(R);
   Z acc[6][kSlots];
 
   // Of a pair of channels in a column of positions.
@@ -164,26 +180,41 @@ struct PassProducts {
     asm volatile("vpdpwssd %c2(%1)%{1to16%}, %3, %0" : "+v"(acc[C][T]) : "r"(v), "i"(kAt), "v"(weights));
     if constexpr (T + 1 < kSlots) add<Pair, C, T + 1>(v, weights);
   }
-  template <typename Finish, int Step = 0>
+  // kAt: of all products, kDone: those that are there before it.
+  template <typename Finish, int kAt = 0, int kDone = 0>
   OCTET_INLINE void steps(const std::byte* v, const std::byte* weights, const Column* columns, const Unfinished& before,
                           Finish& finish) {
-    Z w;
-    asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(w) : "r"(weights), "i"(Step * 64));
-    add<Step / 6, Step % 6>(v, w);
-    if constexpr (requires { finish.a; }) {
-      static_assert(kColumns * Finish::kSteps == kPairs * 6);
-      finish.template step<Step % Finish::kSteps>(columns[Step / Finish::kSteps], before);
+    if constexpr (kAt < kPairs * 6) {
+      constexpr bool kThere = has_products(R, kAt / 6, kAt % 6);
+      if constexpr (kThere) {
+        Z w;
+        asm volatile("vmovdqa64 %c2(%1), %0" : "=v"(w) : "r"(weights), "i"(kAt * 64));
+        add<kAt / 6, kAt % 6>(v, w);
+        if constexpr (requires { finish.a; }) {
+          constexpr int kAll = kColumns * Finish::kSteps;
+          finish_steps<kAll * kDone / kProducts, kAll*(kDone + 1) / kProducts>(finish, columns, before);
+        }
+      }
+      steps<Finish, kAt + 1, kDone + kThere>(v, weights, columns, before, finish);
     }
-    if constexpr (Step + 1 < kPairs * 6) steps<Finish, Step + 1>(v, weights, columns, before, finish);
+  }
+
+ private:
+  template <int Step, int kEnd, typename Finish>
+  static OCTET_INLINE void finish_steps(Finish& finish, const Column* columns, const Unfinished& before) {
+    if constexpr (Step < kEnd) {
+      finish.template step<Step % Finish::kSteps>(columns[Step / Finish::kSteps], before);
+      finish_steps<Step + 1, kEnd>(finish, columns, before);
+    }
   }
 };
 struct NoFinish {};
 
 // A row of positions of four tiles, from `v` on, to M.
-template <typename Finish>
+template <typename Finish, Row R>
 __attribute__((noinline)) void run_pass(const std::byte* v, const std::byte* weights, int32_t* m, const Column* columns,
                                         const Unfinished& before) {
-  PassProducts p;
+  PassProducts<R> p;
 #pragma GCC unroll 6
   for (int c = 0; c < 6; ++c)
 #pragma GCC unroll 4
@@ -214,16 +245,20 @@ __attribute__((noinline)) void finish_rest(const Unfinished& before) {
   for (int64_t i = 0; i < kSlots * kTileOutputs; ++i) run_steps(finish, before.columns[i], before);
 }
 
-// All rows of positions of four tiles.
-template <bool kPlain>
+// All rows of positions of four tiles. kSeven: taps along both axes; eight otherwise.
+template <bool kPlain, bool kSeven>
 OCTET_INLINE void run_tiles(const std::byte* v, const std::byte* weights, int32_t* m, const Unfinished& before) {
-  for (int64_t row = 0; row < 6; ++row, weights += kPassWeightBytes, m += kRowStep) {
+  const auto pass = [&]<Row R>(int64_t row) __attribute__((always_inline)) {
+    const std::byte* const row_weights = weights + row * kPassWeightBytes;
     if (before.block != nullptr) {
-      run_pass<ColumnFinish<kPlain>>(v + row_place(row), weights, m, before.columns + row * kColumns, before);
+      run_pass<ColumnFinish<kPlain>, R>(v + row_place(row), row_weights, m + row * kRowStep,
+                                        before.columns + row * kColumns, before);
     } else {
-      run_pass<NoFinish>(v + row_place(row), weights, m, nullptr, before);
+      run_pass<NoFinish, R>(v + row_place(row), row_weights, m + row * kRowStep, nullptr, before);
     }
-  }
+  };
+  for (int64_t row = 0; row < 5; ++row) pass.template operator()<kSeven ? Row::kOfSeven : Row::kOfEight>(row);
+  pass.template operator()<kSeven ? Row::kLastOfSeven : Row::kOfEight>(5);
 }
 
 }  // namespace

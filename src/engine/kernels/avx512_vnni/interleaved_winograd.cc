@@ -14,6 +14,9 @@ namespace {
 constexpr int kRows = 6;                        // of positions, a pass each
 constexpr int64_t kMostInputBytes = 384 << 10;  // of V, which shares the L2 cache
 constexpr int64_t kSlice = 4;                   // chunks that all passes take before the next ones
+// Lines of later weights that are fetched with every four channels: more than twice as many as there are, since some
+// fetches come to nothing where the weights come from main memory.
+constexpr int64_t kFetchedLines = 4;
 
 int64_t weight_bytes(const ConvArgs& a) {
   return conv_layout(a.geometry, a.in.c_pitch).weight_bytes;
@@ -99,7 +102,7 @@ struct Operands {
   int64_t chunks;
   bool add;            // to m, which is stored otherwise
   int32_t* m;          // of the first tile's position in column 0
-  const int8_t* soon;  // two lines are fetched with every four channels
+  const int8_t* soon;  // kFetchedLines are fetched with every four channels
 };
 
 template <Row kRow>
@@ -122,12 +125,13 @@ void multiply(const Operands& o) {
   p.load_first(w);
   for (int64_t left = o.chunks; left > 0; --left, v += kPassBytes - kChunk) {
     const std::byte* next = left > 1 ? v + kPassBytes : o.next;
-    for (int64_t four = 0; four < kChunk / 4; ++four, v += 4, w += kFourBytes, soon += 128, next += 3 * 64) {
+    for (int64_t four = 0; four < kChunk / 4;
+         ++four, v += 4, w += kFourBytes, soon += kFetchedLines * 64, next += 3 * 64) {
 #pragma GCC unroll 3
       for (int i = 0; i < 3; ++i) __builtin_prefetch(next + i * 64, 0, 3);
       p.add_even(v, w);
-      __builtin_prefetch(soon, 0, 2);
-      __builtin_prefetch(soon + 64, 0, 2);
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < kFetchedLines; ++i) __builtin_prefetch(soon + i * 64, 0, 2);
       p.add_odd(v, w);
     }
   }
@@ -151,7 +155,7 @@ void multiply_slice(const ConvArgs& a, const std::byte* weights, const Scratch& 
       o.chunks = chunks.end - chunks.begin;
       o.add = add;
       o.m = s.sums.m + first_tile(Row{row}) * TileSums::kTile + row * 6 * TileSums::kPixel + b * kChannelBlock;
-      o.soon = ahead.take(o.chunks * kChunk / 4 * 2);
+      o.soon = ahead.take(o.chunks * kChunk / 4 * kFetchedLines);
       kMultiply[row](o);
     }
 }

@@ -187,6 +187,12 @@ class Table(unittest.TestCase):
         self.assertIn("**missed**", done.stdout)
         self.assertIn("| aim |", self.table(self.report(2.0))[0].stdout)
 
+    def test_rounding_does_not_reach_a_requirement(self):
+        done, _ = self.table(self.report(1.597), "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("resnet18 amx_int8 1.597 < 1.6", done.stderr)
+        self.assertIn("**1.597** (1.50-1.70) | 1.6 | 2.0 | **missed** |", done.stdout)
+
     def test_update_replaces_what_stands_between_the_markers(self):
         before = (ROOT / "docs/performance.md").read_text()
         done, after = self.table(self.report(1.7), "--update", "doc.md")

@@ -205,7 +205,8 @@ class Tiles {
   void transform(Range tiles, const Scratch& s) const {
     const QTensor& in = a_.in;
     const ConvGeometry& g = a_.geometry;
-    const int64_t last = 2 * (a_.epilogue.out.h - 1) + g.kernel_h - 1;  // row of the image, pads included
+    // Of the image, pads included. Rows beyond those of the last outputs need not be in memory.
+    const int64_t last = 2 * (rows_.end - 1) + g.kernel_h - 1;
     for (int64_t t = tiles.begin; t < tiles.end;) {
       const int64_t end = smaller(tiles.end, (t / across_ + 1) * across_), y = 2 * row(t);
       const int64_t column = (t % across_ * kTileOutputs) * kPixelBytes - g.pad_left * in.c_pitch;

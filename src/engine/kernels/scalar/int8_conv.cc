@@ -78,7 +78,9 @@ void conv(const ConvArgs& a, Range rows, Range blocks) {
                        a.weights + (b * l.segments + s) * l.dwords * 64, l.dwords, sums);
         for (int64_t oc = b * kChannelBlock; oc < std::min((b + 1) * kChannelBlock, g.out_channels); ++oc) {
           const int32_t* const four = sums.data() + oc % kChannelBlock * 4;
-          finish(a.epilogue, a.acc_init[oc] + four[0] + four[1] + four[2] + four[3], oc, n, y, x);
+          // Wraps around, as vectors do, where a hostile file lets it leave 32 bits.
+          const int64_t acc = int64_t{a.acc_init[oc]} + four[0] + four[1] + four[2] + four[3];
+          finish(a.epilogue, static_cast<int32_t>(acc), oc, n, y, x);
         }
       }
   }

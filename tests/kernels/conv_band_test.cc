@@ -1,5 +1,5 @@
-// Steps of a convolution that run in bands of rows (engine/row_bands.h): only the rows that a band's outputs need are in
-// memory then, with kReadSlack bytes behind the last one.
+// Steps of a convolution that run in bands of rows (engine/row_bands.h): only the rows that a band's outputs need are
+// in memory then, with kReadSlack bytes behind the last one.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@ namespace {
 using testing::ConvCase;
 using testing::ConvShape;
 using testing::ConvTail;
+using testing::square_conv;
 
 // Bytes between two pages that nobody may touch, next to the first or to the last of them.
 class Fenced {
@@ -40,14 +41,6 @@ class Fenced {
   size_t size_;
 };
 
-struct TacticMemory {
-  explicit TacticMemory(int64_t bytes)
-      : bytes(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(bytes / 64 * 64 + 64)))) {
-    std::memset(this->bytes.get(), 0, static_cast<size_t>(bytes));
-  }
-  std::unique_ptr<std::byte, ConvCase::Free> bytes;
-};
-
 // Runs some rows of the output by every tactic, with only the rows of the input that they need between the fences.
 void check_rows(const ConvCase& c, Range rows, const std::vector<uint8_t>& want, std::set<std::string>& names) {
   const ConvGeometry& g = c.args.geometry;
@@ -58,25 +51,21 @@ void check_rows(const ConvCase& c, Range rows, const std::vector<uint8_t>& want,
   const int64_t skipped = (first + c.in.halo.top) * in.row_stride;
   const std::span<const uint8_t> needed(c.in.bytes.data() + skipped,
                                         static_cast<size_t>((last - first + 1) * in.row_stride + kReadSlack));
-  const int64_t blocks = conv_layout(g, in.c_pitch).blocks, line = out.w * out.c;
+  const Range blocks{0, conv_layout(g, in.c_pitch).blocks};
+  const int64_t line = out.w * out.c;
   for (const auto next : {Fenced::Next::kToFirst, Fenced::Next::kToLast}) {
     const Fenced fenced(needed, next);
     for (Isa isa : supported_isas())
       for (const ConvTactic& tactic : kernels(isa).conv_tactics) {
         if (tactic.applies && !tactic.applies(c.args)) continue;
-        const TacticMemory prepared(tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0);
-        const TacticMemory scratch(tactic.scratch_bytes ? tactic.scratch_bytes(c.args) : 0);
-        const TacticMemory kept(tactic.kept_bytes ? tactic.kept_bytes(c.args) : 0);
-        if (tactic.prepare) tactic.prepare(c.args, prepared.bytes.get());
         ConvArgs args = c.args;
-        args.prepared = prepared.bytes.get(), args.scratch = scratch.bytes.get(), args.kept = kept.bytes.get();
         args.in.data = fenced.data() + (in.data - c.in.bytes.data()) - skipped;
-        tactic.run(args, rows, {0, blocks});
+        testing::run_tactic(tactic, args, {&rows, 1}, {&blocks, 1}, c.name);
         const std::string name = std::string(isa_name(isa)) + " " + tactic.name;
         for (int64_t y = rows.begin; y < rows.end; ++y)
           for (int64_t x = 0; x < out.w; ++x)
-            ASSERT_EQ(std::memcmp(out.data + y * out.row_stride + x * out.c_pitch,
-                                  want.data() + y * line + x * out.c, static_cast<size_t>(out.c)),
+            ASSERT_EQ(std::memcmp(out.data + y * out.row_stride + x * out.c_pitch, want.data() + y * line + x * out.c,
+                                  static_cast<size_t>(out.c)),
                       0)
                 << c.name << " by " << name << ": row " << y << " of [" << rows.begin << ", " << rows.end << ")";
         std::memset(out.data + rows.begin * out.row_stride, 0, static_cast<size_t>(line));
@@ -104,20 +93,10 @@ TEST(ConvBands, RandomShapesReadOnlyTheRowsTheyNeed) {
 TEST(ConvBands, LayersOfNetworksReadOnlyTheRowsTheyNeed) {
   std::mt19937 rng(22);
   std::set<std::string> names;
-  const auto conv = [](int64_t size, int64_t ic, int64_t oc, int64_t k, int64_t stride) {
-    return ConvShape{1, size, size,
-                     {.in_channels = ic,
-                      .out_channels = oc,
-                      .kernel_h = k,
-                      .kernel_w = k,
-                      .stride_h = stride,
-                      .stride_w = stride,
-                      .pad_top = k / 2,
-                      .pad_left = k / 2}};
-  };
-  const ConvShape shapes[] = {conv(28, 3, 64, 7, 2),  conv(33, 3, 32, 8, 2),   conv(14, 64, 64, 3, 1),
-                              conv(28, 32, 32, 3, 1), conv(14, 64, 128, 3, 2), conv(7, 128, 96, 3, 1),
-                              conv(9, 64, 32, 5, 1),  conv(14, 64, 256, 1, 1), conv(14, 128, 128, 1, 2)};
+  const ConvShape shapes[] = {
+      square_conv(28, 3, 64, 7, 2),  square_conv(33, 3, 32, 8, 2),   square_conv(14, 64, 64, 3, 1),
+      square_conv(28, 32, 32, 3, 1), square_conv(14, 64, 128, 3, 2), square_conv(7, 128, 96, 3, 1),
+      square_conv(9, 64, 32, 5, 1),  square_conv(14, 64, 256, 1, 1), square_conv(14, 128, 128, 1, 2)};
   for (const ConvShape& shape : shapes)
     for (const ConvTail& tail : {ConvTail{}, ConvTail{.residual = true}, ConvTail{.narrow = true, .dense = true}})
       for (int i = 0; i < 3 && !HasFatalFailure(); ++i)

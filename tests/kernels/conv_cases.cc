@@ -202,7 +202,23 @@ void run_conv(const KernelTable& table, ConvCase& c, std::mt19937& rng) {
   }
 }
 
-void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng) {
+ConvShape square_conv(int64_t size, int64_t in_channels, int64_t out_channels, int64_t kernel, int64_t stride,
+                      int64_t n) {
+  return {n,
+          size,
+          size,
+          {.in_channels = in_channels,
+           .out_channels = out_channels,
+           .kernel_h = kernel,
+           .kernel_w = kernel,
+           .stride_h = stride,
+           .stride_w = stride,
+           .pad_top = kernel / 2,
+           .pad_left = kernel / 2}};
+}
+
+void run_tactic(const ConvTactic& tactic, ConvArgs args, std::span<const Range> rows, std::span<const Range> blocks,
+                const std::string& name) {
   constexpr uint8_t kGuard = 0xa5;
   constexpr int64_t kGuardBytes = 64;
   const auto allocate = [](int64_t bytes) {
@@ -215,23 +231,27 @@ void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng) {
       if (p[i] != kGuard) return false;
     return true;
   };
-  const int64_t prepared_bytes = tactic.prepared_bytes ? tactic.prepared_bytes(c.args) : 0;
-  const int64_t scratch_bytes = tactic.scratch_bytes ? tactic.scratch_bytes(c.args) : 0;
-  const int64_t kept_bytes = tactic.kept_bytes ? tactic.kept_bytes(c.args) : 0;
+  const int64_t prepared_bytes = tactic.prepared_bytes ? tactic.prepared_bytes(args) : 0;
+  const int64_t scratch_bytes = tactic.scratch_bytes ? tactic.scratch_bytes(args) : 0;
+  const int64_t kept_bytes = tactic.kept_bytes ? tactic.kept_bytes(args) : 0;
   const auto prepared = allocate(prepared_bytes), scratch = allocate(scratch_bytes), kept = allocate(kept_bytes);
   std::memset(kept.get(), 0, static_cast<size_t>(kept_bytes));
-  ConvArgs args = c.args;
   args.prepared = reinterpret_cast<const std::byte*>(prepared.get());
   args.scratch = reinterpret_cast<std::byte*>(scratch.get());
   args.kept = reinterpret_cast<std::byte*>(kept.get());
   if (tactic.prepare) tactic.prepare(args, reinterpret_cast<std::byte*>(prepared.get()));
-  const int64_t rows = c.out.view.n * c.out.view.h, blocks = conv_layout(args.geometry, args.in.c_pitch).blocks;
-  const int64_t row_cut = pick(rng, 0, rows), block_cut = pick(rng, 0, blocks);
-  for (const Range r : {Range{0, row_cut}, Range{row_cut, rows}})
-    for (const Range b : {Range{0, block_cut}, Range{block_cut, blocks}}) tactic.run(args, r, b);
+  for (const Range r : rows)
+    for (const Range b : blocks) tactic.run(args, r, b);
   if (!untouched(prepared.get(), prepared_bytes) || !untouched(scratch.get(), scratch_bytes) ||
       !untouched(kept.get(), kept_bytes))
-    throw std::runtime_error(std::string(tactic.name) + " wrote beyond its memory in " + c.name);
+    throw std::runtime_error(std::string(tactic.name) + " wrote beyond its memory in " + name);
+}
+
+void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng) {
+  const int64_t rows = c.out.view.n * c.out.view.h, blocks = conv_layout(c.args.geometry, c.args.in.c_pitch).blocks;
+  const int64_t row_cut = pick(rng, 0, rows), block_cut = pick(rng, 0, blocks);
+  const Range row_shares[] = {{0, row_cut}, {row_cut, rows}}, block_shares[] = {{0, block_cut}, {block_cut, blocks}};
+  run_tactic(tactic, c.args, row_shares, block_shares, c.name);
 }
 
 std::vector<uint8_t> take_output(ConvCase& c) {

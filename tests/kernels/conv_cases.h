@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ConvShape {
   ConvGeometry geometry;
   bool depthwise = false;
 };
+// Of a square image, by a square kernel, padded by half of it.
+ConvShape square_conv(int64_t size, int64_t in_channels, int64_t out_channels, int64_t kernel, int64_t stride,
+                      int64_t n = 1);
 // What the epilogue does besides scaling. dense: no gaps between the rows of tensors, if nothing is padded.
 struct ConvTail {
   bool residual = false, rounds_twice = false, table = false, to_float = false, narrow = false, dense = false;
@@ -58,6 +62,9 @@ std::unique_ptr<ConvCase> random_conv_case(std::mt19937& rng, bool depthwise);
 void run_conv(const KernelTable& table, ConvCase& c, std::mt19937& rng);
 // The same with one tactic, whose weights and scratch memory are made for the occasion and end at a guard of their own.
 void run_tactic(const ConvTactic& tactic, ConvCase& c, std::mt19937& rng);
+// These rows and blocks of case `name` alone; std::runtime_error if the tactic writes beyond the memory it asked for.
+void run_tactic(const ConvTactic& tactic, ConvArgs args, std::span<const Range> rows, std::span<const Range> blocks,
+                const std::string& name);
 // The real output channels, bytes of floats for float output; clears the output buffers for the next run.
 std::vector<uint8_t> take_output(ConvCase& c);
 // The same bytes by a direct convolution in int64 with zero padding and numerics/quantize.h.

@@ -14,6 +14,7 @@ namespace {
 using testing::ConvCase;
 using testing::ConvShape;
 using testing::ConvTail;
+using testing::square_conv;
 
 // Reports the first differing byte instead of two long lists.
 void expect_same(const std::vector<uint8_t>& got, const std::vector<uint8_t>& want, const std::string& what) {
@@ -53,22 +54,10 @@ TEST(Int8Conv, RandomDepthwiseShapesEqualTheDirectFormulaOnEveryIsa) {
 // Shapes of real networks (smaller images), which meet the wide register blockings.
 TEST(Int8Conv, LayersOfNetworksEqualTheDirectFormulaOnEveryIsa) {
   std::mt19937 rng(3);
-  const auto conv = [](int64_t size, int64_t ic, int64_t oc, int64_t k, int64_t stride, int64_t n = 1) {
-    return ConvShape{n,
-                     size,
-                     size,
-                     {.in_channels = ic,
-                      .out_channels = oc,
-                      .kernel_h = k,
-                      .kernel_w = k,
-                      .stride_h = stride,
-                      .stride_w = stride,
-                      .pad_top = k / 2,
-                      .pad_left = k / 2}};
-  };
-  const ConvShape shapes[] = {conv(28, 3, 64, 7, 2),   conv(14, 64, 64, 3, 1),    conv(14, 64, 128, 3, 2),
-                              conv(7, 128, 96, 3, 1),  conv(14, 128, 256, 1, 1),  conv(14, 128, 128, 1, 2),
-                              conv(1, 512, 100, 1, 1), conv(1, 130, 17, 1, 1, 5), conv(33, 16, 48, 3, 1)};
+  const ConvShape shapes[] = {
+      square_conv(28, 3, 64, 7, 2),   square_conv(14, 64, 64, 3, 1),    square_conv(14, 64, 128, 3, 2),
+      square_conv(7, 128, 96, 3, 1),  square_conv(14, 128, 256, 1, 1),  square_conv(14, 128, 128, 1, 2),
+      square_conv(1, 512, 100, 1, 1), square_conv(1, 130, 17, 1, 1, 5), square_conv(33, 16, 48, 3, 1)};
   for (const ConvShape& shape : shapes)
     for (const ConvTail& tail :
          {ConvTail{}, ConvTail{.residual = true}, ConvTail{.residual = true, .rounds_twice = true},

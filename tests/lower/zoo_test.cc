@@ -60,8 +60,11 @@ TEST(Zoo, EfficientNet) {
   const auto plan = compile(q.graph);
   // Swish behind an unquantised convolution is computed in FP32, as the graph says.
   for (const std::string& op : float_ops(*plan)) EXPECT_THAT(op, ::testing::AnyOf("Sigmoid", "Sigmoid+Mul"));
-  for (const engine::Step& s : plan->steps)
-    if (!s.int8) EXPECT_NE(s.reason, "") << s.name;
+  for (const engine::Step& s : plan->steps) {
+    if (!s.int8) {
+      EXPECT_NE(s.reason, "") << s.name;
+    }
+  }
   check(q, 0.2, plan, false);
 }
 

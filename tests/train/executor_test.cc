@@ -231,7 +231,9 @@ TEST(Executor, TapsShowEveryValueInNchwOrder) {
     EXPECT_EQ(floats(seen.at("x")), floats(x));
     // A later in-place operator must not have changed what was shown.
     EXPECT_EQ(floats(at::relu(seen.at("add"))), floats(seen.at("relu2")));
-    if (precision == Precision::kFloat32) EXPECT_EQ(tapped, plain);
+    if (precision == Precision::kFloat32) {
+      EXPECT_EQ(tapped, plain);
+    }
   }
   Executor e(g);
   EXPECT_THROW(e.set_tap([](const Value&, const at::Tensor&) {}, {"no such value"}), UserError);
@@ -379,8 +381,9 @@ TEST(ExecutorErrors, NameWhatIsWrong) {
   EXPECT_THAT(message_of([&] { e.forward({}, Mode::kEval); }), HasSubstr("takes 1 inputs, not 0"));
   EXPECT_THAT(message_of([&] { Executor(g, {.device = "tpu"}); }), HasSubstr("device 'tpu' is not known"));
   EXPECT_THAT(message_of([] { parse_precision("fp8"); }), HasSubstr("use fp32 or bf16"));
-  if (!cuda_available())
+  if (!cuda_available()) {
     EXPECT_THAT(message_of([&] { Executor(g, {.device = "cuda"}); }), HasSubstr("device 'cuda' cannot be used"));
+  }
 
   Graph cubic;
   Value* x = cubic.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 1, 4, 4}});

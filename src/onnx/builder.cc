@@ -178,11 +178,14 @@ DataType Builder::data_type(const std::string& value) {
 ir::Value* Builder::value_in_graph(const std::string& name) {
   Entry& e = entry(name);
   if (e.value) return e.value;
-  if (!e.varying.empty())
-    fail("its input '", name,
-         "' is computed from sizes that are dynamic in this model, and no constant can stand for it; ",
-         "export the model with fixed sizes (a dynamic batch alone is usually fine)");
+  if (!e.varying.empty()) fail_varying(name);
   return e.value = graph_.add_constant(name, tensor_of(e));
+}
+
+void Builder::fail_varying(const std::string& name) const {
+  fail("its input '", name, "' is computed from sizes that are dynamic in this model, and no constant can stand for it",
+       lanes_error_.empty() ? "" : " (" + lanes_error_ + ")",
+       "; export the model with fixed sizes (a dynamic batch alone is usually fine)");
 }
 
 ir::Value* Builder::value_in_lane(const std::string& name, size_t lane) {

@@ -65,6 +65,8 @@ class Builder : private UpgradeContext {
   const ir::Tensor& tensor_of(Entry& entry);
   ir::Value* value_in_graph(const std::string& name);
   ir::Value* value_in_lane(const std::string& name, size_t lane);
+  // UserError: `name` is varying, and what would come of it cannot be told.
+  [[noreturn]] void fail_varying(const std::string& name) const;
 
   const proto::Graph& source_;
   const int opset_;

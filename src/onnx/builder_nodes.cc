@@ -122,6 +122,7 @@ bool Builder::add_folded(const SourceNode& node) {
     Entry& e = entry(name);
     if (!e.known_before_run()) return false;
     varies = varies || !e.varying.empty();
+    if (!e.varying.empty() && lanes_.empty()) fail_varying(name);
   }
   const auto evaluate = [&](size_t lane) {
     FoldRequest request{node.op, node.attributes, {}, node.outputs.size()};

@@ -25,6 +25,23 @@ TEST(Errors, UnsupportedOperators) {
   EXPECT_THAT(Draft(13).node("ConstantOfShape", {"x"}, {"y"}).error(), HasSubstr("constants and shapes only"));
 }
 
+// The sizes of `fixed` are not those that the reader tries for the dynamic ones of x; what
+// is computed from them after that has no value any more. Found by fuzzing.
+TEST(Errors, SizesComputedAfterExampleSizesDidNotFit) {
+  const auto draft = [] {
+    Draft d(13, {1, 3, ir::kDynamic, ir::kDynamic});
+    d.constant("fixed", floats({1, 3, 8, 8}, std::vector<float>(192))).constant("from", ints({2}));
+    d.node("Shape", {"x"}, {"size"}).node("Add", {"x", "fixed"}, {"sum"});
+    return d;
+  };
+  const auto says_why = AllOf(HasSubstr("input 'size' is computed from sizes that are dynamic in this model"),
+                              HasSubstr("with example sizes for its dynamic dimensions, "), HasSubstr("'n_sum' (Add)"));
+  EXPECT_THAT(draft().node("Gather", {"size", "from"}, {"height"}).node("Expand", {"sum", "height"}, {"y"}).error(),
+              AllOf(HasSubstr("node 'n_height'"), says_why));
+  EXPECT_THAT(draft().node("Reshape", {"sum", "size"}, {"y"}).error(),
+              AllOf(HasSubstr("node 'n_y' (Reshape)"), says_why));
+}
+
 // A model of one node in another domain; `function`: the model defines it itself.
 std::string foreign_model(bool function) {
   std::string bytes;

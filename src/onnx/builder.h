@@ -16,6 +16,7 @@
 #include "ir/graph.h"
 #include "onnx/fold.h"
 #include "onnx/proto.h"
+#include "onnx/quantised_constant.h"
 #include "onnx/tensor_data.h"
 #include "onnx/upgrade.h"
 
@@ -36,6 +37,7 @@ class Builder : private UpgradeContext {
     const proto::Tensor* initializer = nullptr;  // not converted yet
     std::optional<ir::Tensor> constant;
     std::vector<ir::Tensor> varying;  // a constant that differs between the lanes
+    std::optional<QuantisedConstant> codes_of, dequantised;  // made by a QuantizeLinear, a DequantizeLinear of constants
     ir::Value* value = nullptr;       // in the graph, once a node needs it there
     std::vector<ir::Value*> lanes;    // in the lanes
     bool known_before_run() const { return initializer || constant || !varying.empty(); }
@@ -55,6 +57,11 @@ class Builder : private UpgradeContext {
   void add(const SourceNode& node);
   bool add_shape(const SourceNode& node);
   bool add_folded(const SourceNode& node);
+  // An operator on constants some of which lie behind a DequantizeLinear.
+  bool add_behind_dequantize(const SourceNode& node);
+  void add_quantised(const SourceNode& node, const std::vector<QuantisedConstant>& outputs);
+  // Keeps what add_behind_dequantize needs of a QuantizeLinear or DequantizeLinear of constants.
+  void note_quantised(const SourceNode& node);
   void add_to_graph(const SourceNode& node, ir::OpKind kind);
   bool add_to_lanes(const SourceNode& node, ir::OpKind kind, std::vector<ir::Node*>& made);
   // Replaces varying inputs by constants that mean the same for every size.

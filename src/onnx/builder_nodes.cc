@@ -48,13 +48,14 @@ void Builder::add(const SourceNode& node) {
              lanes_error_.empty() ? "" : " (" + lanes_error_ + ")", "; export the model with fixed input sizes");
       return;
     }
-    if (add_folded(node)) return;
+    if (add_folded(node) || add_behind_dequantize(node)) return;
     const ir::OpInfo* info = ir::find_op(node.op);
     if (!info)
       fail(
           "this operator is supported on constants and shapes only, but its inputs are computed from the model's "
           "input");
     add_to_graph(node, info->kind);
+    note_quantised(node);
   });
 }
 

@@ -54,9 +54,11 @@ class Builder : private UpgradeContext {
   void add_outputs();
   void add_source(const proto::Node& node);
   void add_constant_node(const proto::Node& node);
-  void add(const SourceNode& node);
+  void add(const SourceNode& source);
   bool add_shape(const SourceNode& node);
   bool add_folded(const SourceNode& node);
+  // The same QuantizeLinear or DequantizeLinear with the zero point that it leaves out: 0 of the type of the codes.
+  SourceNode with_zero_point(SourceNode node);
   // An operator on constants some of which lie behind a DequantizeLinear.
   bool add_behind_dequantize(const SourceNode& node);
   void add_quantised(const SourceNode& node, const std::vector<QuantisedConstant>& outputs);

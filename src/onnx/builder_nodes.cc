@@ -40,8 +40,9 @@ Tensor int_vector(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-void Builder::add(const SourceNode& node) {
-  at_node(text_of(node), [&] {
+void Builder::add(const SourceNode& source) {
+  at_node(text_of(source), [&] {
+    const SourceNode node = with_zero_point(source);
     if (node.op == "Shape" || node.op == "Size") {
       if (!add_shape(node))
         fail("the shape of '", node.inputs.at(0), "' is needed, but it is dynamic and not known",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/axes.h"
+#include "ir/data_type_codes.h"
 #include "onnx/builder.h"
 
 namespace octet::onnx {
@@ -32,6 +33,25 @@ bool same_parameters(const QuantisedConstant& q, const QuantisedConstant& dq) {
 
 }  // namespace
 
+SourceNode Builder::with_zero_point(SourceNode node) {
+  const bool dequantize = node.op == "DequantizeLinear";
+  if ((!dequantize && node.op != "QuantizeLinear") || node.inputs.size() < 2 || node.has_input(2)) return node;
+  const std::optional<ir::Shape> shape = this->shape(node.inputs[1]);
+  ir::DataType type = dequantize ? data_type(node.inputs[0]) : ir::DataType::kUInt8;
+  if (const auto it = node.attributes.find("output_dtype"); !dequantize && it != node.attributes.end()) {
+    const int64_t* code = std::get_if<int64_t>(&it->second);
+    if (!code) fail("attribute 'output_dtype' should be an integer");
+    if (*code != 0) type = ir::data_type_from_onnx(*code);
+  }
+  const bool codes = type == ir::DataType::kInt8 || type == ir::DataType::kUInt8 || type == ir::DataType::kInt32;
+  if (!codes || !shape || !ir::is_static(*shape) || shape->size() > 1 || ir::element_count(*shape) > (1 << 20)) return node;
+  const size_t bytes = static_cast<size_t>(ir::element_count(*shape)) * ir::data_type_size(type);
+  node.inputs.resize(3);
+  node.inputs[2] =
+      add_constant(node.outputs.at(0) + "_zero_point", Tensor(type, *shape, std::vector<std::byte>(bytes, std::byte{0})));
+  return node;
+}
+
 void Builder::note_quantised(const SourceNode& node) {
   const bool dequantize = node.op == "DequantizeLinear";
   if ((!dequantize && node.op != "QuantizeLinear") || node.inputs.size() < 2 || node.outputs.size() != 1) return;
@@ -40,8 +60,6 @@ void Builder::note_quantised(const SourceNode& node) {
     return e.initializer || e.constant;
   };
   if (!known(1) || (node.has_input(2) && !known(2))) return;
-  const auto output_type = node.attributes.find("output_dtype");
-  if (!dequantize && !node.has_input(2) && output_type != node.attributes.end()) return;
   Entry& source = entry(node.inputs[0]);
   if (!known(0) && !(dequantize && source.codes_of)) return;
   const Tensor& scale = tensor_of(entry(node.inputs[1]));

@@ -1,4 +1,4 @@
-// Turns the parsed nodes of a file into an ir::Graph: folds constants and shape arithmetic away, brings old forms to
+// Turns the parsed nodes of a file into an ir::Graph: reads 16-bit floats as float32, folds constants and shape arithmetic away, brings old forms to
 // the newest, and adds what is left.
 //
 // Shape arithmetic on dynamic sizes. Next to the graph itself the builder keeps a few copies of it ("lanes") in which
@@ -19,6 +19,7 @@
 #include "onnx/quantised_constant.h"
 #include "onnx/tensor_data.h"
 #include "onnx/upgrade.h"
+#include "onnx/widen.h"
 
 namespace octet::onnx {
 
@@ -53,6 +54,8 @@ class Builder : private UpgradeContext {
   void add_inputs();
   void add_outputs();
   void add_source(const proto::Node& node);
+  // Brings what the node says of 16-bit floats to float32.
+  void widen(SourceNode& node);
   void add_constant_node(const proto::Node& node);
   void add(const SourceNode& source);
   bool add_shape(const SourceNode& node);
@@ -81,6 +84,7 @@ class Builder : private UpgradeContext {
   const int opset_;
   ExternalFiles& files_;
   FoldBudget budget_;
+  Widener widener_;
   ir::Graph graph_;
   std::vector<ir::Graph> lanes_;
   std::string lanes_error_;  // why there are no lanes any more

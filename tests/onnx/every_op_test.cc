@@ -204,7 +204,7 @@ const std::map<OpKind, Maker>& makers() {
        }},
       {OpKind::kCast,
        [](OneNode& n) {
-         n.done({n.x()}, {{"to", int64_t{10}}});
+         n.done({n.x()}, {{"to", int64_t{11}}});
        }},
       {OpKind::kQuantizeLinear,
        [](OneNode& n) {

@@ -62,7 +62,7 @@ class Run {
   fs::path best_path() const { return options_.checkpoints / "best"; }
 
   void resume() {
-    std::optional<Checkpoint> found = load_latest_checkpoint(options_.checkpoints);
+    std::optional<checkpoint::Checkpoint> found = checkpoint::load_latest_checkpoint(options_.checkpoints);
     if (!found) return;
     if (found->run.fingerprint != options_.fingerprint)
       fail_usage(options_.checkpoints.string(), ": holds checkpoints of another experiment; name another results "
@@ -83,15 +83,15 @@ class Run {
   }
 
   void save() {
-    Checkpoint checkpoint{run_, {}};
+    checkpoint::Checkpoint saved{run_, {}};
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
-      for (const auto& [name, tensor] : tensors) checkpoint.state["model/" + name] = to_constant(tensor);
-    optimizer_.save(checkpoint.state);
-    if (average_) average_->save(checkpoint.state);
+      for (const auto& [name, tensor] : tensors) saved.state["model/" + name] = to_constant(tensor);
+    optimizer_.save(saved.state);
+    if (average_) average_->save(saved.state);
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
-    save_checkpoint(options_.checkpoints, checkpoint, model);
-    prune_checkpoints(options_.checkpoints, options_.keep_checkpoints);
+    checkpoint::save_checkpoint(options_.checkpoints, saved, model);
+    checkpoint::prune_checkpoints(options_.checkpoints, options_.keep_checkpoints);
   }
 
   void save_best() {
@@ -108,7 +108,7 @@ class Run {
   bool epoch() {
     const auto start = std::chrono::steady_clock::now();
     const int64_t total = options_.epochs * steps_per_epoch_;
-    EpochRecord record;
+    checkpoint::EpochRecord record;
     record.epoch = run_.epochs_done + 1;
     loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done);
     while (run_.batches_done < steps_per_epoch_) {
@@ -162,7 +162,7 @@ class Run {
   }
 
   // With a weight average, it is what is measured and kept as the best.
-  void evaluate(EpochRecord& record) {
+  void evaluate(checkpoint::EpochRecord& record) {
     if (average_) average_->swap();
     record.metrics = task_.evaluate(executor_);
     const double metric = record.metrics.at(task_.primary_metric());
@@ -182,7 +182,7 @@ class Run {
   Executor executor_;
   Optimizer optimizer_;
   std::optional<WeightAverage> average_;
-  RunState run_;
+  checkpoint::RunState run_;
   int64_t steps_per_epoch_ = 0;
 };
 

@@ -127,7 +127,7 @@ struct Interruption : TrainListener {
   int64_t kill_at = -1;
   int64_t seen = 0;
   bool resumed = false;
-  void on_resume(const RunState&) override { resumed = true; }
+  void on_resume(const checkpoint::RunState&) override { resumed = true; }
   void on_step(const StepRecord&) override {
     if (++seen == kill_at) ::kill(::getpid(), SIGKILL);
   }

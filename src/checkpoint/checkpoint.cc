@@ -1,7 +1,6 @@
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/error.h"
@@ -9,33 +8,10 @@
 #include "base/log.h"
 #include "onnx/export.h"
 
-namespace octet::train {
+namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-json to_json(const std::vector<EpochRecord>& history) {
-  json out = json::array();
-  for (const EpochRecord& e : history)
-    out.push_back({{"epoch", e.epoch}, {"loss", e.loss}, {"learning_rate", e.learning_rate}, {"seconds", e.seconds},
-                   {"metrics", e.metrics}});
-  return out;
-}
-
-RunState run_from_json(const json& j) {
-  RunState run;
-  run.epochs_done = j.at("epochs_done");
-  run.batches_done = j.at("batches_done");
-  run.loss_sum = j.at("loss_sum");
-  run.best_metric = j.at("best_metric");
-  run.best_epoch = j.at("best_epoch");
-  run.fingerprint = j.at("fingerprint");
-  for (const json& e : j.at("history"))
-    run.history.push_back({e.at("epoch"), e.at("loss"), e.at("learning_rate"), e.at("seconds"),
-                           e.at("metrics").get<std::map<std::string, double>>()});
-  return run;
-}
 
 struct Found {
   int64_t epoch, batch;
@@ -66,17 +42,11 @@ std::string checkpoint_name(const RunState& run) {
   return name;
 }
 
-std::string history_json(const std::vector<EpochRecord>& history) { return to_json(history).dump(1) + "\n"; }
-
 void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, const ir::Graph& model) {
-  const RunState& run = checkpoint.run;
-  const json j = {{"format", 1}, {"epochs_done", run.epochs_done}, {"batches_done", run.batches_done},
-                  {"loss_sum", run.loss_sum}, {"best_metric", run.best_metric}, {"best_epoch", run.best_epoch},
-                  {"fingerprint", run.fingerprint}, {"history", to_json(run.history)}};
-  write_directory_atomically(folder / checkpoint_name(run), [&](const fs::path& temporary) {
+  write_directory_atomically(folder / checkpoint_name(checkpoint.run), [&](const fs::path& temporary) {
     onnx::export_model(model, temporary / "model.onnx", {.quantize_weights = false});
     write_file_atomically(temporary / "state.safetensors", safetensors_bytes(checkpoint.state));
-    write_file_atomically(temporary / "run.json", j.dump(1) + "\n");
+    write_file_atomically(temporary / "run.json", run_state_json(checkpoint.run));
   });
 }
 
@@ -86,7 +56,8 @@ std::optional<Checkpoint> load_latest_checkpoint(const fs::path& folder) {
       Checkpoint out;
       const fs::path state = found.path / "state.safetensors";
       out.state = parse_safetensors(read_file(state), state.string());
-      out.run = run_from_json(json::parse(read_file(found.path / "run.json")));
+      const fs::path run = found.path / "run.json";
+      out.run = parse_run_state(read_file(run), run.string());
       return out;
     } catch (const std::exception& e) {
       log_warning("checkpoint ", found.path.string(), " is passed over: ", e.what());
@@ -102,4 +73,4 @@ void prune_checkpoints(const fs::path& folder, int64_t keep) {
     fs::remove_all(found[i].path, error);
 }
 
-}  // namespace octet::train
+}  // namespace octet::checkpoint

@@ -1,11 +1,11 @@
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 
-namespace octet::train {
+namespace octet::checkpoint {
 namespace {
 
 using nlohmann::json;
@@ -76,4 +76,4 @@ NamedTensors parse_safetensors(std::string_view bytes, const std::string& origin
   return out;
 }
 
-}  // namespace octet::train
+}  // namespace octet::checkpoint

@@ -8,7 +8,7 @@
 
 #include "ir/tensor.h"
 
-namespace octet::train {
+namespace octet::checkpoint {
 
 using NamedTensors = std::map<std::string, ir::Tensor>;
 
@@ -17,4 +17,4 @@ std::string safetensors_bytes(const NamedTensors& tensors, const std::map<std::s
 // UserError naming `origin` when the bytes are no valid safetensors file.
 NamedTensors parse_safetensors(std::string_view bytes, const std::string& origin);
 
-}  // namespace octet::train
+}  // namespace octet::checkpoint

@@ -1,10 +1,10 @@
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace octet::train {
+namespace octet::checkpoint {
 namespace {
 
 NamedTensors example() {
@@ -49,4 +49,4 @@ TEST(Safetensors, DamageNeverCrashes) {
 }
 
 }  // namespace
-}  // namespace octet::train
+}  // namespace octet::checkpoint

@@ -4,34 +4,14 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "checkpoint/run_state.h"
+#include "checkpoint/safetensors.h"
 #include "ir/graph.h"
-#include "train/safetensors.h"
 
-namespace octet::train {
-
-// What is known at the end of an epoch (1-based).
-struct EpochRecord {
-  int64_t epoch = 0;
-  double loss = 0;  // mean over the epoch's batches
-  double learning_rate = 0;  // at its last step
-  double seconds = 0;
-  std::map<std::string, double> metrics;  // of the evaluation; empty when there was none
-};
-
-struct RunState {
-  int64_t epochs_done = 0;   // whole epochs
-  int64_t batches_done = 0;  // of the epoch after those
-  double loss_sum = 0;       // over these batches
-  double best_metric = -1e300;
-  int64_t best_epoch = 0;
-  std::string fingerprint;
-  std::vector<EpochRecord> history;
-};
+namespace octet::checkpoint {
 
 struct Checkpoint {
   RunState run;
@@ -49,7 +29,4 @@ std::optional<Checkpoint> load_latest_checkpoint(const std::filesystem::path& fo
 // Removes all but the newest `keep` checkpoints.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t keep);
 
-// The history as JSON text and back: `history.json` of a results folder.
-std::string history_json(const std::vector<EpochRecord>& history);
-
-}  // namespace octet::train
+}  // namespace octet::checkpoint

@@ -2,6 +2,7 @@
 // graph and its lanes.
 #include <algorithm>
 
+#include "ir/axes.h"
 #include "ir/infer.h"
 #include "onnx/at_node.h"
 #include "onnx/builder.h"
@@ -21,17 +22,8 @@ std::string text_of(const SourceNode& node) {
 
 // An axis list of a Slice, normalised; all axes in order when there is none.
 std::vector<int64_t> slice_axes(const std::optional<Tensor>& axes, size_t count, size_t rank) {
-  std::vector<int64_t> out;
-  if (axes) {
-    out = axes->to_ints();
-  } else {
-    for (size_t i = 0; i < count; i++) out.push_back(static_cast<int64_t>(i));
-  }
-  const auto r = static_cast<int64_t>(rank);
-  for (int64_t& a : out) {
-    if (a < -r || a >= r) fail("axis ", a, " does not exist in a tensor of rank ", r);
-    if (a < 0) a += r;
-  }
+  std::vector<int64_t> out = axes ? axes->to_ints() : ir::all_axes(count);
+  for (int64_t& a : out) a = static_cast<int64_t>(ir::normal_axis(a, rank));
   return out;
 }
 

@@ -30,12 +30,6 @@ int64_t int_attribute(const ir::Attributes& attributes, const char* key, int64_t
   return *value;
 }
 
-int64_t normal_axis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis >= r) fail("axis ", axis, " does not exist in a tensor of rank ", r);
-  return axis < 0 ? axis + r : axis;
-}
-
 const Tensor& required(const FoldRequest& request, size_t index) {
   if (index >= request.inputs.size() || !request.inputs[index]) fail("required input ", index, " is absent");
   return *request.inputs[index];

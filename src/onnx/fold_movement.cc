@@ -103,7 +103,7 @@ Outputs squeeze(const FoldRequest& r, FoldBudget& budget) {
   std::vector<bool> removed(x.shape().size(), false);
   if (present(r, 1)) {
     for (const int64_t axis : int_input(r, 1)) {
-      const auto a = static_cast<size_t>(normal_axis(axis, x.shape().size()));
+      const auto a = normal_axis(axis, x.shape().size());
       if (x.shape()[a] != 1) fail("axis ", a, " of ", ir::shape_string(x.shape()), " cannot be squeezed");
       removed[a] = true;
     }
@@ -122,7 +122,7 @@ Outputs unsqueeze(const FoldRequest& r, FoldBudget& budget) {
   if (x.shape().size() + axes.size() > 64) fail("too many axes");
   std::vector<bool> added(x.shape().size() + axes.size(), false);
   for (const int64_t axis : axes) {
-    const auto a = static_cast<size_t>(normal_axis(axis, added.size()));
+    const auto a = normal_axis(axis, added.size());
     if (added[a]) fail("axis ", axis, " is named twice");
     added[a] = true;
   }
@@ -135,21 +135,19 @@ Outputs unsqueeze(const FoldRequest& r, FoldBudget& budget) {
 Outputs transpose(const FoldRequest& r, FoldBudget& budget) {
   const Tensor& x = required(r, 0);
   const size_t rank = x.shape().size();
-  std::vector<int64_t> permutation(rank);
-  for (size_t i = 0; i < rank; i++) permutation[i] = static_cast<int64_t>(rank - 1 - i);
+  std::vector<int64_t> permutation = ir::all_axes(rank);
+  std::reverse(permutation.begin(), permutation.end());
   if (const auto it = r.attributes.find("perm"); it != r.attributes.end()) {
     const auto* perm = std::get_if<std::vector<int64_t>>(&it->second);
-    if (!perm || perm->size() != rank) fail("perm does not fit a tensor of rank ", rank);
-    permutation = *perm;
+    if (!perm) fail("attribute 'perm' should be a list of integers");
+    if (!perm->empty()) permutation = *perm;
+    ir::check_permutation(permutation, rank);
   }
   const std::vector<int64_t> from = contiguous_strides(x.shape());
-  std::vector<bool> seen(rank, false);
   Shape shape;
   std::vector<int64_t> strides;
   for (const int64_t p : permutation) {
-    const auto axis = static_cast<size_t>(normal_axis(p, rank));
-    if (seen[axis]) fail("perm names axis ", axis, " twice");
-    seen[axis] = true;
+    const auto axis = static_cast<size_t>(p);
     shape.push_back(x.shape()[axis]);
     strides.push_back(from[axis]);
   }
@@ -171,7 +169,7 @@ Outputs slice(const FoldRequest& r, FoldBudget& budget) {
   int64_t offset = 0;
   std::vector<bool> seen(shape.size(), false);
   for (size_t i = 0; i < axes.size(); i++) {
-    const auto axis = static_cast<size_t>(normal_axis(axes[i], shape.size()));
+    const auto axis = normal_axis(axes[i], shape.size());
     if (seen[axis]) fail("axis ", axis, " is sliced twice");
     seen[axis] = true;
     constexpr int64_t kFar = int64_t{1} << 40;
@@ -194,7 +192,7 @@ Outputs slice(const FoldRequest& r, FoldBudget& budget) {
 Outputs gather(const FoldRequest& r, FoldBudget& budget) {
   const Tensor &x = required(r, 0), &at = required(r, 1);
   const std::vector<int64_t> indices = int_input(r, 1);
-  const auto axis = static_cast<size_t>(normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size()));
+  const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size());
   Shape shape(x.shape().begin(), x.shape().begin() + static_cast<int64_t>(axis));
   const int64_t outer = bounded_count(shape);
   shape.insert(shape.end(), at.shape().begin(), at.shape().end());
@@ -207,7 +205,7 @@ Outputs gather(const FoldRequest& r, FoldBudget& budget) {
   std::byte* to = bytes.data();
   for (int64_t o = 0; o < outer && total > 0; o++) {
     for (int64_t index : indices) {
-      index = normal_axis(index, static_cast<size_t>(x.shape()[axis]));
+      index = static_cast<int64_t>(normal_axis(index, static_cast<size_t>(x.shape()[axis])));
       if (inner > 0)
         std::memcpy(to, x.bytes().data() + static_cast<size_t>(o * x.shape()[axis] + index) * inner, inner);
       to += inner;
@@ -218,7 +216,7 @@ Outputs gather(const FoldRequest& r, FoldBudget& budget) {
 
 Outputs concat(const FoldRequest& r, FoldBudget& budget) {
   const Tensor& first = required(r, 0);
-  const auto axis = static_cast<size_t>(normal_axis(int_attribute(r.attributes, "axis", 0), first.shape().size()));
+  const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), first.shape().size());
   Shape shape = first.shape();
   shape[axis] = 0;
   for (size_t i = 0; i < r.inputs.size(); i++) {
@@ -248,7 +246,7 @@ Outputs concat(const FoldRequest& r, FoldBudget& budget) {
 
 Outputs split(const FoldRequest& r, FoldBudget& budget) {
   const Tensor& x = required(r, 0);
-  const auto axis = static_cast<size_t>(normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size()));
+  const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size());
   const int64_t size = x.shape()[axis], parts = static_cast<int64_t>(r.outputs);
   std::vector<int64_t> sizes;
   if (present(r, 1)) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "ir/axes.h"
 #include "ir/infer.h"
 #include "numerics/quantize_span.h"
 #include "onnx/metadata_lines.h"
@@ -57,12 +58,10 @@ class Parameters {
     if (scales_.size() != zeros_.size() || scales_.empty())
       fail(node_text(node), ": scale and zero point should have the same number of elements");
     if (scales_.size() == 1) return;
-    const auto rank = static_cast<int64_t>(shape.size());
-    int64_t axis = node.get_int("axis", 1);
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank || shape[static_cast<size_t>(axis)] != static_cast<int64_t>(scales_.size()))
+    const size_t axis = ir::normal_axis(node, node.get_int("axis", 1), shape.size());
+    if (shape[axis] != static_cast<int64_t>(scales_.size()))
       fail(node_text(node), ": ", scales_.size(), " scales do not fit axis ", axis, " of ", ir::shape_string(shape));
-    for (auto d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner_ *= static_cast<size_t>(shape[d]);
+    for (size_t d = axis + 1; d < shape.size(); d++) inner_ *= static_cast<size_t>(shape[d]);
   }
   numerics::QuantParams at(size_t element) const {
     const size_t c = (element / std::max<size_t>(inner_, 1)) % scales_.size();
@@ -147,7 +146,14 @@ class Fuser {
 
   bool matches(const Node& q, const Node& dq) const {
     return parameters_constant(q) && same_tensor(q.input(1), dq.input(1)) && same_tensor(q.input(2), dq.input(2)) &&
-           (q.input(1)->constant->size() == 1 || q.get_int("axis", 1) == dq.get_int("axis", 1));
+           (q.input(1)->constant->size() == 1 || same_axis(q, dq));
+  }
+
+  static bool same_axis(const Node& q, const Node& dq) {
+    const auto& shape = q.input(0)->type.shape;
+    if (!shape) return q.get_int("axis", 1) == dq.get_int("axis", 1);
+    return ir::normal_axis(q, q.get_int("axis", 1), shape->size()) ==
+           ir::normal_axis(dq, dq.get_int("axis", 1), shape->size());
   }
 
   // Values of a float constant whose Q and DQ are the parameters of `node`.
@@ -241,11 +247,9 @@ class Fuser {
   void become_fake_quantize(Node* node, Value* x, DataType type, Range range) {
     check_scales(*node, node->input(1)->constant->to_floats());
     const Tensor scale = *node->input(1)->constant;
-    const auto rank = static_cast<int64_t>(x->type.shape ? x->type.shape->size() : 0);
-    int64_t axis = node->get_int("axis", 1);
-    if (axis < 0) axis += rank;
-    const bool per_axis = scale.shape().size() == 1 && axis < rank && rank > 0 &&
-                          (*x->type.shape)[static_cast<size_t>(axis)] == scale.size();
+    const std::optional<size_t> axis =
+        ir::find_axis(node->get_int("axis", 1), x->type.shape ? x->type.shape->size() : 0);
+    const bool per_axis = scale.shape().size() == 1 && axis && (*x->type.shape)[*axis] == scale.size();
     const ir::Shape shape = per_axis ? scale.shape() : ir::Shape();
     if (!per_axis && scale.size() != 1) fail(node_text(*node), ": ", scale.size(), " scales do not fit its input");
     std::string state = ir::kFrozen;
@@ -271,7 +275,7 @@ class Fuser {
       zero_value = replacement(zero_value, Tensor(type, shape, {bytes.begin(), bytes.end()}));
     }
     node->attributes = {{"qmin", range.qmin}, {"qmax", range.qmax}, {"state", state}};
-    if (per_axis) node->attributes["axis"] = axis;
+    if (per_axis) node->attributes["axis"] = static_cast<int64_t>(*axis);
     node->kind = OpKind::kFakeQuantize;
     graph_.set_input(node, 0, x);
     graph_.set_input(node, 1, scale_value);

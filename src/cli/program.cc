@@ -150,7 +150,7 @@ int report(const std::string& message, ExitCode code) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments) {
-  install_stop_handler();
+  install_end_handler();
   try {
     const ExitCode code = run(arguments);
     if (!std::cout.flush()) fail("standard output cannot be written");

@@ -26,18 +26,16 @@ bool is_null_device(const struct stat& info) {
   return S_ISCHR(info.st_mode) && ::major(info.st_rdev) == 1 && ::minor(info.st_rdev) == 3;
 }
 
-std::string read_regular(const fs::path& path, const InputFile& file) {
+std::string read_regular(const InputFile& file) {
   std::string bytes;
   // The size is a hint only: files of /proc have none, and files may grow.
   bytes.resize(std::max<size_t>(static_cast<size_t>(file.info().st_size) + 1, 4096));
   size_t done = 0;
   for (;;) {
     if (done == bytes.size()) bytes.resize(bytes.size() + std::max(bytes.size() / 2, kChunk));
-    const ssize_t n = ::read(file.descriptor(), bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path.string(), ": reading failed: ", std::strerror(errno));
+    const size_t n = file.read(std::span(bytes).subspan(done));
     if (n == 0) break;
-    done += static_cast<size_t>(n);
+    done += n;
   }
   bytes.resize(done);
   return bytes;
@@ -93,6 +91,14 @@ InputFile::~InputFile() {
   ::close(descriptor_);
 }
 
+size_t InputFile::read(std::span<char> out) const {
+  ssize_t n;
+  do n = ::read(descriptor_, out.data(), out.size());
+  while (n < 0 && errno == EINTR);
+  if (n < 0) fail(path_.string(), ": reading failed: ", std::strerror(errno));
+  return static_cast<size_t>(n);
+}
+
 void InputFile::require_regular() const {
   if (!S_ISREG(info_.st_mode))
     fail(path_.string(), ": is ", file_type_name(info_.st_mode), ", expected a regular file; copy its bytes to one first");
@@ -101,7 +107,7 @@ void InputFile::require_regular() const {
 std::string read_file(const fs::path& path) {
   const InputFile file(path);
   file.require_regular();
-  return read_regular(path, file);
+  return read_regular(file);
 }
 
 std::string read_file_or_pipe(const fs::path& path) {
@@ -109,7 +115,7 @@ std::string read_file_or_pipe(const fs::path& path) {
   if (S_ISFIFO(file.info().st_mode)) return read_pipe(path, file);
   if (is_null_device(file.info())) return {};
   file.require_regular();
-  return read_regular(path, file);
+  return read_regular(file);
 }
 
 }  // namespace octet

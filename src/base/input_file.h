@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <span>
 
 namespace octet {
 
@@ -16,6 +17,8 @@ class InputFile {
 
   int descriptor() const { return descriptor_; }  // for reading, does not block
   const struct stat& info() const { return info_; }
+  // Fills `out` from its front with the next bytes and says how many they are; 0 at the end. UserError.
+  size_t read(std::span<char> out) const;
   // UserError for pipes, devices and sockets.
   void require_regular() const;
 

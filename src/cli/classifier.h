@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,15 @@ class Classifier {
   virtual std::string description() const = 0;  // "engine, avx512_vnni, 2 threads"
   // C, H, W of the input; -1 where the file leaves it open.
   virtual std::vector<int64_t> input_shape() const = 0;
+  // In the order of the scores; empty where the file does not name them.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+
+ protected:
+  // From the metadata of `file`. UserError (exit 2) when they are more than the scores.
+  void read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file);
+
+ private:
+  std::vector<std::string> class_names_;
 };
 
 struct ClassifierOptions {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "cli/class_names.h"
 #include "cli/classifier.h"
 #include "report/progress.h"
 
@@ -16,6 +17,12 @@ double cross_entropy(std::span<const float> scores, int64_t label) {
 }
 
 }  // namespace
+
+void Classifier::read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file) {
+  class_names_ = class_names_of(metadata, file);
+  if (static_cast<int64_t>(class_names_.size()) > classes())
+    fail_usage(file, ": names ", class_names_.size(), " classes, but has ", classes(), " scores");
+}
 
 Classification classify(Classifier& classifier, data::Loader& loader, int top_k, const std::string& label) {
   Classification out{metrics::TopKAccumulator(top_k), 0, {}, {}, {}, 0};

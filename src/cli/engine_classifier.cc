@@ -28,6 +28,7 @@ class EngineClassifier : public Classifier {
     output_ = output.shape;
     if (input_.size() != 4 || output_.size() != 2 || input_[0] != output_[0])
       fail_usage(path, ": is no classifier of images: input of rank ", input_.size(), ", output of rank ", output_.size());
+    read_class_names(plan->metadata, path);
     buffer_.resize(static_cast<size_t>(input.elements()));
     result_.resize(static_cast<size_t>(output.elements()));
   }

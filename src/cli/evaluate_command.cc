@@ -30,7 +30,8 @@ ExitCode run(const Options& options) {
   if (model->classes() != spec.model.num_classes)
     fail_usage(options.model, ": has ", model->classes(), " classes, the spec says model.num_classes: ",
                spec.model.num_classes);
-  DataStream images = open_evaluation_data(spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size);
+  DataStream images = open_evaluation_data(
+      spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size, model->class_names());
   if (!images.dataset->labelled()) fail_usage("the images to evaluate have no labels; octet infer needs none");
   const int top_k = static_cast<int>(std::min(spec.evaluate.top_k, model->classes()));
   const Classification result = classify(*model, *images.loader, top_k, "evaluate");

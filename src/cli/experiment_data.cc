@@ -2,6 +2,7 @@
 
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "data/class_order.h"
 #include "data/subset.h"
 
 namespace octet::cli {
@@ -37,18 +38,31 @@ data::TransformOptions training_transform(const spec::ExperimentSpec& spec) {
   return t;
 }
 
-DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source, data::LoaderOptions options) {
+data::DatasetOptions dataset_options(const spec::DataSource& source) {
   data::DatasetOptions d;
   d.format = format_name(source.format);
   d.path = source.path;
   d.labels = source.labels;
   if (source.split != spec::Split::kAuto) d.split = source.split == spec::Split::kTrain ? "train" : "test";
+  return d;
+}
+
+// What a network's scores are called: by the model, else by the training images.
+struct Classes {
+  std::vector<std::string> names;  // empty: by the images themselves
+  std::string whose;
+};
+
+DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source, data::LoaderOptions options,
+                const Classes& wanted = {}) {
+  data::DatasetOptions d = dataset_options(source);
   d.channels = static_cast<int>(spec.model.channels());
   d.min_decode_side = data::decode_hint(options.transform);
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
   options.seed = static_cast<uint64_t>(spec.data.seed);
   DataStream stream;
   stream.dataset = data::take_subset(data::open_dataset(d), source.offset, source.limit);
+  stream.dataset = data::label_by_names(std::move(stream.dataset), wanted.names, source.path, wanted.whose);
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
   if (stream.dataset->labelled() && classes > spec.model.num_classes)
     fail_usage(source.path, ": holds ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
@@ -56,7 +70,22 @@ DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source
   return stream;
 }
 
+// Only image folders have an order of their own to mend, so nothing is read where none is involved.
+Classes classes_for(const spec::ExperimentSpec& spec, const spec::DataSource& source,
+                    const std::vector<std::string>& model_classes) {
+  if (!model_classes.empty()) return {model_classes, "of the model"};
+  const bool folders = source.format == spec::DataFormat::kImageFolder ||
+                       (spec.data.train && spec.data.train->format == spec::DataFormat::kImageFolder);
+  if (!folders) return {};
+  return {training_class_names(spec), "of the training images"};
+}
+
 }  // namespace
+
+std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) {
+  if (!spec.data.train) return {};
+  return data::read_class_names(dataset_options(*spec.data.train));
+}
 
 data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {
   data::LoaderOptions options{.batch_size = batch_size > 0 ? batch_size : spec.evaluate.batch_size,
@@ -65,22 +94,25 @@ data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, 
   return options;
 }
 
-DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule) {
+DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule,
+                              const std::vector<std::string>& model_classes) {
   if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
   data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
   options.transform = training_transform(spec);
-  return open(spec, *spec.data.train, options);
+  return open(spec, *spec.data.train, options, {model_classes, "of the model"});
 }
 
-DataStream open_validation_data(const spec::ExperimentSpec& spec) {
+DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training) {
   if (!spec.data.val) return {};
-  return open(spec, *spec.data.val, evaluation_loader_options(spec));
+  return open(spec, *spec.data.val, evaluation_loader_options(spec),
+              {training.class_names(), "of the training images"});
 }
 
-DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size) {
+DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size,
+                                const std::vector<std::string>& model_classes) {
   const spec::DataSource* source = spec.data.evaluation_source();
   if (!source) fail_usage("the spec names no images to evaluate; add data.test or data.val");
-  return open(spec, *source, evaluation_loader_options(spec, batch_size));
+  return open(spec, *source, evaluation_loader_options(spec, batch_size), classes_for(spec, *source, model_classes));
 }
 
 DataStream open_calibration_data(const spec::ExperimentSpec& spec) {

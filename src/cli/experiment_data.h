@@ -1,6 +1,8 @@
 // From the `data` section of a spec to datasets and loaders.
 #pragma once
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "data/loader.h"
 #include "spec/experiment.h"
@@ -13,12 +15,20 @@ struct DataStream {
   std::unique_ptr<data::Loader> loader;
 };
 
-// Shuffled, augmented, whole batches: what training reads. UserError (exit 2) when the spec names no training images.
-DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule);
-// Validation images in their order, or nothing when the spec names none.
-DataStream open_validation_data(const spec::ExperimentSpec& spec);
-// Test images (else validation images) in their order. `batch_size` 0: that of the spec.
-DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size = 0);
+// Of the spec's training images, in the order of their labels; empty where it names none.
+std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec);
+
+// Shuffled, augmented, whole batches: what training reads. `model_classes`: the names of the
+// model's classes in order, by which the images are labelled; empty: the images name and number them. UserError (exit 2)
+// when the spec names no training images, or they have a class that the model does not have.
+DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule,
+                              const std::vector<std::string>& model_classes = {});
+// Validation images in their order, labelled by the classes of `training`, or nothing when the spec names none.
+DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training);
+// Test images (else validation images) in their order, labelled by the classes of the model, where it names them, else by
+// those of the spec's training images. `batch_size` 0: that of the spec.
+DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size = 0,
+                                const std::vector<std::string>& model_classes = {});
 // The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, not augmented.
 DataStream open_calibration_data(const spec::ExperimentSpec& spec);
 

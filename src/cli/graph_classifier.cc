@@ -15,7 +15,9 @@ ir::Graph load(const std::string& path) {
 
 class GraphClassifier : public Classifier {
  public:
-  explicit GraphClassifier(const std::string& path) : runner_(load(path)) {}
+  explicit GraphClassifier(const std::string& path) : runner_(load(path)) {
+    read_class_names(runner_.graph().metadata, path);
+  }
   std::vector<float> scores(const data::Batch& batch) override {
     return runner_.run({{{batch.size, batch.channels, batch.height, batch.width},
                          {batch.images.data(), batch.images.size()}}})[0].values;

@@ -1,15 +1,21 @@
 // octet inspect: what is in a model file.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/printable.h"
+#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "engine/engine_file.h"
+#include "engine/profiles.h"
 #include "ir/print.h"
 #include "ir/summary.h"
 #include "onnx/import.h"
+#include "report/text_table.h"
 
 namespace octet::cli {
 namespace {
@@ -60,6 +66,27 @@ Json summary_json(const ir::GraphSummary& summary, const ir::Graph& graph) {
           {"nodes", nodes}};
 }
 
+// Longer entries than a line are for programs; the classes are shown shortened.
+std::string metadata_table(const Metadata& metadata) {
+  constexpr size_t kLine = 100;
+  std::string out;
+  for (const auto& [key, value] : metadata)
+    if (value.size() <= kLine && value.find('\n') == std::string::npos) 
+      out += str("meta    ", printable_line(key), "  ", printable_line(value), "\n");
+  const std::vector<std::string> names = class_names_of(metadata, "the file");
+  std::string line;
+  for (size_t i = 0; i < names.size(); i++) {
+    const std::string piece = (i > 0 ? ", " : "") + names[i];
+    if (line.size() + piece.size() > kLine) {
+      line += str(" ... (", names.size(), ")");
+      break;
+    }
+    line += piece;
+  }
+  if (!names.empty()) out += "classes " + printable_line(line) + "\n";
+  return out;
+}
+
 // The totals and nodes come from summary_table; what goes in and out, and what the file says about itself, stands
 // above.
 std::string table(const ir::GraphSummary& summary, const ir::Graph& graph) {
@@ -68,13 +95,57 @@ std::string table(const ir::GraphSummary& summary, const ir::Graph& graph) {
     out += str("input   ", printable_line(value.name), "  ", type_string(value.type), "\n");
   for (const ir::ValueSummary& value : summary.outputs)
     out += str("output  ", printable_line(value.name), "  ", type_string(value.type), "\n");
-  for (const auto& [key, value] : graph.metadata)
-    if (value.size() <= 100) out += str("meta    ", printable_line(key), "  ", printable_line(value), "\n");  // longer ones are for programs
-  return out + ir::summary_table(summary);
+  return out + metadata_table(graph.metadata) + ir::summary_table(summary);
+}
+
+Json buffers_json(const engine::Plan& plan, const std::vector<int>& ids) {
+  Json out = Json::array();
+  for (const int id : ids) {
+    const engine::Buffer& buffer = plan.buffers[static_cast<size_t>(id)];
+    out.push_back({{"name", buffer.name}, {"type", "float32"}, {"shape", buffer.shape}});
+  }
+  return out;
+}
+
+Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers) {
+  Json steps = Json::array();
+  for (const engine::LayerInfo& layer : layers)
+    steps.push_back({{"name", layer.name}, {"op", layer.op}, {"precision", layer.precision}, {"reason", layer.reason}});
+  return {{"name", plan.name}, {"isa", plan.isa}, {"metadata", plan.metadata},
+          {"inputs", buffers_json(plan, plan.inputs)}, {"outputs", buffers_json(plan, plan.outputs)},
+          {"arena_bytes", plan.arena_bytes}, {"constant_bytes", plan.constants ? plan.constants->bytes().size() : 0},
+          {"layers", steps}};
+}
+
+std::string engine_table(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers) {
+  std::string out;
+  for (const auto& [what, ids] : {std::pair("input   ", &plan.inputs), std::pair("output  ", &plan.outputs)})
+    for (const int id : *ids) {
+      const engine::Buffer& buffer = plan.buffers[static_cast<size_t>(id)];
+      out += str(what, printable_line(buffer.name), "  float32", ir::shape_string(buffer.shape), "\n");
+    }
+  out += metadata_table(plan.metadata);
+  if (!plan.profiles.empty()) out += "profiles " + engine::profile_list(plan) + "\n";
+  report::TextTable table({"layer", "operation", "precision", "why not INT8"});
+  for (const engine::LayerInfo& layer : layers) table.add_row({layer.name, layer.op, layer.precision, layer.reason});
+  return out + table.text();
+}
+
+ExitCode inspect_engine(const Options& options) {
+  if (options.text) fail_usage("--text shows the graph of an ONNX file; ", options.model, " is an engine");
+  const std::shared_ptr<const engine::Plan> plan = engine::load_engine(options.model);
+  const std::vector<engine::LayerInfo> layers = engine::layer_list(*plan, default_isa());
+  if (!options.json.empty())
+    write_text_output(options.json,
+                      engine_json(*plan, layers).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  else
+    std::cout << engine_table(*plan, layers);
+  return ExitCode::kDone;
 }
 
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
+  if (std::filesystem::path(options.model).extension() == ".octet") return inspect_engine(options);
   const ir::Graph graph = onnx::import_model(options.model);  // types inferred, verified
   if (!options.json.empty())
     write_text_output(
@@ -91,15 +162,16 @@ ExitCode run(const Options& options) {
 
 Command inspect_command() {
   return {.name = "inspect",
-          .summary = "Show the nodes, shapes, parameters and cost of an ONNX model",
+          .summary = "Show the nodes, shapes, parameters and cost of an ONNX model, or the layers of an engine",
           .details =
               "Reads the file as every other command does, so it also tells whether Octet takes the model. Prints "
               "a line for each node and the totals; with --json the same for programs, with --text the whole "
-              "graph with attributes and constants.",
-          .examples = {"octet inspect -m results/quickstart/model.qdq.onnx"},
+              "graph with attributes and constants. Of an engine file (.octet) it prints the layers with their "
+              "precision. The names of the classes are shown where the file has them.",
+          .examples = {"octet inspect -m results/quickstart/model.qdq.onnx", "octet inspect results/quickstart/model.octet"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            add_model_flag(app, options->model, "ONNX file", Need::kOptional);
+            add_model_flag(app, options->model, "ONNX or .octet file", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
             add_json_flag(app, options->json);
             app.add_flag("--text", options->text, "Print the graph with attributes and constants");

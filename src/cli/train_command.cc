@@ -1,13 +1,16 @@
 // octet train: stages float, qat and control of an experiment.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "base/signals.h"
 #include "base/temporary_path.h"
+#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
 #include "cli/flags.h"
@@ -54,6 +57,20 @@ bool own_spec_file(const Options& options, const fs::path& kept) {
   return true;
 }
 
+// By these the images are labelled; empty: the training images name and number the classes anew. A later stage goes on
+// with the classes of its model. A network that is trained afresh may get others, as in transfer learning.
+std::vector<std::string> classes_to_keep(const ir::Graph& graph, const spec::ExperimentSpec& spec, spec::Stage stage) {
+  std::vector<std::string> classes = class_names_of(graph.metadata, graph.name);
+  if (stage != spec::Stage::kFloat || classes.empty()) return classes;
+  for (const std::string& name : training_class_names(spec))
+    if (std::find(classes.begin(), classes.end(), name) == classes.end()) {
+      log_warning("the training images have the class '", name, "', which ", spec.model.pretrained,
+                  " does not have; its scores get the classes of the training images");
+      return {};
+    }
+  return classes;
+}
+
 ExitCode run(const Options& options) {
   guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
   const spec::ExperimentSpec spec = options.spec.load();
@@ -73,8 +90,9 @@ ExitCode run(const Options& options) {
   train::initialise_torch();
   if (schedule.threads > 0) train::set_torch_threads(static_cast<int>(schedule.threads));
   ir::Graph graph = starting_network(spec, stage, options.model);
-  DataStream training = open_training_data(spec, schedule);
-  DataStream validation = open_validation_data(spec);
+  DataStream training = open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
+  DataStream validation = open_validation_data(spec, *training.dataset);
+  keep_class_names(graph.metadata, training.dataset->class_names());
   if (!own_spec_file(options, results / "spec.yaml"))
     write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
   const train::TrainerOptions trainer = trainer_options(spec, stage, results);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
 #include "cli/flags.h"
@@ -120,7 +121,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   const data::NetworkInput sizes = data::read_network_input(network.name, shape);
   spec.model.input = {sizes.channels, sizes.height, sizes.width};
   engine::Executor engine(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)});
-  DataStream images = open_evaluation_data(spec, shape.at(0));
+  DataStream images = open_evaluation_data(spec, shape.at(0), class_names_of(graph.metadata, options.model));
   report::Progress progress({.label = "verify", .total = images.loader->images_per_epoch()});
   VerifyOptions verify;
   verify.tensor_images = options.tensor_images;

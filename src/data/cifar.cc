@@ -31,7 +31,7 @@ Variant variant_of(const std::string& format) {
 }
 
 // One name a line; numbers where the file is missing or does not have exactly the classes.
-std::vector<std::string> read_class_names(const fs::path& file, int classes) {
+std::vector<std::string> read_names(const fs::path& file, int classes) {
   std::vector<std::string> names;
   std::error_code ignored;
   if (fs::is_regular_file(file, ignored)) {
@@ -78,11 +78,7 @@ std::unique_ptr<Dataset> open_cifar(const DatasetOptions& options) {
     }
     contents.parts.push_back({file.string(), std::move(bytes), variant.label_bytes, stride, count});
   }
-  contents.class_names = options.class_names.empty() ? read_class_names(directory / variant.names_file, variant.classes)
-                                                     : options.class_names;
-  require(std::cmp_greater_equal(contents.class_names.size(), variant.classes), options.path.string(), ": ",
-          options.format, " has ", variant.classes, " classes, but only ", contents.class_names.size(),
-          " class names are given");
+  contents.class_names = read_names(directory / variant.names_file, variant.classes);
   return std::make_unique<MemoryDataset>(std::move(contents), options.channels);
 }
 

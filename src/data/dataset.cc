@@ -33,6 +33,11 @@ const std::vector<std::string>& dataset_formats() {
   return names;
 }
 
+std::vector<std::string> read_class_names(const DatasetOptions& options) {
+  if (options.format == "image_folder") return image_folder_class_names(options);
+  return open_dataset(options)->class_names();
+}
+
 std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options) {
   for (const Format& format : kFormats) {
     if (options.format != format.name) continue;

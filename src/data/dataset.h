@@ -69,12 +69,13 @@ struct DatasetOptions {
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
   // full. See decode_hint() of augment.h.
   int min_decode_side = 0;
-  // Replaces the names found in the files; must have at least as many entries as there are classes.
-  std::vector<std::string> class_names;
 };
 
 // Names that DatasetOptions::format may have.
 const std::vector<std::string>& dataset_formats();
+
+// The names of the classes alone, as cheap as the format allows: of an image folder nothing but the directories is read.
+std::vector<std::string> read_class_names(const DatasetOptions& options);
 
 // UserError (exit 2 for an unknown format, split or channel count, 1 for missing, empty or damaged files).
 std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options);

@@ -100,11 +100,7 @@ std::unique_ptr<Dataset> make_idx_dataset(IdxArray images, std::string images_na
             contents.parts[0].file, " holds ", count, " images");
     for (char value : labels->values) contents.labels.push_back(static_cast<uint8_t>(value));
     const int classes = 1 + *std::max_element(contents.labels.begin(), contents.labels.end());
-    contents.class_names = options.class_names;
-    if (contents.class_names.empty())
-      for (int i = 0; i < classes; i++) contents.class_names.push_back(std::to_string(i));
-    require(std::cmp_greater_equal(contents.class_names.size(), classes), labels_name, ": has labels up to ",
-            classes - 1, ", but only ", contents.class_names.size(), " class names are given");
+    for (int i = 0; i < classes; i++) contents.class_names.push_back(std::to_string(i));
   }
   return std::make_unique<MemoryDataset>(std::move(contents), options.channels);
 }

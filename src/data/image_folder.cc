@@ -89,12 +89,28 @@ std::vector<fs::path> class_directories(const fs::path& root) {
   return out;
 }
 
-}  // namespace
-
-std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
+fs::path root_of(const DatasetOptions& options) {
   const fs::path root = options.split.empty() ? options.path : options.path / options.split;
   require(fs::is_directory(root), root.string(),
           ": is not a directory; image_folder needs one with a sub-directory per ", "class");
+  return root;
+}
+
+}  // namespace
+
+std::vector<std::string> image_folder_class_names(const DatasetOptions& options) {
+  const fs::path root = root_of(options);
+  try {
+    std::vector<std::string> names;
+    for (const fs::path& directory : class_directories(root)) names.push_back(directory.filename().string());
+    return names;
+  } catch (const fs::filesystem_error& error) {
+    fail(error.path1().string(), ": cannot be read: ", error.code().message());
+  }
+}
+
+std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
+  const fs::path root = root_of(options);
   try {
     const std::vector<fs::path> directories = class_directories(root);
     std::vector<Entry> entries = images_in<fs::directory_iterator>(root, -1);
@@ -111,11 +127,6 @@ std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
     }
     require(!entries.empty(), root.string(),
             ": has neither class directories nor images (JPEG, PNG, BMP, WebP, PPM or ", "PGM)");
-    if (!options.class_names.empty() && !names.empty()) {
-      require(options.class_names.size() >= names.size(), root.string(), ": has ", names.size(),
-              " class directories, but only ", options.class_names.size(), " class names are given");
-      names = options.class_names;
-    }
     const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3, .min_decode_side = options.min_decode_side};
     return std::make_unique<ImageFolder>(std::move(entries), std::move(names), root, decode);
   } catch (const fs::filesystem_error& error) {

@@ -11,4 +11,7 @@ namespace octet::data {
 // there is no image at all, a class without one, or images both beside and inside class directories.
 std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options);
 
+// The names of its class directories in the order of their labels; empty for a flat folder.
+std::vector<std::string> image_folder_class_names(const DatasetOptions& options);
+
 }  // namespace octet::data

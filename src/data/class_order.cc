@@ -1,0 +1,84 @@
+#include "data/class_order.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
+
+namespace octet::data {
+namespace {
+
+class Relabelled : public Dataset {
+ public:
+  // labels[i]: the new label of class i; -1 for one without images.
+  Relabelled(std::unique_ptr<Dataset> dataset, std::vector<int> labels, std::vector<std::string> names)
+      : dataset_(std::move(dataset)), labels_(std::move(labels)) {
+    class_names_ = std::move(names);
+    content_hash_ = dataset_->content_hash();
+    for (size_t i = 0; i < labels_.size(); i++)
+      if (labels_[i] != static_cast<int>(i)) content_hash_ = hash64(str(i, ' ', labels_[i]), content_hash_);
+  }
+  int64_t size() const override { return dataset_->size(); }
+  Sample get(int64_t index) const override {
+    Sample sample = dataset_->get(index);
+    sample.label = relabelled(sample.label);
+    return sample;
+  }
+  int label(int64_t index) const override { return relabelled(dataset_->label(index)); }
+  std::string name(int64_t index) const override { return dataset_->name(index); }
+  uint64_t content_hash() const override { return content_hash_; }
+
+ private:
+  int relabelled(int label) const { return label < 0 ? label : labels_.at(static_cast<size_t>(label)); }
+
+  std::unique_ptr<Dataset> dataset_;
+  std::vector<int> labels_;
+  uint64_t content_hash_ = 0;
+};
+
+// "'a', 'b', 'c' and 7 more"
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), kShown); i++) out += str(i > 0 ? ", '" : "'", names[i], "'");
+  if (names.size() > kShown) out += str(" and ", names.size() - kShown, " more");
+  return out;
+}
+
+}  // namespace
+
+bool are_numbers(const std::vector<std::string>& class_names) {
+  for (size_t i = 0; i < class_names.size(); i++)
+    if (class_names[i] != std::to_string(i)) return false;
+  return true;
+}
+
+std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names,
+                                        const std::string& where, const std::string& whose) {
+  const std::vector<std::string>& own = dataset->class_names();
+  if (!dataset->labelled() || names.empty() || own == names) return dataset;
+  std::map<std::string, int> numbers;
+  for (size_t i = 0; i < names.size(); i++) numbers.emplace(names[i], static_cast<int>(i));
+  std::vector<int> labels;
+  std::vector<std::string> unknown;
+  for (const std::string& name : own) {
+    const auto found = numbers.find(name);
+    labels.push_back(found == numbers.end() ? -1 : found->second);
+    if (found == numbers.end()) unknown.push_back(name);
+  }
+  if (!unknown.empty() && are_numbers(own)) {
+    for (size_t i = 0; i < labels.size(); i++) labels[i] = static_cast<int>(i);
+    if (own.size() > names.size())
+      fail_usage(where, ": has labels up to ", own.size() - 1, ", but the classes ", whose, " are ", names.size(), ": ",
+                 some_of(names));
+  } else if (!unknown.empty()) {
+    fail_usage(where, ": has ", unknown.size() == 1 ? "a class" : "classes", " that ", unknown.size() == 1 ? "is" : "are",
+               " not among those ", whose, ": ", some_of(unknown), unknown.size() == 1 ? did_you_mean(unknown[0], names) : "", " (they are ",
+               some_of(names), ")");
+  }
+  return std::make_unique<Relabelled>(std::move(dataset), std::move(labels), names);
+}
+
+}  // namespace octet::data

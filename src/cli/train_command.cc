@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/folder_lock.h"
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "base/signals.h"
@@ -15,6 +16,7 @@
 #include "cli/experiment_data.h"
 #include "cli/flags.h"
 #include "cli/training_listener.h"
+#include "cli/training_record.h"
 #include "cli/training_setup.h"
 #include "onnx/export.h"
 #include "passes/snap_biases.h"
@@ -35,7 +37,7 @@ struct Options {
 // What the run leaves out of reach of the next one's options.
 void remove_results(const fs::path& results, const std::string& name) {
   for (const std::string& entry : {std::string("checkpoints"), std::string("events"), std::string("status.jsonl"),
-                                   std::string("history.json"), name + ".onnx"})
+                                   std::string("history.json"), std::string("training.json"), name + ".onnx"})
     remove_output(results / entry);
 }
 
@@ -71,6 +73,41 @@ std::vector<std::string> classes_to_keep(const ir::Graph& graph, const spec::Exp
   return classes;
 }
 
+bool holds_checkpoints(const fs::path& results) {
+  std::error_code error;
+  return fs::is_directory(results / "checkpoints", error) && !fs::is_empty(results / "checkpoints", error);
+}
+
+// Whether the folder's training can go on as `wanted`. UserError (exit 2) that names what differs where it cannot. A
+// thread count that nobody chose stays what it was: the bytes depend on it.
+void take_up(TrainingRecord& wanted, const fs::path& results) {
+  const std::optional<TrainingRecord> previous = read_training_record(results);
+  constexpr const char* kAdvice = "; name another results folder, or give --force to start anew";
+  if (!previous)
+    fail_usage(results.string(), ": holds a training without its training.json, so nothing tells what it was made with",
+               kAdvice);
+  if (wanted.spec.schedule_for(wanted.stage).threads == 0) wanted.threads = previous->threads;
+  std::vector<std::string> different = differences(*previous, wanted);
+  const int64_t before = epochs(*previous), after = epochs(wanted);
+  const bool same_stage = previous->stage == wanted.stage;
+  if (same_stage && (after < before || (after > before && !different.empty())))
+    different.insert(different.begin(), str(epochs_key(wanted), ": ", before, " -> ", after));
+  if (!different.empty()) {
+    std::string list;
+    for (const std::string& each : different) list += (list.empty() ? "" : ", ") + each;
+    fail_usage(results.string(), ": holds a training that differs from this command in ", list, kAdvice);
+  }
+  if (after == before) {
+    wanted.outputs = previous->outputs;
+  } else if (holds_checkpoints(results)) {
+    log_info("going on to ", after, " epochs where ", before, " were asked for; the schedule from here on is that of ", after,
+             ", so the model is not that of ", after, " epochs from the start");
+  } else {
+    fail_usage(results.string(), ": was trained for ", before, " epochs and has no checkpoint from which to go on to ",
+               after, kAdvice);
+  }
+}
+
 ExitCode run(const Options& options) {
   guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
   const spec::ExperimentSpec spec = options.spec.load();
@@ -79,23 +116,36 @@ ExitCode run(const Options& options) {
   if (!options.model.empty()) require_file(options.model, "-m");
   const fs::path results = options.results, output = results / (options.name + ".onnx");
   make_results_directory(results);
+  const FolderLock lock(results);
   if (options.force)
     for (const std::string& model : {options.model, spec.model.pretrained}) require_kept(results, model);
   if (options.force) remove_results(results, options.name);
-  if (fs::exists(output)) {
+  const spec::TrainSpec& schedule = spec.schedule_for(stage);
+  train::initialise_torch();
+  ir::Graph graph = starting_network(spec, stage, options.model);
+  DataStream training = open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
+  train::TrainerOptions trainer = trainer_options(spec, stage, results);
+  TrainingRecord record{.stage = stage, .spec = spec, .model = options.model};
+  if (record.model.empty() && stage == spec::Stage::kFloat) record.model = spec.model.pretrained;
+  if (!record.model.empty()) record.model_hash = hash64(read_file(record.model));
+  record.data_hash = training.dataset->content_hash();
+  record.threads = schedule.threads > 0 ? schedule.threads : train::torch_threads();
+  record.precision = train::precision_name(trainer.executor.precision);
+  if (fs::exists(output) || holds_checkpoints(results)) take_up(record, results);
+  if (is_finished(output, record)) {
     log_info(output.string(), " is there already: nothing to do (--force trains anew)");
     return ExitCode::kDone;
   }
-  const spec::TrainSpec& schedule = spec.schedule_for(stage);
-  train::initialise_torch();
-  if (schedule.threads > 0) train::set_torch_threads(static_cast<int>(schedule.threads));
-  ir::Graph graph = starting_network(spec, stage, options.model);
-  DataStream training = open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
+  train::set_torch_threads(static_cast<int>(record.threads));
+  trainer.fingerprint = fingerprint(record);
+  if (training.loader->batches_per_epoch() < 1)
+    fail_usage("a batch of ", schedule.batch_size_per_gpu, " images is more than the ", training.dataset->size(),
+               " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
   DataStream validation = open_validation_data(spec, *training.dataset);
   keep_class_names(graph.metadata, training.dataset->class_names());
   if (!own_spec_file(options, results / "spec.yaml"))
     write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
-  const train::TrainerOptions trainer = trainer_options(spec, stage, results);
+  write_training_record(results, record);
   make_results_directory(trainer.checkpoints);
   remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
   log_info("stage ", options.stage, ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
@@ -120,7 +170,10 @@ ExitCode run(const Options& options) {
     graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, stage);
     graph.metadata["octet.data_hash"] = hex64(training.dataset->content_hash());
     graph.metadata["octet.version"] = OCTET_VERSION;
-    onnx::export_model(graph, output, {.quantize_weights = false});
+    const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
+    write_file_atomically(output, model);
+    record.outputs[output.filename().string()] = hash64(model);
+    write_training_record(results, record);
     listener.finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
   } catch (const UserError& e) {
@@ -142,7 +195,8 @@ Command train_command() {
           .details = "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
                      "`finetune`, fake quantisation in; stage control is the same fine-tune without quantisation. Writes "
                      "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
-                     "A run that was interrupted goes on when the same command is given again.",
+                     "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
+                     "to more epochs. Another spec, stage, model or data set in the same folder is refused.",
           .examples = {"octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
                        "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx"},
           .define = [](CLI::App& app) -> Run {

@@ -118,7 +118,6 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage st
   o.keep_checkpoints = t.keep_checkpoints;
   o.evaluate_interval = t.evaluate_interval;
   o.checkpoints = results / "checkpoints";
-  o.fingerprint = str(spec::stage_name(stage), "-", spec::spec_hash(spec, stage));
   o.executor = executor_options(spec, t);
   if (stage == Stage::kControl) o.executor.precision = train::Precision::kFloat32;
   o.stop_requested = stop_requested;

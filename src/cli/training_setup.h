@@ -16,7 +16,7 @@ train::Precision training_precision(const spec::TrainSpec& schedule);
 
 train::ExecutorOptions executor_options(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule);
 
-// Everything but the loader, for a stage that trains. Stage control is always fp32: it is the honest float control.
+// Everything but the loader and the fingerprint, for a stage that trains. Stage control is always fp32: it is the honest float control.
 train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, spec::Stage stage,
                                       const std::filesystem::path& results);
 

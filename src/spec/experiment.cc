@@ -151,7 +151,7 @@ std::string spec_hash(const ExperimentSpec& spec) {
   return hash_text(to_yaml(without_incidentals(spec)));
 }
 
-std::string spec_hash(const ExperimentSpec& spec, Stage stage) {
+ExperimentSpec relevant_to(const ExperimentSpec& spec, Stage stage) {
   ExperimentSpec kept = without_incidentals(spec);
   // Ranges depend on the calibration images, and the quantised fine-tune on the ranges.
   if (stage == Stage::kFloat || stage == Stage::kControl) {
@@ -160,7 +160,11 @@ std::string spec_hash(const ExperimentSpec& spec, Stage stage) {
   }
   if (stage == Stage::kFloat || stage == Stage::kCalibration) kept.finetune = {};
   if (stage != Stage::kFloat) kept.train = {};
-  return hash_text(stage_name(stage) + to_yaml(kept));
+  return kept;
+}
+
+std::string spec_hash(const ExperimentSpec& spec, Stage stage) {
+  return hash_text(stage_name(stage) + to_yaml(relevant_to(spec, stage)));
 }
 
 Stage parse_stage(const std::string& name) {

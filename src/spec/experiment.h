@@ -220,6 +220,14 @@ std::string spec_hash(const ExperimentSpec& spec);
 // Only over what this stage depends on: a change in `quant` leaves the hash of stage float as it is.
 std::string spec_hash(const ExperimentSpec& spec, Stage stage);
 
+// The experiment with everything that cannot change the results of this stage at its default.
+ExperimentSpec relevant_to(const ExperimentSpec& spec, Stage stage);
+// What differs of that, in the order of the file; "absent" stands for a section that is not there.
+struct KeyDifference {
+  std::string key, before, after;  // "train.optimizer.lr", "0.1", "0.01"
+};
+std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after, Stage stage);
+
 // docs/spec.md.
 std::string reference_markdown();
 // The keys of one section ("train.optimizer"; empty: all) as text for a terminal. UserError for an unknown section.

@@ -35,6 +35,8 @@ void set_torch_threads(int threads) {
   at::set_num_threads(threads > 0 ? threads : available_cpus());
 }
 
+int torch_threads() { return at::get_num_threads(); }
+
 namespace {
 
 // Empty: a CUDA device can be used. The library registers its kernels when it is loaded.

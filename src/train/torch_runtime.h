@@ -9,6 +9,8 @@ namespace octet::train {
 void initialise_torch();
 // Threads that LibTorch's kernels use from now on. 0: available_cpus().
 void set_torch_threads(int threads);
+// How many they are.
+int torch_threads();
 
 // Whether a CUDA device can be used. Loads libtorch_cuda.so lazily on the first call; never throws.
 bool cuda_available();

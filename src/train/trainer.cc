@@ -44,7 +44,8 @@ class Run {
     if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
-    if (steps_per_epoch_ < 1) fail("the training set has fewer images than one batch");
+    if (steps_per_epoch_ < 1) fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
+                                    loader_.options().batch_size);
   }
 
   TrainResult operator()() {
@@ -81,7 +82,7 @@ class Run {
         options_.checkpoints, [this](const checkpoint::Checkpoint& each) { require_usable(each); });
     if (!found) return;
     if (foreign(*found))
-      fail_usage(options_.checkpoints.string(), ": holds checkpoints of another experiment; name another results "
+      fail_usage(options_.checkpoints.string(), ": holds checkpoints of another experiment (spec, model, images, threads or precision); name another results "
                  "directory, or give --force to start anew");
     run_ = found->run;
     checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);

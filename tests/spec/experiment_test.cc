@@ -132,6 +132,9 @@ TEST(Experiment, HashCoversWhatTheStageDependsOn) {
   EXPECT_NE(spec_hash(base, Stage::kFloat), spec_hash(parse("train: {epochs: 6}"), Stage::kFloat));
   const ExperimentSpec other_threads = parse("{train: {epochs: 5, threads: 3}, data: {threads: 2}}");
   EXPECT_EQ(spec_hash(base), spec_hash(other_threads));
+  EXPECT_TRUE(differences(base, other_threads, Stage::kFloat).empty());
+  EXPECT_TRUE(differences(base, other_quant, Stage::kFloat).empty());
+  EXPECT_EQ(differences(base, other_quant, Stage::kQat).size(), 1u);
   EXPECT_EQ(spec_hash(base, Stage::kFloat), spec_hash(other_threads, Stage::kFloat));
 }
 

@@ -1,0 +1,40 @@
+// Two experiments, key by key. Both are written as YAML and compared as trees, so that every key of the schema is covered.
+#include "spec/experiment.h"
+#include "spec/tree.h"
+
+namespace octet::spec {
+namespace {
+
+std::string text_of(const Node* node) {
+  if (!node || node->kind == Node::Kind::kNull) return "absent";
+  if (node->kind == Node::Kind::kScalar) return node->text.empty() ? "\"\"" : node->text;
+  std::string out;
+  for (const Node& item : node->items) out += (out.empty() ? "" : ", ") + text_of(&item);
+  for (const Entry& entry : node->entries) out += (out.empty() ? "" : ", ") + entry.key + ": " + text_of(&entry.value);
+  return node->kind == Node::Kind::kMap ? "{" + out + "}" : "[" + out + "]";
+}
+
+void compare(const Node* before, const Node* after, const std::string& path, std::vector<KeyDifference>& out) {
+  const bool maps = before && after && before->kind == Node::Kind::kMap && after->kind == Node::Kind::kMap;
+  if (!maps) {
+    const std::string was = text_of(before), is = text_of(after);
+    if (was != is) out.push_back({path, was, is});
+    return;
+  }
+  const auto path_of = [&](const Entry& entry) { return path.empty() ? entry.key : path + "." + entry.key; };
+  for (const Entry& entry : before->entries) compare(&entry.value, after->find(entry.key), path_of(entry), out);
+  for (const Entry& entry : after->entries)
+    if (!before->find(entry.key)) compare(nullptr, &entry.value, path_of(entry), out);
+}
+
+}  // namespace
+
+std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after, Stage stage) {
+  const Node was = parse_yaml(to_yaml(relevant_to(before, stage)), "before");
+  const Node is = parse_yaml(to_yaml(relevant_to(after, stage)), "after");
+  std::vector<KeyDifference> out;
+  compare(&was, &is, "", out);
+  return out;
+}
+
+}  // namespace octet::spec

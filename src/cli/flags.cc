@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 
@@ -31,6 +32,17 @@ bool ends_with(const std::string& path, const std::string& ending) {
   return std::filesystem::path(path).extension() == ending;
 }
 
+// CLI::Range lets NaN pass.
+CLI::Validator real_range(double low, double high) {
+  const auto check = [low, high](const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool holds = error == std::errc() && end == text.data() + text.size() && value >= low && value <= high;
+    return holds ? std::string() : str("'", text, "' is not a number from ", low, " to ", high);
+  };
+  return CLI::Validator(check, "");
+}
+
 }  // namespace
 
 spec::ExperimentSpec SpecFlags::load() const {
@@ -43,8 +55,10 @@ spec::ExperimentSpec SpecFlags::load() const {
   // Both schedules, also where the file names another precision in `finetune`.
   if (use_amp) options.overrides.insert(options.overrides.begin(), {"train.precision=auto", "finetune.precision=auto"});
   if (gpus == 1) options.overrides.insert(options.overrides.begin(), {"train.device=cuda", "finetune.device=cuda"});
-  return path.empty() ? spec::parse_experiment("", "(no experiment file)", options)
-                      : spec::load_experiment(path, options);
+  const spec::ExperimentSpec spec = path.empty() ? spec::parse_experiment("", "(no experiment file)", options)
+                                                 : spec::load_experiment(path, options);
+  if (const std::string doubt = spec::doubtful_normalisation(spec.data); !doubt.empty()) log_warning(doubt);
+  return spec;
 }
 
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
@@ -118,6 +132,16 @@ CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& v
   CLI::Validator range = CLI::Range(low, high);
   range.description("");  // else the help repeats it beside the name
   return app.add_option(names, value, what)->check(range)->type_name("N");
+}
+
+CLI::Option* add_number_flag(CLI::App& app, const std::string& names, double& value, double low, double high,
+                             const std::string& what) {
+  return app.add_option(names, value, what)->check(real_range(low, high))->type_name("X");
+}
+
+CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low, double high,
+                              const std::string& what) {
+  return app.add_option(names, values, what)->delimiter(',')->check(real_range(low, high))->type_name("X,...");
 }
 
 CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size) {

@@ -32,6 +32,8 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
   spec::ExperimentSpec spec = options.spec.load();
   if (!options.mean.empty()) spec.data.mean = options.mean;
   if (!options.std.empty()) spec.data.std = options.std;
+  if (!options.mean.empty() || !options.std.empty())
+    if (const std::string doubt = spec::doubtful_normalisation(spec.data); !doubt.empty()) log_warning(doubt);
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.activations.unsigned_range = spec::UnsignedActivations::kAuto;
   for (const std::string& name : options.exclude) spec.quant.exclude.push_back({name, ""});
@@ -83,10 +85,11 @@ Command quantize_command() {
             add_model_flag(app, options->model, "Float ONNX model");
             app.add_option("--images", options->images, "Image files or folders")->required();
             add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
-            app.add_option("--mean", options->mean, "Subtracted from pixels in 0 .. 1, per channel")->delimiter(',');
-            app.add_option("--std", options->std, "Pixels are divided by it, per channel")->delimiter(',');
+            add_numbers_flag(app, "--mean", options->mean, -1000, 1000, "Subtracted from pixels in 0 .. 1, per channel");
+            add_numbers_flag(app, "--std", options->std, 1e-6, 1000, "Pixels are divided by it, per channel");
             app.add_option("--method", options->method, "Calibrator: mse (default), max, percentile or entropy");
-            app.add_option("--count", options->count, "Images to use at most (default: the spec's, 1000)");
+            add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
+                            "Images to use at most (default: the spec's, 1000)");
             app.add_option("--exclude", options->exclude, "Glob of node names that stay float (repeatable)");
             app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
             app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");

@@ -200,8 +200,8 @@ Command verify_command() {
             app.add_option("--tensor_images", options->tensor_images,
                            "Images whose tensors and outputs are compared (mismatching ones always are)")
                 ->check(CLI::Range(int64_t{1}, int64_t{100000000}))->capture_default_str();
-            app.add_option("--agreement", options->agreement, "Smallest share of images with the same top-1")
-                ->check(CLI::Range(0.0, 1.0))->capture_default_str();
+            add_number_flag(app, "--agreement", options->agreement, 0, 1, "Smallest share of images with the same top-1")
+                ->capture_default_str();
             add_batch_size_flag(app, options->batch_size)->description("Of the occasional engine, where the model leaves it open");
             add_threads_flag(app, options->threads);
             add_isa_flag(app, options->isa);

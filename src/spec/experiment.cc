@@ -1,6 +1,7 @@
 #include "spec/experiment.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -138,6 +139,28 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
   resolve_split(spec.data.val, Split::kTest);
   resolve_split(spec.data.test, Split::kTest);
   return spec;
+}
+
+std::string doubtful_normalisation(const DataSpec& data) {
+  const auto listed = [](const std::vector<double>& values, double divisor) {
+    std::vector<std::string> parts;
+    for (const double value : values) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.4g", value / divisor);
+      parts.push_back(text);
+    }
+    return join(parts, ",");
+  };
+  const auto beyond = [](const std::vector<double>& values, double low, double high) {
+    return std::any_of(values.begin(), values.end(), [&](double v) { return v < low || v > high; });
+  };
+  const std::string given = "mean " + listed(data.mean, 1) + " and std " + listed(data.std, 1);
+  // The deviation of numbers from 0 to 1 is at most 0.5; more than 1 squeezes the input.
+  if (beyond(data.mean, -1e300, 1) || beyond(data.std, 0, 1))
+    return given + ": these look like values for pixels of 0 .. 255, but pixels are 0 .. 1 here; divide them by 255 (mean " +
+           listed(data.mean, 255) + ", std " + listed(data.std, 255) + ")";
+  if (beyond(data.mean, 0, 1)) return given + ": the mean lies outside of 0 .. 1, the range of the pixels";
+  return "";
 }
 
 std::string to_yaml(const ExperimentSpec& spec) {

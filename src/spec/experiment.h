@@ -213,6 +213,10 @@ ExperimentSpec load_experiment(const std::string& path, const LoadOptions& optio
 // The same from memory; `name` stands for the file in messages. Any bytes are survived.
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options = {});
 
+// What is odd about data.mean and data.std, as a sentence; empty where nothing is. The commonest mistake is to give the
+// values for pixels of 0 .. 255.
+std::string doubtful_normalisation(const DataSpec& data);
+
 // The whole experiment as YAML, every key resolved; parse_experiment() of it gives the same experiment.
 std::string to_yaml(const ExperimentSpec& spec);
 // 16 hexadecimal digits over everything that can change results (not threads, intervals, engine).

@@ -1,5 +1,6 @@
 // octet export: the deployment file, QDQ ONNX for a target.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -26,6 +27,11 @@ ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
   ir::Graph graph = load_network(options.model);
+  const bool quantised = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                     [](const auto& node) { return node->kind == ir::OpKind::kFakeQuantize; });
+  if (!quantised && options.data_type != "fp32")
+    fail_usage(options.model, ": has no quantisers, so the exported file would run in floating point; run octet calibrate or "
+               "octet quantize on it first, or give --data_type fp32 if that is meant");
   const std::string target = options.target.empty() ? spec.export_options.target : options.target;
   prepare_for_target(graph, target);
   if (options.data_type == "fp32") drop_quantisers(graph);
@@ -43,7 +49,8 @@ Command export_command() {
   return {.name = "export",
           .summary = "Write QDQ ONNX for TensorRT, OpenVINO or ONNX Runtime",
           .details = "Folds batch norms and writes INT8 weights with DequantizeLinear, float biases, and a "
-                     "QuantizeLinear/DequantizeLinear pair for every quantised activation.",
+                     "QuantizeLinear/DequantizeLinear pair for every quantised activation. A model without quantisers is refused "
+                     "unless --data_type fp32 says that a float file is meant.",
           .examples = {"octet export -m results/qat/model.onnx -o results/model.qdq.onnx",
                        "octet export -m results/qat/model.onnx -o model.trt.onnx --target tensorrt:8.6 --opset 13"},
           .define = [](CLI::App& app) -> Run {

@@ -41,4 +41,20 @@ TEST_F(Numbers, FlagsHaveRanges) {
   EXPECT_EQ(quantize("--count 3").code, 0);
 }
 
+TEST_F(Numbers, ExportWantsQuantisersOrTheWord) {
+  write_images();
+  ASSERT_EQ(octet("models resnet20 -o m.onnx --input 3,8,8").code, 0);
+  ASSERT_EQ(quantize("").code, 0);
+  for (const char* const target : {"onnxruntime", "openvino", "tensorrt"}) {
+    const std::string flags = std::string(" --force -o x.onnx --target ") + target;
+    const Outcome refused = octet("export -m m.onnx" + flags);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("m.onnx: has no quantisers"), HasSubstr("--data_type fp32")));
+    EXPECT_FALSE(exists("x.onnx"));
+    EXPECT_EQ(octet("export -m m.onnx --data_type fp32" + flags).code, 0);
+    EXPECT_EQ(octet("export -m q.onnx" + flags).code, 0);
+    std::filesystem::remove(folder_ + "/x.onnx");
+  }
+}
+
 }  // namespace

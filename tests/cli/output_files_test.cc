@@ -44,7 +44,7 @@ TEST_F(OutputFiles, ADeviceStaysADevice) {
   const std::string node = folder_ + "/null";
   if (::mknod(node.c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) GTEST_SKIP() << "a device node needs root";
   for (const char* const command : {"compile m.onnx -o null", "models resnet20 -o null", "inspect m.onnx --json null",
-                                    "export -m m.onnx -o null --force"}) {
+                                    "export --data_type fp32 -m m.onnx -o null --force"}) {
     const Outcome done = octet(command);
     EXPECT_EQ(done.code, 0) << command << done.err;
     struct stat info {};
@@ -100,7 +100,8 @@ TEST_F(OutputFiles, AnOutputThatIsTheInputIsRefused) {
   fs::create_directory(folder_ + "/sub");
   write("spec.yaml", "train: {epochs: 1}\n");
   for (const std::string output : {"m.onnx", "./sub/../m.onnx", "soft.onnx", "hard.onnx"})
-    for (const std::string command : {"compile m.onnx --force -o ", "export -m m.onnx --force -o ", "inspect m.onnx --json ",
+    for (const std::string command : {"compile m.onnx --force -o ", "export --data_type fp32 -m m.onnx --force -o ",
+                                      "inspect m.onnx --json ",
                                       "bench m.onnx --runs 1 --json ", "bench m.onnx --runs 1 --trace ",
                                       "bench hard.onnx --baseline m.onnx --json "}) {
       const Outcome done = octet(command + output);
@@ -134,7 +135,8 @@ TEST_F(OutputFiles, TheModelThatATrainingStartsFromIsKept) {
 
 TEST_F(OutputFiles, WhatCannotBeWrittenIsRefusedBeforeAnyWork) {
   fs::create_directory(folder_ + "/folder");
-  for (const std::string command : {"compile m.onnx --force -o ", "export -m m.onnx --force -o ", "inspect m.onnx --json ",
+  for (const std::string command : {"compile m.onnx --force -o ", "export --data_type fp32 -m m.onnx --force -o ",
+                                      "inspect m.onnx --json ",
                                     "bench m.onnx --runs 1 --json ", "bench m.onnx --runs 1 --trace "})
     for (const std::string output : {"folder", "missing/file"}) {
       const Outcome done = octet(command + output);
@@ -148,7 +150,7 @@ TEST_F(OutputFiles, AnEngineIsNotNamedLikeAModel) {
   const Outcome engine = octet("compile m.onnx -o n.onnx");
   EXPECT_EQ(engine.code, 2);
   EXPECT_THAT(engine.err, HasSubstr("let it end in .octet"));
-  EXPECT_EQ(octet("export -m m.onnx -o n.octet").code, 2);
+  EXPECT_EQ(octet("export --data_type fp32 -m m.onnx -o n.octet").code, 2);
   EXPECT_FALSE(exists("n.onnx") || exists("n.octet"));
   EXPECT_EQ(octet("compile m.onnx -o engine").code, 0);
 }

@@ -56,6 +56,7 @@ struct Classes {
 DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source, data::LoaderOptions options,
                 const Classes& wanted = {}) {
   data::DatasetOptions d = dataset_options(source);
+  d.exif_orientation = spec.data.exif_orientation;
   d.channels = static_cast<int>(spec.model.channels());
   d.min_decode_side = data::decode_hint(options.transform);
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());

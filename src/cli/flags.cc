@@ -55,6 +55,7 @@ spec::ExperimentSpec SpecFlags::load() const {
   // Both schedules, also where the file names another precision in `finetune`.
   if (use_amp) options.overrides.insert(options.overrides.begin(), {"train.precision=auto", "finetune.precision=auto"});
   if (gpus == 1) options.overrides.insert(options.overrides.begin(), {"train.device=cuda", "finetune.device=cuda"});
+  if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
   const spec::ExperimentSpec spec = path.empty() ? spec::parse_experiment("", "(no experiment file)", options)
                                                  : spec::load_experiment(path, options);
   if (const std::string doubt = spec::doubtful_normalisation(spec.data); !doubt.empty()) log_warning(doubt);
@@ -73,6 +74,11 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
   if (!training) return;
   add_number_flag(app, "--gpus", flags.gpus, 1, 1024, "Train on this many GPUs instead of the spec's device");
   app.add_flag("--use_amp", flags.use_amp, "Mixed precision where the hardware has it (train.precision=auto)");
+}
+
+void add_exif_flag(CLI::App& app, SpecFlags& flags) {
+  app.add_flag("--exif_orientation", flags.exif_orientation,
+               "Turn images as their EXIF data say (default: as they are stored; data.exif_orientation)");
 }
 
 void OutputFlags::check() const {

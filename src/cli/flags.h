@@ -24,12 +24,16 @@ struct SpecFlags {
   std::vector<std::string> overrides;
   int64_t gpus = 0;  // 0: not given
   bool use_amp = false;
+  bool exif_orientation = false;
 
   // The experiment with everything applied. UserError (exit 2).
   spec::ExperimentSpec load() const;
 };
 // `training` adds --gpus and --use_amp.
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired, bool training = false);
+
+// --exif_orientation, of commands that take image files on the command line
+void add_exif_flag(CLI::App& app, SpecFlags& flags);
 
 // -o OUT --force
 struct OutputFlags {

@@ -44,7 +44,7 @@ std::vector<std::string> expand(const std::vector<std::string>& paths) {
 
 class FileList : public data::Dataset {
  public:
-  FileList(std::vector<std::string> files, int channels) : files_(std::move(files)), channels_(channels) {}
+  FileList(std::vector<std::string> files, data::DecodeOptions decode) : files_(std::move(files)), decode_(decode) {}
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   int label(int64_t) const override { return -1; }
   std::string name(int64_t index) const override { return files_[static_cast<size_t>(index)]; }
@@ -56,7 +56,7 @@ class FileList : public data::Dataset {
   data::Sample get(int64_t index) const override {
     const std::string bytes = read_file(name(index));
     try {
-      return {data::decode_image(std::as_bytes(std::span(bytes)), {.channels = channels_}), -1};
+      return {data::decode_image(std::as_bytes(std::span(bytes)), decode_), -1};
     } catch (const data::DecodeError& e) {
       throw data::CorruptSample(name(index), e.what());
     }
@@ -64,7 +64,7 @@ class FileList : public data::Dataset {
 
  private:
   std::vector<std::string> files_;
-  int channels_;
+  data::DecodeOptions decode_;
 };
 
 }  // namespace
@@ -73,7 +73,9 @@ DataStream open_image_files(const spec::ExperimentSpec& spec, const std::vector<
                             const std::vector<int64_t>& shape, int64_t batch_size) {
   const auto size = [&](size_t i) { return shape.at(i) > 0 ? shape[i] : spec.model.input.at(i); };
   DataStream stream;
-  stream.dataset = std::make_unique<FileList>(expand(paths), static_cast<int>(size(0)));
+  stream.dataset = std::make_unique<FileList>(
+      expand(paths),
+      data::DecodeOptions{.channels = static_cast<int>(size(0)), .exif_orientation = spec.data.exif_orientation});
   data::LoaderOptions options = evaluation_loader_options(spec, batch_size);
   options.transform.height = static_cast<int>(size(1));
   options.transform.width = static_cast<int>(size(2));

@@ -90,6 +90,7 @@ Command infer_command() {
                 ->allow_extra_args(false)->type_name("KEY=VALUE");
             add_model_flag(app, options->model, "ONNX or .octet file");
             app.add_option("--top", options->top, "Classes to show for each image")->check(CLI::Range(1, 1000));
+            add_exif_flag(app, options->spec);
             add_json_flag(app, options->json);
             add_batch_size_flag(app, options->batch_size);
             add_threads_flag(app, options->threads);

@@ -96,6 +96,7 @@ Command quantize_command() {
             app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file for everything not given here");
             app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
                 ->allow_extra_args(false)->type_name("KEY=VALUE");
+            add_exif_flag(app, options->spec);
             add_json_flag(app, options->json);
             return [options] { return run(*options); };
           }};

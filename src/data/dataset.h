@@ -69,6 +69,7 @@ struct DatasetOptions {
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
   // full. See decode_hint() of augment.h.
   int min_decode_side = 0;
+  bool exif_orientation = false;  // of image folders: DecodeOptions::exif_orientation
 };
 
 // Names that DatasetOptions::format may have.

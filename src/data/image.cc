@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/exif.h"
 #include "data/image_header.h"
 
 namespace octet::data {
@@ -137,11 +138,7 @@ Image decode_by_opencv(std::span<const std::byte> bytes, const DecodeOptions& op
   return image;
 }
 
-}  // namespace
-
-Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options) {
-  OCTET_CHECK(options.channels == 1 || options.channels == 3, options.channels);
-  if (bytes.empty()) throw DecodeError("the file is empty");
+Image decode_as_stored(std::span<const std::byte> bytes, const DecodeOptions& options) {
   const ImageHeader header = read_image_header(bytes);
   switch (header.format) {
     case ImageFormat::kJpeg:
@@ -156,6 +153,15 @@ Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& option
   if (bytes.size() > (size_t{1} << 30)) throw DecodeError("the file is larger than 1 GiB");
   check_size(header.width, header.height, options);
   return decode_by_opencv(bytes, options);
+}
+
+}  // namespace
+
+Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options) {
+  OCTET_CHECK(options.channels == 1 || options.channels == 3, options.channels);
+  if (bytes.empty()) throw DecodeError("the file is empty");
+  Image image = decode_as_stored(bytes, options);
+  return options.exif_orientation ? oriented(std::move(image), exif_orientation(bytes)) : image;
 }
 
 Image convert_channels(Image image, int channels) {

@@ -27,11 +27,12 @@ class DecodeError : public std::runtime_error {
 struct DecodeOptions {
   int channels = 3;         // 1 or 3: colours are converted, transparency is dropped, 16 bits become 8
   int min_decode_side = 0;  // a JPEG may come out smaller, but with both sides at least this; 0: full size
+  bool exif_orientation = false;  // turn the picture as its EXIF data say (data/exif.h)
   int64_t max_pixels = int64_t{1} << 27;  // larger pictures are refused before anything is allocated for them
 };
 
 // JPEG by libturbojpeg, WebP by libwebp; PNG, BMP, PPM and PGM by OpenCV. A truncated file is an error, as in
-// Pillow; EXIF orientation is ignored, as in the usual ImageNet pipelines. Throws DecodeError.
+// Pillow; EXIF orientation is ignored unless it is asked for, as by Pillow and torchvision. Throws DecodeError.
 Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options = {});
 
 // Grey to RGB repeats the value; RGB to grey is the luma of ITU-R 601: (19595 R + 38470 G + 7471 B + 32768) >> 16.

@@ -64,6 +64,7 @@ struct DataSpec {
   std::optional<DataSource> calibration;  // absent: the training images, without augmentation
   std::vector<double> mean = {0.0};       // per channel (or one for all), of pixels scaled to [0, 1]
   std::vector<double> std = {1.0};
+  bool exif_orientation = false;  // turn image files as their EXIF data say
   int64_t resize = 0;  // shorter side before the (centre) crop; 0: straight to the input size
   AugmentSpec augment;
   int64_t threads = 0;  // 0: as many as CPUs

@@ -140,6 +140,10 @@ void describe(Section& s, DataSpec& data) {
       .length(1, 64)
       .unit("of pixels in [0, 1]")
       .help("Every pixel is divided by it after the mean is subtracted.");
+  s.field("exif_orientation", data.exif_orientation)
+      .known_elsewhere_as({"exif_transpose", "auto_orient"})
+      .help("Turn JPEG, PNG and WebP files as the EXIF tag Orientation says; without it they are read as they are stored, as "
+            "Pillow and torchvision read them.");
   s.field("resize", data.resize)
       .range(0, 16'384)
       .unit("pixels")

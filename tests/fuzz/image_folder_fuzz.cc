@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const int choice = data[size - 1];
   const DecodeOptions options{
-      .channels = choice % 2 ? 3 : 1, .min_decode_side = choice / 2 % 4 * 8, .max_pixels = 1 << 18};
+      .channels = choice % 2 ? 3 : 1, .min_decode_side = choice / 2 % 4 * 8, .exif_orientation = choice >= 128, .max_pixels = 1 << 18};
   try {
     const Image image = decode_image(std::as_bytes(std::span(data, size)), options);
     if (image.channels != options.channels || image.height < 1 || image.width < 1 ||

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/file_constants.h"
 #include "engine/step_reader.h"
 #include "engine/steps_block.h"
 #include "engine/tactics.h"
@@ -144,14 +145,10 @@ FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvT
   };
 }
 
-// Weights of this size come from beyond the second-level cache in every run, 4 KiB pages of a file one translation
-// after the other (in a virtual machine, two): a copy on huge pages is read 2 to 3 % faster. The pages of the file are
-// given back (PreparedPlan).
-constexpr int64_t kWorthHugePages = 512 << 10;
-
+// The pages of the file are given back (PreparedPlan).
 std::shared_ptr<DerivedWeights> copy_on_huge_pages(const kernels::ConvArgs& shapes) {
   const int64_t bytes = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch).weight_bytes;
-  if (bytes < kWorthHugePages) return nullptr;
+  if (bytes < kMovedWeightBytes) return nullptr;
   DerivedWeights copy{.bytes = bytes};
   copy.make = [weights = shapes.weights, bytes](std::byte* to) {
     std::memcpy(to, weights, static_cast<size_t>(bytes));
@@ -230,15 +227,16 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
   conv.args.split = choice.split;
   PreparedStep out{.isa = tactic.isa, .kernel = std::string("conv ") + tactic.name};
   if (tactic.scratch_bytes) out.scratch_bytes = tactic.scratch_bytes(shapes);
-  if (tactic.prepared_bytes) {
+  const int64_t prepared_bytes = tactic.prepared_bytes ? tactic.prepared_bytes(shapes) : 0;
+  if (prepared_bytes > 0) {
     out.derived = std::make_shared<DerivedWeights>();
-    out.derived->bytes = tactic.prepared_bytes(shapes);
+    out.derived->bytes = prepared_bytes;
     out.derived->make = [shapes, make = tactic.prepare](std::byte* to) { make(shapes, to); };
   } else {
     out.derived = copy_on_huge_pages(shapes);
   }
   if (tactic.kept_bytes) out.kept = std::make_shared<KeptMemory>(KeptMemory{.bytes = tactic.kept_bytes(shapes)});
-  const bool is_copy = out.derived && !tactic.prepared_bytes;
+  const bool is_copy = out.derived && prepared_bytes == 0;
   const auto bind = [conv, is_copy, derived = out.derived, kept = out.kept](const Memory& m, int part) {
     kernels::ConvArgs args = conv.bind(m);
     if (is_copy) args.weights = reinterpret_cast<const int8_t*>(derived->data);

@@ -35,7 +35,7 @@ OCTET_INLINE void to_lane_order(const Z (&n)[4], Z (&out)[4]) {
 // From an accumulator to a code; what is known of the numbers allows shorter ways to the same byte.
 //   kClamped  always right
 //   kScale    scaled sums fit an int32 (Constants::bounded), so they need no upper limit before the conversion
-//   kTable    kScale, then the table
+//   kTable    kScale, then the table, or the function of steps
 //   kRelu     relu_shortcut()
 enum class Finish { kClamped, kScale, kTable, kRelu };
 
@@ -115,6 +115,7 @@ OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* 
 // 64 codes from two such halves.
 template <Finish F>
 OCTET_INLINE Z codes_of_words(Z low, Z high, const Constants& k, const uint8_t* table) {
+  if (F == Finish::kTable && k.function) return function_codes(low, high, k.function);
   const Z q = _mm512_packus_epi16(low, high);
   if constexpr (F == Finish::kRelu) return q;
   const Z limited = _mm512_min_epu8(_mm512_max_epu8(q, k.low8), k.high8);

@@ -35,6 +35,7 @@ struct Constants {
   bool bounded = false;            // Numbers::kBounded
   bool plain = false;              // zero point 0, codes 0..255: what saturation gives
   const uint8_t* table = nullptr;  // applied in registers
+  CodeFunction function;
 };
 
 OCTET_INLINE Constants make_constants(const Epilogue& e) {
@@ -55,6 +56,7 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.bounded = sums_are_bounded(e);
   c.plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
   c.table = has_vbmi() ? e.table : nullptr;
+  c.function = e.function;
   return c;
 }
 
@@ -99,6 +101,12 @@ OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const Constants& k) {
   return _mm512_min_epu8(_mm512_max_epu8(bytes, k.low8), k.high8);
 }
 
+// The same with the function of these steps.
+OCTET_INLINE Z pack_function(Z a, Z b, Z c, Z d, const Constants& k) {
+  return _mm512_permutexvar_epi32(pack_order(),
+                                  function_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), k.function));
+}
+
 // Stores the 16 bytes of lane L, or 4 where a pixel has no more.
 template <int L>
 OCTET_INLINE void store_lane(uint8_t* p, Z v, bool four) {
@@ -130,6 +138,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
     if constexpr (S == Sum::kRelu)
       return _mm512_permutexvar_epi32(pack_order(),
                                       _mm512_packus_epi16(_mm512_packs_epi32(v0, v1), _mm512_packs_epi32(v2, v3)));
+    if (c.function) return pack_function(v0, v1, v2, v3, c);
     const Z q = pack(v0, v1, v2, v3, c);
     return c.table ? look_up64(q, table) : q;
   };

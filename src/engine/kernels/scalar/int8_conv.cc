@@ -11,6 +11,15 @@ namespace {
 using numerics::requantize;
 using numerics::requantize_with_residual;
 
+uint8_t apply(const CodeFunction& f, int32_t step) {
+  const int32_t cell = step >> 8;
+  const uint8_t* column = f.rows + (cell & 255);
+  const int32_t place = cell < f.turn ? 255 - (step & 255) : step & 255;
+  uint8_t code = column[0];
+  for (int32_t i = 1; i <= f.rises; ++i) code = static_cast<uint8_t>(code + (place > column[i * 256]));
+  return code;
+}
+
 // Writes output channel oc of pixel (n, y, x).
 void finish(const Epilogue& e, int32_t acc, int64_t oc, int64_t n, int64_t y, int64_t x) {
   if (e.out.data == nullptr) {
@@ -34,8 +43,10 @@ void finish(const Epilogue& e, int32_t acc, int64_t oc, int64_t n, int64_t y, in
       q = requantize_with_residual(acc, e.multiplier[oc], r, e.residual_multiplier, e.out.zero_point, e.lo, e.hi);
     }
   }
-  e.out.data[n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + oc] =
-      e.table ? e.table[q] : static_cast<uint8_t>(q);
+  e.out.data[n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + oc] = e.function ? apply(e.function, q)
+                                                                                       : e.table
+                                                                                           ? e.table[q]
+                                                                                           : static_cast<uint8_t>(q);
 }
 
 const uint8_t* first_byte(const ConvArgs& a, int64_t n, int64_t y, int64_t x) {
@@ -47,8 +58,8 @@ const uint8_t* first_byte(const ConvArgs& a, int64_t n, int64_t y, int64_t x) {
 // [output channel][4 input channels], as the packed weights are.
 using BlockSums = std::array<int32_t, kChannelBlock * 4>;
 
-// Adds the products of a run of input channels to the sums of a block. Written so that a compiler makes vectors of it for
-// any CPU: sums of its own, which no weight can be, and the four codes as often as there are output channels.
+// Adds the products of a run of input channels to the sums of a block. Written so that a compiler makes vectors of it
+// for any CPU: sums of its own, which no weight can be, and the four codes as often as there are output channels.
 void add_products(const uint8_t* run, const int8_t* weights, int64_t dwords, BlockSums& block_sums) {
   BlockSums sums = block_sums;
   for (int64_t d = 0; d < dwords; ++d, run += 4, weights += sums.size()) {

@@ -1,6 +1,7 @@
 #include "engine/steps_conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -177,6 +178,7 @@ void read_code_function(const StepReader& r, const std::string& key, kernels::Ep
   kernels::CodeFunction& f = e->function;
   f.rises = static_cast<int32_t>(r.integer(key + "_rises", 0, kernels::kMostRises));
   f.turn = static_cast<int32_t>(r.integer(key + "_turn", -128, 127));
+  f.tails = std::ldexp(1.0f, -static_cast<int>(r.integer_or(key + "_tail_shift", 0, 0, kernels::kMostTailShift)));
   f.rows = r.constant<uint8_t>(key, kernels::CodeFunction::bytes(f.rises)).data();
   e->lo = kernels::kLeastStep, e->hi = kernels::kGreatestStep;
 }

@@ -14,7 +14,8 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer&
 // Window of a pooling step. Every window meets the image.
 kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
 
-// The function of steps (kernels/code_function.h) in the constant `key`, with its numbers KEY_rises and KEY_turn.
+// The function of steps (kernels/code_function.h) in the constant `key`, with its numbers KEY_rises, KEY_turn and
+// KEY_tail_shift.
 void read_code_function(const StepReader& reader, const std::string& key, kernels::Epilogue* epilogue);
 
 inline constexpr const char* kConvKind = "conv";

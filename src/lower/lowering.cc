@@ -48,7 +48,12 @@ bool unit_steps(const BoxMoves& boxes) {
 
 Lowering::Lowering(const ir::Graph& graph) : graph_(graph) {
   find_quantized();
-  pointwise_.emplace(graph, [this](const Value* v) { return quant(v); });
+  const auto params = [this](const Value* v) { return quant(v); };
+  pointwise_.emplace(graph, params);
+  activations_.emplace(graph, params, [this](const Value* v) {
+    const Node* p = v->producer;
+    return is_weighted(p) || (p != nullptr && p->kind == OpKind::kAdd && int8_chain_at(v).weighted != nullptr);
+  });
 }
 
 const QuantParams* Lowering::quant(const Value* v) const {
@@ -156,8 +161,8 @@ void Lowering::select_quantizer(const Node& node) {
     jobs_.push_back([x, y](PlanBuilder& b) { b.same_codes(y, x); });
     return;
   }
-  for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::squeeze_excite, &Lowering::fused_sum,
-                             &Lowering::fused_average})
+  for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::function_chain,
+                             &Lowering::squeeze_excite, &Lowering::fused_sum, &Lowering::fused_average})
     if (auto job = (this->*pattern)(node)) {
       jobs_.push_back(std::move(*job));
       return;

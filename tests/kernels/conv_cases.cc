@@ -121,6 +121,7 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
     // Any bytes are a function.
     e.function.rises = static_cast<int32_t>(pick(rng, 0, kMostRises));
     e.function.turn = static_cast<int32_t>(pick(rng, -128, 127));
+    if (chance(rng, 0.4)) e.function.tails = std::ldexp(1.0f, -static_cast<int>(pick(rng, 1, kMostTailShift)));
     c->function.resize(static_cast<size_t>(CodeFunction::bytes(e.function.rises)));
     for (auto& b : c->function) b = static_cast<uint8_t>(rng());
     e.function.rows = c->function.data();
@@ -287,9 +288,11 @@ std::vector<uint8_t> take_output(ConvCase& c) {
 
 namespace {
 
-// The step'th place of all, walked cell by cell.
-uint8_t function_at(const ConvCase& c, int32_t step) {
+// The step'th place of all, walked cell by cell, of a sum that counts in full up to 24576.
+uint8_t function_at(const ConvCase& c, float sum) {
   const CodeFunction& f = c.args.epilogue.function;
+  const float near = std::clamp(sum, -24576.0f, 24576.0f), beyond = sum - near;
+  const int32_t step = numerics::round_to_int(near + beyond * f.tails, -32768, 32767, 0);
   const int32_t at = step + 32768, cell = at / 256;
   int32_t place = at % 256;
   if (cell - 128 < f.turn) place = 255 - place;
@@ -332,23 +335,34 @@ std::vector<uint8_t> expected_output(const ConvCase& c) {
             bytes.insert(bytes.end(), raw, raw + 4);
             continue;
           }
-          const int32_t zero_point = e.out.zero_point;
-          int32_t q = numerics::requantize(acc32, c.multiplier[oc], zero_point, e.lo, e.hi);
+          if (c.tail.function) {
+            float sum = static_cast<float>(acc32) * c.multiplier[oc];
+            if (c.tail.rounds_twice) {
+              const int32_t mid = numerics::requantize(acc32, c.multiplier[oc], e.mid_zero_point, e.mid_lo, e.mid_hi);
+              sum = static_cast<float>(mid - e.mid_zero_point) * e.mid_multiplier;
+            }
+            if (c.tail.residual) {
+              const QTensor& res = c.residual.view;
+              const uint8_t r = res.data[n * res.image_stride + y * res.row_stride + x * res.c_pitch + oc];
+              sum += static_cast<float>(r - res.zero_point) * e.residual_multiplier;
+            }
+            bytes.push_back(function_at(c, sum));
+            continue;
+          }
+          int32_t q = numerics::requantize(acc32, c.multiplier[oc], out.zero_point, e.lo, e.hi);
           if (c.tail.residual) {
             const QTensor& res = c.residual.view;
             const int32_t r =
                 res.data[n * res.image_stride + y * res.row_stride + x * res.c_pitch + oc] - res.zero_point;
-            q = numerics::requantize_with_residual(acc32, c.multiplier[oc], r, e.residual_multiplier, zero_point, e.lo,
-                                                   e.hi);
+            q = numerics::requantize_with_residual(acc32, c.multiplier[oc], r, e.residual_multiplier, out.zero_point,
+                                                   e.lo, e.hi);
             if (c.tail.rounds_twice) {
               const int32_t mid = numerics::requantize(acc32, c.multiplier[oc], e.mid_zero_point, e.mid_lo, e.mid_hi) -
                                   e.mid_zero_point;
-              q = numerics::add_quantized(mid, e.mid_multiplier, r, e.residual_multiplier, zero_point, e.lo, e.hi);
+              q = numerics::add_quantized(mid, e.mid_multiplier, r, e.residual_multiplier, out.zero_point, e.lo, e.hi);
             }
           }
-          bytes.push_back(c.tail.function ? function_at(c, q)
-                          : c.tail.table  ? c.table[static_cast<size_t>(q)]
-                                          : static_cast<uint8_t>(q));
+          bytes.push_back(c.tail.table ? c.table[static_cast<size_t>(q)] : static_cast<uint8_t>(q));
         }
   return bytes;
 }

@@ -11,6 +11,10 @@ namespace octet::kernels {
 
 // The steps that a sum is rounded to.
 inline constexpr int32_t kLeastStep = -32768, kGreatestStep = 32767;
+// Where a function changes far out (LeakyRelu with a small slope, or Silu, which rises to zero again), the sum, in
+// steps, counts less there: v = c + (v - c) * tails with c = clamp(v, -kInnerSteps, kInnerSteps), before it is rounded.
+inline constexpr int32_t kInnerSteps = 24576;
+inline constexpr int32_t kMostTailShift = 12;
 // More rises in a cell cost more time than arithmetic on floats would.
 inline constexpr int32_t kMostRises = 16;
 
@@ -19,9 +23,11 @@ struct CodeFunction {
   // to the code from place p + 1 of the cell on (255: never). nullptr: no function.
   const uint8_t* rows = nullptr;
   int32_t rises = 0;
+  float tails = 1;      // 2^-n, n <= kMostTailShift; 1: none
   int32_t turn = -128;  // the first cell that is walked forwards, counted as signed upper bytes are: -128..127
 
   explicit operator bool() const { return rows != nullptr; }
+  bool has_tails() const { return tails != 1; }
   static constexpr int64_t bytes(int64_t rises) { return (1 + rises) * 256; }
 };
 

@@ -32,7 +32,7 @@ class Finish {
         sum_(e.residual.data == nullptr ? Sum::kNone
              : e.rounds_twice           ? Sum::kTwice
                                         : Sum::kOnce),
-        bounded_(sums_are_bounded(e)) {
+        bounded_(sums_are_bounded(e) && !e.function.has_tails()) {
     if (e.table && e.out.data) lookup_.emplace(e.table);
     if (e.function && e.out.data) function_.emplace(e.function);
   }
@@ -57,6 +57,7 @@ class Finish {
       const Y code = _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(residual)), residual_zero_);
       v = _mm256_add_ps(v, _mm256_mul_ps(_mm256_cvtepi32_ps(code), residual_multiplier_));
     }
+    if (!kBounded && e_.function.has_tails()) v = Function::draw_in(v, e_.function);
     return kBounded ? _mm256_cvtps_epi32(v) : limits_.round(v);
   }
   static OCTET_INLINE Y relu_value(Y acc, __m256 multiplier) {

@@ -39,8 +39,12 @@ void pixel_conv_avx2(const ConvArgs& a) {
     Y low, high;
     multiply(a, block, dwords, &low, &high);
     const float* m = e.multiplier + block * 16;
-    const Y v0 = limits.round(_mm256_mul_ps(_mm256_cvtepi32_ps(low), _mm256_loadu_ps(m)));
-    const Y v1 = limits.round(_mm256_mul_ps(_mm256_cvtepi32_ps(high), _mm256_loadu_ps(m + 8)));
+    const auto rounded = [&](Y sum, const float* multiplier) __attribute__((always_inline)) {
+      __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(multiplier));
+      if (e.function.has_tails()) v = Function::draw_in(v, e.function);
+      return limits.round(v);
+    };
+    const Y v0 = rounded(low, m), v1 = rounded(high, m + 8);
     __m128i codes;
     if (function) {
       const Y words = _mm256_packs_epi32(v0, v1), both = (*function)(words, words);

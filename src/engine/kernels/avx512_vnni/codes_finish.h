@@ -25,7 +25,7 @@ OCTET_INLINE Finish choose_finish(bool relu, const Constants& c) {
 
 // Whether the finish of these codes can be one of them.
 OCTET_INLINE bool has_codes_finish(const Epilogue& e) {
-  return e.out.data && !e.residual.data && (!e.table || has_vbmi()) && sums_are_bounded(e);
+  return e.out.data && !e.residual.data && (!e.table || has_vbmi()) && sums_are_bounded(e) && !e.function.has_tails();
 }
 
 // Takes over the numbers of `vectors` blocks of channels from block `block` on.

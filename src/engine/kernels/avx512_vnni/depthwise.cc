@@ -55,7 +55,7 @@ void general(const ConvArgs& a, Range rows) {
 // The shortest way that is right for these numbers.
 Finish choose_finish(const ConvArgs& a, const Constants& constants) {
   if (relu_shortcut(a, a.geometry.kernel_h * a.geometry.kernel_w)) return Finish::kRelu;
-  if (!constants.bounded) return Finish::kClamped;
+  if (!sums_are_bounded(a.epilogue)) return Finish::kClamped;
   return constants.table || constants.function ? Finish::kTable : Finish::kScale;
 }
 

@@ -106,7 +106,9 @@ OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* 
     if constexpr (F == Finish::kRelu)
       return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(sum), multiplier[i], offset[i]));
     if constexpr (F == Finish::kClamped) return scale<Sum::kNone>(sum, multiplier[i], nullptr, k);
-    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier[i]));
+    const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier[i]);
+    if (F == Finish::kTable && k.tails) return _mm512_cvtps_epi32(draw_in(v, k.function));
+    return _mm512_cvtps_epi32(v);
   };
   const Z words = _mm512_packs_epi32(rounded(sum0, 0), rounded(sum1, 1));
   return F == Finish::kRelu ? words : _mm512_adds_epi16(words, k.zero_point16);

@@ -36,6 +36,7 @@ struct Constants {
   bool plain = false;              // zero point 0, codes 0..255: what saturation gives
   const uint8_t* table = nullptr;  // applied in registers
   CodeFunction function;
+  bool tails = false;  // of the function
 };
 
 OCTET_INLINE Constants make_constants(const Epilogue& e) {
@@ -53,10 +54,11 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.zero_point16 = _mm512_set1_epi16(static_cast<int16_t>(e.out.zero_point));
   c.low8 = _mm512_set1_epi8(static_cast<char>(e.lo));
   c.high8 = _mm512_set1_epi8(static_cast<char>(e.hi));
-  c.bounded = sums_are_bounded(e);
+  c.bounded = sums_are_bounded(e) && !e.function.has_tails();  // else only scale() would have to draw them in
   c.plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
   c.table = has_vbmi() ? e.table : nullptr;
   c.function = e.function;
+  c.tails = e.function.has_tails();
   return c;
 }
 
@@ -89,6 +91,7 @@ OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Co
   }
   if constexpr (S == Sum::kTwiceFused) v = _mm512_fmadd_ps(v, c.mid_multiplier, residual_product<K>(residual, c));
   if constexpr (S == Sum::kOnce || S == Sum::kTwice) v = _mm512_add_ps(v, residual_product<K>(residual, c));
+  if (K == Numbers::kAny && c.tails) v = draw_in(v, c.function);
   return _mm512_cvtps_epi32(K == Numbers::kAny ? _mm512_min_ps(v, c.high) : v);
 }
 

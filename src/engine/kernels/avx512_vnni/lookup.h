@@ -45,6 +45,13 @@ OCTET_INLINE void permute64(Z& out, __mmask64 lanes, Z index, const uint8_t* tab
       : "Yk"(lanes), "v"(index), "m"(*reinterpret_cast<const uint8_t(*)[64]>(table)));
 }
 
+// Sums in steps, with less weight far out (CodeFunction::tails). The product is exact, so the sum rounds once.
+OCTET_INLINE __m512 draw_in(__m512 v, const CodeFunction& f) {
+  const __m512 inner = _mm512_set1_ps(static_cast<float>(kInnerSteps)),
+               near = _mm512_min_ps(_mm512_max_ps(v, _mm512_sub_ps(_mm512_setzero_ps(), inner)), inner);
+  return _mm512_fmadd_ps(_mm512_sub_ps(v, near), _mm512_set1_ps(f.tails), near);
+}
+
 // Without AVX512-VBMI, word by word.
 __attribute__((noinline)) inline Z function_codes_by_words(Z low, Z high, const CodeFunction& f) {
   alignas(64) int16_t steps[64];

@@ -59,8 +59,8 @@ void pixel_conv_avx512_vnni(const ConvArgs& a) {
       multiply<1>(a, block, dwords, sum);
     }
     const auto rounded = [&](int64_t v) __attribute__((always_inline)) {
-      const __m512 y =
-          _mm512_mul_ps(_mm512_cvtepi32_ps(sum[v]), _mm512_loadu_ps(e.multiplier + (block + v) * kChannelBlock));
+      __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[v]), _mm512_loadu_ps(e.multiplier + (block + v) * kChannelBlock));
+      if (e.function.has_tails()) y = draw_in(y, e.function);
       return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(y, low), high));
     };
     if (e.function) {

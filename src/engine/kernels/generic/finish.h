@@ -19,6 +19,8 @@ class Finish {
     for (int i = 0; i < 4; ++i) v[i] = floats(acc[i]) * load<Floats>(e_.multiplier + channel + 4 * i);
     if (e_.out.data == nullptr) return write_floats(v, channel, (n * e_.out.h + y) * e_.out.w + x);
     if (e_.residual.data) add_residual(v, at(e_.residual, channel, n, y, x));
+    if (e_.function.has_tails())
+      for (Floats& f : v) f = draw_in(f, e_.function.tails);
     const Ints rounded[4] = {limits_(v[0]), limits_(v[1]), limits_(v[2]), limits_(v[3])};
     Codes codes;
     if (e_.function) {
@@ -31,6 +33,10 @@ class Finish {
   }
 
  private:
+  static Floats draw_in(Floats v, float tails) {
+    const Floats inner = all(static_cast<float>(kInnerSteps)), near = clamp(v, -inner, inner);
+    return near + (v - near) * all(tails);
+  }
   static Codes apply(const CodeFunction& f, const Ints (&steps)[4]) {
     Codes codes;
     for (int i = 0; i < 16; ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/kernels/code_function.h"
 
@@ -57,13 +58,15 @@ int estimated_rises(const std::function<uint8_t(float)>& code_of, float range, i
   return most;
 }
 
-// Tails cost about as much as three rises.
+// Tails cost about as much time as three rises. Beyond five rises steps become coarse: half of one is 0.01 of a code.
 int choose_tail_shift(const std::function<uint8_t(float)>& code_of, float range) {
-  constexpr int kCostOfTails = 3;
-  int best = 0, least = estimated_rises(code_of, range, 0);
-  for (int shift = 1; shift <= kernels::kMostTailShift; ++shift)
-    if (const int rises = estimated_rises(code_of, range, shift) + kCostOfTails; rises < least)
-      best = shift, least = rises;
+  constexpr int kCostOfTails = 3, kFine = 5, kCostOfCoarse = 4;
+  int best = 0, least = std::numeric_limits<int>::max();
+  for (int shift = 0; shift <= kernels::kMostTailShift; ++shift) {
+    const int rises = estimated_rises(code_of, range, shift);
+    const int cost = rises + std::max(0, rises - kFine) * kCostOfCoarse + (shift > 0 ? kCostOfTails : 0);
+    if (cost < least) best = shift, least = cost;
+  }
   return best;
 }
 

@@ -288,10 +288,10 @@ std::vector<uint8_t> take_output(ConvCase& c) {
 
 namespace {
 
-// The step'th place of all, walked cell by cell, of a sum that counts in full up to 24576.
+// The step'th place of all, walked cell by cell, of a sum that counts in full up to 16384.
 uint8_t function_at(const ConvCase& c, float sum) {
   const CodeFunction& f = c.args.epilogue.function;
-  const float near = std::clamp(sum, -24576.0f, 24576.0f), beyond = sum - near;
+  const float near = std::clamp(sum, -16384.0f, 16384.0f), beyond = sum - near;
   const int32_t step = numerics::round_to_int(near + beyond * f.tails, -32768, 32767, 0);
   const int32_t at = step + 32768, cell = at / 256;
   int32_t place = at % 256;

@@ -13,10 +13,10 @@ namespace octet::kernels {
 inline constexpr int32_t kLeastStep = -32768, kGreatestStep = 32767;
 // Where a function changes far out (LeakyRelu with a small slope, or Silu, which rises to zero again), the sum, in
 // steps, counts less there: v = c + (v - c) * tails with c = clamp(v, -kInnerSteps, kInnerSteps), before it is rounded.
-inline constexpr int32_t kInnerSteps = 24576;
+inline constexpr int32_t kInnerSteps = 16384;
 inline constexpr int32_t kMostTailShift = 12;
-// More rises in a cell cost more time than arithmetic on floats would.
-inline constexpr int32_t kMostRises = 16;
+// With so many rises a step is 1/32 of a code, and rounding to steps moves a number by 1/64 of a code at most.
+inline constexpr int32_t kMostRises = 8;
 
 struct CodeFunction {
   // 1 + rises rows of 256 bytes, by the upper byte of the step: the first codes, and places p, each of which adds one

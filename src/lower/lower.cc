@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "lower/canonicalise.h"
 #include "lower/lowering.h"
+#include "lower/moved_codes.h"
 #include "lower/rewrite_forms.h"
 #include "lower/wide_weights.h"
 #include "passes/fold_batch_norm.h"
@@ -125,6 +126,7 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   require_static(graph);
   dump(graph, "set_batch");
   refuse_loose_codes(graph);
+  quantize_behind_moves(graph);
   rewrite_forms(graph);
   ir::infer_shapes(graph);
   dump(graph, "rewrite_forms");
@@ -142,7 +144,7 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   graph.remove_dead();
   ir::infer_shapes(graph);
   dump(graph, "hoist_quantizers");
-  engine::Plan plan = Lowering(graph).run();
+  engine::Plan plan = Lowering(graph, source).run();
   plan.isa = isa_name(options.isa);
   return plan;
 }

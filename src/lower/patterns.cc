@@ -56,9 +56,9 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   }
   if (!quantized(w->x)) {
     const bool weights_too = !is_quantizer(node.input(1)->producer);
-    *why = weights_too
-               ? "left out of quantisation: neither its input '" + w->x->name + "' nor its weights are quantised"
-               : "input '" + w->x->name + "' is not quantised";
+    *why = weights_too ? "left out of quantisation: neither its input '" + in_source(w->x)->name +
+                             "' nor its weights are quantised"
+                       : input_reason(w->x);
     return false;
   }
   *weights = quantize_weights(*w, *quant(w->x));

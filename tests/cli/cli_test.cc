@@ -1,7 +1,13 @@
-// The program as people and scripts meet it: exit codes, one line of error, what goes to which stream.
-#include "cli/program_fixture.h"
-
+// The program as people and scripts meet it: exit codes, one line of error, what goes to which stream. Runs bin/octet
+// of the build (or what OCTET_BIN names).
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "cli/program_fixture.h"
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace octet::test {
@@ -49,6 +50,10 @@ class Cli : public testing::Test {
   }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
   bool exists(const std::string& name) const { return std::filesystem::exists(folder_ + "/" + name); }
 
   std::string folder_;

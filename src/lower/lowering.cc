@@ -127,7 +127,8 @@ void Lowering::select_quantizer(const Node& node) {
   if (!has_code_layout(y)) {
     // No layout of codes for this rank: the function itself, through codes of a row of features.
     fail("FakeQuantize '", node.name, "': '", x->name, "' has rank ", shape_of(x).size(),
-         "; the engine quantises tensors of rank 2 and 4 only, so exclude the node that reads it from quantisation");
+         "; the engine quantises tensors of rank 2 and 4 only, so leave the node that reads it float (octet quantize --exclude "
+         "NODE, or quant.exclude of a spec)");
   }
   if (quantized(x) && *quant(x) == params) {
     need_codes(x);

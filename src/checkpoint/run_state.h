@@ -8,13 +8,13 @@
 
 namespace octet::checkpoint {
 
-// What is known at the end of an epoch (1-based).
+// What is known at the end of an epoch.
 struct EpochRecord {
-  int64_t epoch = 0;
-  double loss = 0;  // mean over the epoch's batches
-  double learning_rate = 0;  // at its last step
+  int64_t epoch = 0;           // 1-based
+  double loss = 0;             // mean over the epoch's batches; finite
+  double learning_rate = 0;    // at its last step
   double seconds = 0;
-  std::map<std::string, double> metrics;  // of the evaluation; empty when there was none
+  std::map<std::string, double> metrics;  // of the evaluation, NaN and infinity included; empty when there was none
 };
 
 struct RunState {
@@ -22,15 +22,19 @@ struct RunState {
   int64_t batches_done = 0;  // of the epoch after those
   double loss_sum = 0;       // over these batches
   double best_metric = -1e300;
-  int64_t best_epoch = 0;
+  int64_t best_epoch = 0;  // 0: nothing was evaluated yet
   std::string fingerprint;
-  std::vector<EpochRecord> history;
+  std::vector<EpochRecord> history;          // ascending epochs, none after epochs_done
+  std::map<std::string, uint64_t> checksums;  // hash64() of the files beside run.json, by name
 };
 
-// The text of run.json.
+inline constexpr int64_t kMaxEpochs = 1'000'000'000, kMaxBatches = 1'000'000'000;
+
+// The text of run.json. It ends with a checksum of itself.
 std::string run_state_json(const RunState& run);
 
-// What run_state_json() wrote. UserError naming `origin` and the entry when it is damaged.
+// What run_state_json() wrote. UserError naming `origin` and the entry when it is damaged: every number has its range,
+// and the whole has a checksum. Any bytes are safe to read.
 RunState parse_run_state(std::string_view text, const std::string& origin);
 
 // The text of history.json.

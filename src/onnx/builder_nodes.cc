@@ -40,21 +40,23 @@ Tensor int_vector(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-void Builder::add(const SourceNode& node) {
-  at_node(text_of(node), [&] {
+void Builder::add(const SourceNode& source) {
+  at_node(text_of(source), [&] {
+    const SourceNode node = with_zero_point(source);
     if (node.op == "Shape" || node.op == "Size") {
       if (!add_shape(node))
         fail("the shape of '", node.inputs.at(0), "' is needed, but it is dynamic and not known",
              lanes_error_.empty() ? "" : " (" + lanes_error_ + ")", "; export the model with fixed input sizes");
       return;
     }
-    if (add_folded(node)) return;
+    if (add_folded(node) || add_behind_dequantize(node)) return;
     const ir::OpInfo* info = ir::find_op(node.op);
     if (!info)
       fail(
           "this operator is supported on constants and shapes only, but its inputs are computed from the model's "
           "input");
     add_to_graph(node, info->kind);
+    note_quantised(node);
   });
 }
 

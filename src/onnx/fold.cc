@@ -30,6 +30,14 @@ int64_t int_attribute(const ir::Attributes& attributes, const char* key, int64_t
   return *value;
 }
 
+std::string string_attribute(const ir::Attributes& attributes, const char* key, const std::string& fallback) {
+  const auto it = attributes.find(key);
+  if (it == attributes.end()) return fallback;
+  const std::string* value = std::get_if<std::string>(&it->second);
+  if (!value) fail("attribute '", key, "' should be a string");
+  return *value;
+}
+
 const Tensor& required(const FoldRequest& request, size_t index) {
   if (index >= request.inputs.size() || !request.inputs[index]) fail("required input ", index, " is absent");
   return *request.inputs[index];

@@ -289,6 +289,45 @@ Outputs tile(const FoldRequest& r, FoldBudget& budget) {
   return {{reshaped(expand(reshaped(x, open, budget), wide, budget), shape, budget)}};
 }
 
+// Constant padding, negative amounts too; the other modes are left to the graph.
+Outputs pad(const FoldRequest& r, FoldBudget& budget) {
+  const Tensor& x = required(r, 0);
+  if (string_attribute(r.attributes, "mode", "constant") != "constant") return std::nullopt;
+  const std::vector<int64_t> pads = int_input(r, 1);
+  const size_t rank = x.shape().size(), step = ir::data_type_size(x.data_type());
+  if (present(r, 3)) return std::nullopt;  // upgrade.h writes pads for all axes
+  if (pads.size() != 2 * rank) fail(pads.size(), " pads for a tensor of rank ", rank);
+  if (present(r, 2) && (required(r, 2).size() != 1 || required(r, 2).data_type() != x.data_type())) return std::nullopt;
+  constexpr int64_t kFar = int64_t{1} << 32;
+  Shape shape, size;
+  std::vector<int64_t> from, to;  // where the part of x that stays begins, in x and in the result
+  for (size_t d = 0; d < rank; d++) {
+    const int64_t before = pads[d], after = pads[rank + d];
+    if (before < -kFar || before > kFar || after < -kFar || after > kFar) fail("pads hold an impossible number");
+    const int64_t padded = x.shape()[d] + before + after;
+    if (padded < 0) fail("the padding removes more than axis ", d, " has: ", x.shape()[d]);
+    shape.push_back(padded);
+    from.push_back(std::max<int64_t>(0, -before)), to.push_back(std::max<int64_t>(0, before));
+    size.push_back(std::max<int64_t>(0, x.shape()[d] - from[d] - std::max<int64_t>(0, -after)));
+  }
+  const int64_t count = bounded_count(shape), kept = bounded_count(size);
+  budget.charge(count * static_cast<int64_t>(step));
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * step, std::byte{0});
+  if (present(r, 2))
+    for (size_t i = 0; i < static_cast<size_t>(count); i++)
+      std::memcpy(bytes.data() + i * step, required(r, 2).bytes().data(), step);
+  const std::vector<int64_t> in = contiguous_strides(x.shape()), out = contiguous_strides(shape);
+  std::vector<int64_t> index(rank, 0);
+  for (int64_t i = 0; i < kept; i++) {
+    int64_t source = 0, target = 0;
+    for (size_t d = 0; d < rank; d++) source += (from[d] + index[d]) * in[d], target += (to[d] + index[d]) * out[d];
+    std::memcpy(bytes.data() + static_cast<size_t>(target) * step,
+                x.bytes().data() + static_cast<size_t>(source) * step, step);
+    for (size_t d = rank; d-- > 0 && ++index[d] == size[d];) index[d] = 0;
+  }
+  return {{Tensor(x.data_type(), shape, std::move(bytes))}};
+}
+
 Outputs where(const FoldRequest& r, FoldBudget& budget) {
   const Tensor &condition = required(r, 0), &x = required(r, 1), &y = required(r, 2);
   if (condition.data_type() != ir::DataType::kBool || x.data_type() != y.data_type())
@@ -322,6 +361,7 @@ const std::unordered_map<std::string_view, Function>& movements() {
       {"Slice", slice},         {"Gather", gather},
       {"Concat", concat},       {"Split", split},
       {"Expand", expand_op},    {"Tile", tile},
+      {"Pad", pad},
       {"Where", where},         {"ConstantOfShape", constant_of_shape}};
   return table;
 }

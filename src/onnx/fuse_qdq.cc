@@ -125,6 +125,8 @@ class Fuser {
         fuse_constant(node);
       } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && matches(*x->producer, *node)) {
         fuse_pair(node);
+      } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && can_rescale(*x->producer, *node)) {
+        fuse_requantised(node);
       }
     }
     for (const auto& [old, made] : replacements_) {
@@ -236,6 +238,38 @@ class Fuser {
     become_fake_quantize(dq, x, type, range);
     made_from_[dq] = q;
     drop_if_unused(q);
+  }
+
+  // One scale each, and neither so far from the other that float32 has no quotient.
+  static bool can_rescale(const Node& q, const Node& dq) {
+    for (const Node* n : {&q, &dq})
+      if (!parameters_constant(*n) || n->input(1)->constant->size() != 1 || !n->has_input(2)) return false;
+    return std::isnormal(dq.input(1)->constant->to_floats()[0] / q.input(1)->constant->to_floats()[0]);
+  }
+
+  // Codes that are read with another scale or zero point: (q - z2) s2 = (q - z1) s1 * (s2 / s1) + (z1 - z2) s2, which
+  // has the scale s2 and the zero point z2. Between the two quantisers the engine makes a table of it, and every code
+  // stays as it is.
+  void fuse_requantised(Node* dq) {
+    Node* q = dq->input(0)->producer;
+    const DataType type = dq->input(0)->type.data_type;
+    check_scales(*q, q->input(1)->constant->to_floats());
+    check_scales(*dq, dq->input(1)->constant->to_floats());
+    const float s1 = q->input(1)->constant->to_floats()[0], s2 = dq->input(1)->constant->to_floats()[0];
+    const int64_t z1 = q->input(2)->constant->to_ints()[0], z2 = dq->input(2)->constant->to_ints()[0];
+    const auto affine = [&](OpKind kind, const char* what, Value* x, float operand) {
+      const std::string name = graph_.unique_name(dq->name + what);
+      Value* constant = graph_.add_constant(graph_.unique_name(name + "_by"), Tensor::scalar(operand));
+      return graph_.add(kind, name, {x, constant}, {}, dq);
+    };
+    const std::string name = graph_.unique_name(q->name + "_dequantize");
+    Node* first = graph_.add_node(OpKind::kDequantizeLinear, name, q->inputs, {name}, {}, dq);
+    graph_.set_input(first, 0, q->output());
+    ir::infer_node(*first);
+    Value* x = affine(OpKind::kMul, "_rescale", first->output(), s2 / s1);
+    if (z1 != z2) x = affine(OpKind::kAdd, "_shift", x, static_cast<float>(z1 - z2) * s2);
+    become_fake_quantize(dq, x, type, full_range(type));
+    fuse_pair(first);
   }
 
   void drop_if_unused(Node* q) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ir/axes.h"
+#include "ir/data_type_codes.h"
 
 namespace octet::onnx {
 namespace {
@@ -301,6 +302,12 @@ Nodes gather(SourceNode node, int, UpgradeContext& context) {
   return {cut, SourceNode{"Squeeze", node.name, {cut.outputs[0], axes}, node.outputs, {}}};
 }
 
+Nodes cast_like(SourceNode node, int, UpgradeContext& context) {
+  if (node.inputs.size() != 2) fail("has ", node.inputs.size(), " inputs, expected 2");
+  const ir::DataType type = context.data_type(node.inputs[1]);
+  return {SourceNode{"Cast", node.name, {node.inputs[0]}, node.outputs, {{"to", int64_t{ir::data_type_to_onnx(type)}}}}};
+}
+
 using Rule = Nodes (*)(SourceNode, int, UpgradeContext&);
 
 const std::unordered_map<std::string, Rule>& rules() {
@@ -327,6 +334,7 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"Mish", mish},
       {"Reciprocal", reciprocal},
       {"Gather", gather},
+      {"CastLike", cast_like},
   };
   return table;
 }

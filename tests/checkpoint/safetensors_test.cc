@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/error.h"
 
 namespace octet::checkpoint {
@@ -46,6 +48,34 @@ TEST(Safetensors, DamageNeverCrashes) {
       }
     }
   SUCCEED();
+}
+
+std::string with_header(std::string header, const std::string& data) {
+  std::string out(8, '\0');
+  const uint64_t length = header.size();
+  std::memcpy(out.data(), &length, 8);
+  return out + header + data;
+}
+
+std::string entry(const std::string& name, const std::string& shape, const std::string& offsets) {
+  return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+}
+
+TEST(Safetensors, HeadersThatDoNotFitTheDataAreRefused) {
+  const std::string data(16, 'x');
+  const auto read = [&](const std::string& entries) { return parse_safetensors(with_header("{" + entries + "}", data), "x"); };
+  EXPECT_EQ(read(entry("a", "[2]", "[0,8]") + "," + entry("b", "[1,2]", "[8,16]")).size(), 2u);
+  for (const std::string& entries :
+       {entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[0,8]"),       // both at one place, the rest nobody's
+        entry("a", "[3]", "[0,12]") + "," + entry("b", "[2]", "[8,16]"),     // overlap
+        entry("a", "[2]", "[0,8]") + "," + entry("b", "[1]", "[12,16]"),     // gap
+        entry("a", "[2]", "[0,8]"),                                          // bytes behind the last
+        entry("a", "[4]", "[4,20]"), entry("a", "[4]", "[16,0]"), entry("a", "[4.0]", "[0,16]"),
+        entry("a", "[4]", "[0,16.5]"), entry("a", "[-4]", "[0,16]"), entry("a", "[4]", "[0,16,16]"),
+        entry("a", "[0,4611686018427387904,4]", "[0,0]") + "," + entry("b", "[4]", "[0,16]"),
+        entry("a", "[2147483648,2147483648,4]", "[0,16]"), entry("a", "[18446744073709551615]", "[0,16]"),
+        entry("a", "{\"0\":4}", "[0,16]"), entry("a", "4", "[0,16]"), std::string(R"("a":[4])")})
+    EXPECT_THROW(read(entries), UserError) << entries;
 }
 
 }  // namespace

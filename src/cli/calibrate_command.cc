@@ -53,7 +53,7 @@ Command calibrate_command() {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
             add_model_flag(app, options->model, "Float ONNX model");
-            add_output_flags(app, options->output, "ONNX file with quantisers");
+            add_output_flags(app, options->output, "ONNX file with quantisers", ".onnx");
             add_json_flag(app, options->json);
             add_key_flag(app);
             return [options] { return run(*options); };

@@ -118,7 +118,7 @@ Command compile_command() {
             auto options = std::make_shared<Options>();
             add_model_flag(app, options->model, "ONNX file, with or without quantisers", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
-            add_output_flags(app, options->output, "Engine file to write (.octet)");
+            add_output_flags(app, options->output, "Engine file to write (.octet)", ".octet");
             add_batch_size_flag(app, options->batch_size)
                 ->description("Images a batch; without it that of the file, 1 where it is dynamic");
             app.add_option("--profiles", options->profiles,

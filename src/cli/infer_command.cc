@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/classifier.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
@@ -60,7 +62,7 @@ ExitCode run(const Options& options) {
       line += text;
       top.push_back({{"class", c}, {"name", class_name(c)}, {"probability", p}});
     }
-    if (options.json != "-") std::printf("%s\n", line.c_str());
+    if (options.json != "-") std::cout << printable_line(line) << '\n';
     predictions.push_back({{"image", image}, {"class", result.predictions[i]}, {"top", top}});
   }
   for (const auto& [index, entry] : stream.loader->corrupt().entries)

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/other_program.h"
@@ -143,16 +144,33 @@ ExitCode run(const std::vector<std::string>& arguments) {
   return run_command(find_command(first), {arguments.begin() + 1, arguments.end()});
 }
 
+// While it lives, what is printed to standard output is printable.
+class PrintableOutput {
+ public:
+  PrintableOutput() : before_(std::cout.rdbuf()), buffer_(*before_) { std::cout.rdbuf(&buffer_); }
+  ~PrintableOutput() {
+    std::cout.flush();
+    std::cout.rdbuf(before_);
+  }
+  PrintableOutput(const PrintableOutput&) = delete;
+  PrintableOutput& operator=(const PrintableOutput&) = delete;
+
+ private:
+  std::streambuf* before_;
+  PrintableBuffer buffer_;
+};
+
 int report(const std::string& message, ExitCode code) {
   std::cout.flush();
-  std::cerr << "octet: " << one_line(message) << std::endl;
+  std::cerr << "octet: " << printable_line(one_line(message)) << std::endl;
   return static_cast<int>(code);
 }
 
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments) {
-  install_stop_handler();
+  const PrintableOutput printable_output;
+  install_end_handler();
   try {
 #ifdef OCTET_WITH_TRAINING
     // Started by hand, not by octet: libgomp has read the environment already.

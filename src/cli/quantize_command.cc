@@ -82,7 +82,7 @@ Command quantize_command() {
             auto options = std::make_shared<Options>();
             add_model_flag(app, options->model, "Float ONNX model");
             app.add_option("--images", options->images, "Image files or folders")->required();
-            add_output_flags(app, options->output, "QDQ ONNX file to write");
+            add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
             app.add_option("--mean", options->mean, "Subtracted from pixels in 0 .. 1, per channel")->delimiter(',');
             app.add_option("--std", options->std, "Pixels are divided by it, per channel")->delimiter(',');
             app.add_option("--method", options->method, "Calibrator: mse (default), max, percentile or entropy");

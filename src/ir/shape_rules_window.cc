@@ -1,6 +1,7 @@
 // Shape rules of convolutions and pooling.
 #include <algorithm>
 
+#include "base/window.h"
 #include "ir/infer.h"
 #include "ir/shape_rule_util.h"
 #include "ir/shape_rules.h"
@@ -100,6 +101,20 @@ void set_window_output(Node& node, const Shape& x, int64_t channels, const std::
   else
     out.resize(x.size(), kDynamic);
   set_output(node, 0, input_data_type(node, 0), out);
+}
+
+// The mean and the largest element of nothing are undefined.
+void check_windows(const Node& node, const Shape& spatial, const std::vector<int64_t>& kernel, const Shape& outputs) {
+  if (!is_static(spatial)) return;
+  const WindowGeometry g = window_geometry(node, spatial, kernel);
+  for (size_t i = 0; i < spatial.size(); i++) {
+    const int64_t outside =
+        first_window_outside(outputs[i], g.kernel[i], g.strides[i], g.dilations[i], g.pads[i], spatial[i]);
+    if (outside >= 0)
+      misfit(node, "window ", outside, " along spatial axis ", i, " has no element of ", input_text(node, 0),
+             ": all of its ", g.kernel[i], " (dilation ", g.dilations[i], ") lie in the padding of ", g.pads[i],
+             " or behind the end; give the pool less padding or dilation");
+  }
 }
 
 }  // namespace
@@ -224,10 +239,13 @@ void infer_pool(Node& node) {
     const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
     for (size_t i = 0; i < 2 * n; i++)  // else a window could lie in the padding alone
       if (pads[i] > (kernel[i % n] - 1) * dilations[i % n])
-        misfit(node, "padding ", pads[i], " is not smaller than the window of ", kernel[i % n]);
+        misfit(node, "padding ", pads[i], " is not smaller than the window of ",
+               (kernel[i % n] - 1) * dilations[i % n] + 1);
   }
-  set_window_output(node, *x, (*x)[1],
-                    window_outputs(node, {x->begin() + 2, x->end()}, kernel, node.get_int("ceil_mode") != 0));
+  const Shape spatial(x->begin() + 2, x->end());
+  const Shape outputs = window_outputs(node, spatial, kernel, node.get_int("ceil_mode") != 0);
+  check_windows(node, spatial, kernel, outputs);
+  set_window_output(node, *x, (*x)[1], outputs);
 }
 
 void infer_global_pool(Node& node) {

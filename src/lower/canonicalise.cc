@@ -158,6 +158,7 @@ void fold_bias_adds(Graph& graph) {
 }
 
 void merge_quantizers(Graph& graph) {
+  std::vector<Node*> merged;  // erased at the end: their outputs are among the values that are walked over
   for (Value* v : graph.values()) {
     if (v->is_constant()) continue;
     std::vector<Node*> quantizers;
@@ -168,11 +169,12 @@ void merge_quantizers(Graph& graph) {
         if (quantizers[j] == nullptr || !same_params(*quantizers[i], *quantizers[j])) continue;
         if (graph.is_output(quantizers[i]->output())) continue;
         graph.replace_uses(quantizers[i]->output(), quantizers[j]->output());
-        graph.erase(quantizers[i]);
+        merged.push_back(quantizers[i]);
         quantizers[i] = nullptr;
         break;
       }
   }
+  for (Node* node : merged) graph.erase(node);
   graph.sort_topologically();
 }
 

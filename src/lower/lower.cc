@@ -75,6 +75,18 @@ void require_static(const ir::Graph& graph) {
   require(!graph.outputs().empty(), "graph '", graph.name, "' has no output");
 }
 
+// "scale 's' 0.02 and zero point 'z' 0", "3 scales 's' and ...".
+std::string parameters_text(const ir::Node& node) {
+  const auto text = [&](const char* what, size_t input) {
+    const ir::Value* v = node.input(input);
+    if (!v) return str("no ", what);
+    if (!v->is_constant()) return str("the computed ", what, " '", v->name, "'");
+    if (v->constant->size() != 1) return str(v->constant->size(), " ", what, "s '", v->name, "'");
+    return str(what, " ", v->constant->to_floats()[0]);
+  };
+  return text("scale", 1) + " and " + text("zero point", 2);
+}
+
 // What is left of Q and DQ after import: codes that something else than a quantiser reads or makes.
 void refuse_loose_codes(const ir::Graph& graph) {
   for (const auto& node : graph.nodes()) {
@@ -84,6 +96,10 @@ void refuse_loose_codes(const ir::Graph& graph) {
         fail("output '", codes->name, "' holds ", data_type_name(codes->type.data_type),
              " codes; outputs of an engine are float32, so put a DequantizeLinear behind it");
       const ir::Node* reader = codes->users.empty() ? node.get() : codes->users.front();
+      if (reader->kind == ir::OpKind::kDequantizeLinear)
+        fail("QuantizeLinear '", node->name, "' has ", parameters_text(*node), ", but DequantizeLinear '", reader->name,
+             "' reads its codes with ", parameters_text(*reader),
+             "; the engine needs the same constant ones on both sides");
       fail(
           "QuantizeLinear '", node->name, "': its codes are read by ", reader->info().name, " '", reader->name,
           "', which the engine has on numbers only; put a DequantizeLinear with the same scale and zero point between");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/loader.h"
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "train/executor.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -38,9 +38,9 @@ struct StepRecord {
 class TrainListener {
  public:
   virtual ~TrainListener() = default;
-  virtual void on_resume(const RunState& run) {}
+  virtual void on_resume(const checkpoint::RunState& run) {}
   virtual void on_step(const StepRecord& step) {}
-  virtual void on_epoch(const EpochRecord& epoch) {}
+  virtual void on_epoch(const checkpoint::EpochRecord& epoch) {}
 };
 
 struct TrainerOptions {
@@ -60,7 +60,7 @@ struct TrainerOptions {
 };
 
 struct TrainResult {
-  RunState run;
+  checkpoint::RunState run;
   bool stopped = false;  // by stop_requested, before the last epoch was done
 };
 

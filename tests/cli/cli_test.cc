@@ -2,61 +2,20 @@
 // of the build (or what OCTET_BIN names).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "cli/program_fixture.h"
+
 namespace {
 
 namespace fs = std::filesystem;
+using octet::test::Cli;
+using octet::test::Outcome;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-class Cli : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "octet_cli_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    ASSERT_TRUE(fs::exists(program())) << program() << ": build the target octet_cli, or set OCTET_BIN";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  static std::string program() {
-    const char* named = std::getenv("OCTET_BIN");
-    return named ? named : OCTET_BINARY_DIR "/bin/octet";
-  }
-
-  // `arguments` as typed in a shell. Files are relative to the test's own folder.
-  Outcome octet(const std::string& arguments) const {
-    const std::string error_file = folder_ + "/.stderr";
-    const std::string line = "cd '" + folder_ + "' && '" + program() + "' " + arguments + " 2>'" + error_file + "'";
-    Outcome outcome;
-    FILE* pipe = popen(line.c_str(), "r");
-    if (!pipe) return outcome;
-    char buffer[4096];
-    for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.out.append(buffer, n);
-    const int status = pclose(pipe);
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ifstream in(error_file);
-    outcome.err.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    return outcome;
-  }
-
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
-  bool exists(const std::string& name) const { return fs::exists(folder_ + "/" + name); }
-
-  std::string folder_;
-};
 
 TEST_F(Cli, HelpListsTheCommands) {
   const Outcome help = octet("--help");

@@ -31,6 +31,20 @@ TEST(Errors, NaNWeights) {
   }
 }
 
+TEST(Errors, CodesReadWithManyOtherScales) {
+  QuantNet net(30);
+  auto* x = net.input({1, 2, 2, 2});
+  const auto vector = [&](const char* name, const std::vector<float>& values) {
+    return net.graph.add_constant(name, ir::Tensor::of<float>({2}, values));
+  };
+  auto* zero = net.graph.add_constant("z", ir::Tensor::scalar<uint8_t>(7));
+  auto* zeros = net.graph.add_constant("zs", ir::Tensor::of<uint8_t>({2}, std::vector<uint8_t>{7, 7}));
+  auto* q = net.op(OpKind::kQuantizeLinear, {x, net.scalar(0.5f), zero});
+  net.finish({net.op(OpKind::kDequantizeLinear, {q, vector("many", {0.5f, 1}), zeros})});
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("has scale 0.5 and zero point 7, but DequantizeLinear"),
+                                         HasSubstr("reads its codes with 2 scales 'many' and 2 zero points 'zs'")));
+}
+
 TEST(Errors, DynamicImageSize) {
   QuantNet net(31);
   net.finish({net.relu(net.input({ir::kDynamic, 3, ir::kDynamic, 8}))});

@@ -7,8 +7,6 @@ cd "$(dirname "$0")"
 quick=false
 [ "${1:-}" = "--quick" ] && quick=true
 jobs=$(nproc)
-# Threads of LibTorch that wait by spinning make every step ten times slower where another process takes a core.
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-2000}"
 step_name=""
 started=$SECONDS
 step() { step_name="$1"; printf '\n== %s (at %d s)\n' "$1" $((SECONDS - started)); }

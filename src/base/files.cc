@@ -5,27 +5,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/destination.h"
 #include "base/error.h"
+#include "base/input_file.h"
+#include "base/temporary_path.h"
 
 namespace octet {
 namespace fs = std::filesystem;
 namespace {
-
-// A name beside `path` that no other process or thread uses.
-fs::path temporary_beside(const fs::path& path) {
-  static std::atomic<int> counter{0};
-  fs::path plain = path;
-  if (!plain.has_filename()) plain = plain.parent_path();
-  return plain.parent_path() / str(".", plain.filename().string(), ".tmp-", ::getpid(), "-", counter++);
-}
 
 void sync_path(const fs::path& path, int flags) {
   const int fd = ::open(path.c_str(), flags);
@@ -39,76 +32,101 @@ fs::path parent_of(const fs::path& path) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-}  // namespace
-
-std::string read_file(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) fail(path.string(), ": is a directory, expected a file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path.string(), ": cannot be opened: ", std::strerror(errno));
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) fail(path.string(), ": reading failed: ", std::strerror(errno));
-  return bytes;
+// 0, or errno.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
 }
+
+void write_directly(const fs::path& path, int fd, std::span<const std::string_view> pieces) {
+  int error = 0;
+  for (const std::string_view piece : pieces)
+    if (error == 0) error = write_all(fd, piece);
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error != 0) fail(path.string(), ": writing failed: ", std::strerror(error));
+}
+
+}  // namespace
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   write_file_atomically(path, std::span(&bytes, 1));
 }
 
 void write_file_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
-  const fs::path temporary = temporary_beside(path);
-  const auto give_up = [&](const char* what, int error, int fd) {
-    if (fd >= 0) ::close(fd);
-    ::unlink(temporary.c_str());
+  const Destination destination = find_destination(path);
+  if (destination.kind == Destination::kFolder) fail(path.string(), ": is a folder, expected a file");
+  if (destination.kind == Destination::kDirect) return write_directly(path, open_directly(path, destination), pieces);
+  TemporaryPath temporary(destination.path, TemporaryPath::Kind::kFile);
+  const auto give_up = [&](const char* what, int error) {
     fail(path.string(), ": ", what, ": ", std::strerror(error), "; the file was not written");
   };
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) give_up("cannot be created", errno, -1);
-  for (std::string_view rest : pieces)
-    while (!rest.empty()) {
-      const ssize_t n = ::write(fd, rest.data(), rest.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) give_up("writing failed", errno, fd);
-      rest.remove_prefix(static_cast<size_t>(n));
-    }
-  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) give_up("syncing failed", errno, fd);
-  if (::close(fd) != 0) give_up("closing failed", errno, -1);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("cannot be renamed into place", errno, -1);
-  sync_path(parent_of(path), O_RDONLY | O_DIRECTORY);
+  for (const std::string_view piece : pieces)
+    if (const int error = write_all(temporary.descriptor(), piece)) give_up("writing failed", error);
+  if (::fsync(temporary.descriptor()) != 0 && errno != EINVAL && errno != EROFS) give_up("syncing failed", errno);
+  if (const int error = temporary.rename_to(destination.path)) give_up("cannot be renamed into place", error);
+  sync_path(parent_of(destination.path), O_RDONLY | O_DIRECTORY);
 }
 
 void write_directory_atomically(const fs::path& path, const std::function<void(const fs::path&)>& fill) {
-  const fs::path temporary = temporary_beside(path);
-  std::error_code error;
-  fs::create_directories(temporary, error);
-  if (error) fail(temporary.string(), ": cannot be created: ", error.message());
+  const Destination destination = find_destination(path.has_filename() ? path : path.parent_path());
+  if (destination.exists && destination.kind != Destination::kFolder)
+    fail(path.string(), ": is a file, expected a folder; move it away");
+  const fs::path& target = destination.path;
   try {
-    fill(temporary);
-    for (const auto& entry : fs::recursive_directory_iterator(temporary))
+    fs::create_directories(parent_of(target));
+    TemporaryPath temporary(target, TemporaryPath::Kind::kFolder);
+    fill(temporary.path());
+    for (const auto& entry : fs::recursive_directory_iterator(temporary.path()))
       if (entry.is_regular_file()) sync_path(entry.path(), O_RDONLY);
-    sync_path(temporary, O_RDONLY | O_DIRECTORY);
-    // A directory cannot be renamed over one that holds files: move the old one aside first.
-    fs::path old;
-    if (fs::exists(path)) {
-      old = temporary_beside(path);
-      fs::rename(path, old);
-    }
-    fs::rename(temporary, path);
-    if (!old.empty()) fs::remove_all(old);
-    sync_path(parent_of(path), O_RDONLY | O_DIRECTORY);
+    sync_path(temporary.path(), O_RDONLY | O_DIRECTORY);
+    if (const int error = temporary.rename_to(target))
+      fail(path.string(), ": cannot be renamed into place: ", std::strerror(error));
+    sync_path(parent_of(target), O_RDONLY | O_DIRECTORY);
   } catch (const fs::filesystem_error& e) {
-    fs::remove_all(temporary, error);
     fail(path.string(), ": could not be written: ", e.code().message());
-  } catch (...) {
-    fs::remove_all(temporary, error);
-    throw;
   }
 }
 
+int open_for_appending(const fs::path& path, const std::string& what) {
+  const Destination destination = find_destination(path);
+  if (destination.kind == Destination::kFolder) fail(path.string(), ": ", what, " cannot be opened: is a folder");
+  if (destination.kind == Destination::kDirect) return open_directly(path, destination);
+  const int fd = ::open(destination.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) fail(path.string(), ": ", what, " cannot be opened: ", std::strerror(errno));
+  return fd;
+}
+
+void remove_output(const fs::path& path) {
+  const Destination destination = find_destination(path);
+  std::error_code error;
+  if (destination.kind == Destination::kFile) {
+    fs::remove(destination.path, error);
+  } else if (destination.kind == Destination::kFolder) {
+    for (const auto& entry : fs::directory_iterator(destination.path, error)) {
+      fs::remove_all(entry.path(), error);
+      if (error) break;
+    }
+  }
+  if (error) fail(path.string(), ": cannot be removed: ", error.message());
+}
+
 void require_writable_output(const fs::path& path, bool force) {
-  std::error_code ignored;
-  if (!force && fs::exists(path, ignored))
+  const Destination destination = find_destination(path);
+  if (destination.kind == Destination::kFolder) fail_usage(path.string(), ": is a folder, expected a file");
+  if (destination.kind == Destination::kDirect) return;
+  if (!force && destination.exists)
     fail_usage(path.string(), ": exists already; name another output or give --force to replace it");
+  const fs::path folder = parent_of(destination.path);
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    fail_usage(path.string(), ": the folder ", folder.string(), " does not exist");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    fail(path.string(), ": the folder ", folder.string(), " cannot be written: ", std::strerror(errno));
 }
 
 void make_results_directory(const fs::path& path) {
@@ -116,31 +134,21 @@ void make_results_directory(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) fail(path.string(), ": the results directory cannot be made: ", error.message());
   if (!fs::is_directory(path)) fail(path.string(), ": is a file, expected a results directory");
-  const fs::path probe = temporary_beside(path / "probe");
-  const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) fail(path.string(), ": the results directory cannot be written: ", std::strerror(errno));
-  ::close(fd);
-  ::unlink(probe.c_str());
+  try {
+    TemporaryPath(path / "probe", TemporaryPath::Kind::kFile);
+  } catch (const UserError& e) {
+    fail(path.string(), ": the results directory cannot be written: ", e.what());
+  }
 }
 
 MappedFile::MappedFile(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(path.string(), ": cannot be opened: ", std::strerror(errno));
-  struct stat info {};
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    fail(path.string(), ": is not a regular file");
-  }
-  size_ = static_cast<size_t>(info.st_size);
-  if (size_ > 0) {
-    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    const int error = errno;
-    ::close(fd);
-    if (data == MAP_FAILED) fail(path.string(), ": cannot be mapped into memory: ", std::strerror(error));
-    data_ = static_cast<const std::byte*>(data);
-  } else {
-    ::close(fd);
-  }
+  const InputFile file(path);
+  file.require_regular();
+  size_ = static_cast<size_t>(file.info().st_size);
+  if (size_ == 0) return;
+  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (data == MAP_FAILED) fail(path.string(), ": cannot be mapped into memory: ", std::strerror(errno));
+  data_ = static_cast<const std::byte*>(data);
 }
 
 MappedFile::~MappedFile() {

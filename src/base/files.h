@@ -12,21 +12,36 @@
 
 namespace octet {
 
-// The whole file. UserError when it cannot be read.
+// The whole file. UserError when it cannot be read, is no regular file, or is an output of this command.
 std::string read_file(const std::filesystem::path& path);
+// The same for short texts, which may also come from a pipe (`-e <(make_spec)`, /dev/stdin) or be /dev/null. A pipe that
+// nobody opens for writing within seconds, that stays silent for a minute or brings more than 16 MiB is a UserError.
+std::string read_file_or_pipe(const std::filesystem::path& path);
 
-// Writes `bytes` to a temporary name beside `path`, syncs, renames. Either the old or the new content is there, never a
-// part. UserError (with the reason: disk full, no permission ...) leaves nothing behind.
+// Writes `bytes` to a temporary name beside `path` (base/temporary_path.h), syncs, renames. Either the old or the new
+// content is there, never a part. UserError (with the reason: disk full, no permission ...) leaves nothing behind.
+// Where `path` is a symbolic link, the file that it points to is replaced and the link stays. A character device, a pipe
+// or a name of an own descriptor (/dev/stdout) is written directly and stays what it is; a folder, a block device or a
+// socket is refused.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 // The same for bytes that lie in several places, one piece behind the other.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 // The same for a whole directory: `fill` writes into a temporary directory beside `path`; every file in it is synced,
-// then the directory is renamed to `path`, replacing one that is there. If `fill` throws, nothing is left behind.
+// then the directory is renamed to `path`, replacing one that is there. If `fill` throws, nothing is left behind. Where
+// `path` is a link, the folder that it points to is replaced; a file is refused.
 void write_directory_atomically(const std::filesystem::path& path,
                                 const std::function<void(const std::filesystem::path& temporary)>& fill);
 
-// UserError (exit 2) when `path` exists and `force` is false: outputs are never overwritten unasked.
+// A descriptor that appends to the file, which is made where it is missing. What stands at `path` stays: links, devices
+// and pipes (with a reader) are written through. UserError, with `what` ("the status log") in it.
+int open_for_appending(const std::filesystem::path& path, const std::string& what);
+
+// Removes an output of an earlier run: a file; what is in a folder; what a link points to. Devices and pipes stay.
+void remove_output(const std::filesystem::path& path);
+
+// UserError (exit 2) when `path` is nothing that can be written: it is a folder, its folder does not exist, or it exists
+// and `force` is false, as outputs are never overwritten unasked. Devices and pipes need no `force`.
 void require_writable_output(const std::filesystem::path& path, bool force);
 
 // Creates the directory and its parents and checks that files can be made in it; UserError otherwise.
@@ -35,7 +50,8 @@ void make_results_directory(const std::filesystem::path& path);
 // A file mapped read-only for the lifetime of the object.
 class MappedFile {
  public:
-  explicit MappedFile(const std::filesystem::path& path);  // UserError when it cannot be opened
+  // UserError when it cannot be opened, is no regular file, or is an output of this command.
+  explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

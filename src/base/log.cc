@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/printable.h"
+
 namespace octet {
 namespace {
 
@@ -30,6 +32,6 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 void set_log_level(LogLevel level) { logger().set_level(spdlog_level(level)); }
 
-void log_message(LogLevel level, const std::string& message) { logger().log(spdlog_level(level), message); }
+void log_message(LogLevel level, const std::string& message) { logger().log(spdlog_level(level), printable_line(message)); }
 
 }  // namespace octet

@@ -1,26 +1,50 @@
 #include "base/signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
+
+#include "base/temporary_path.h"
 
 namespace octet {
 namespace {
 
 volatile std::sig_atomic_t stop_signal = 0;
 
+void end(int signal) {
+  remove_temporary_files_at_exit();
+  // The default effect, so that who waits sees a process that the signal ended.
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);  // the first process of a container
+}
+
 void remember(int signal) {
+  if (stop_signal != 0) end(signal);
   stop_signal = signal;
+}
+
+void install(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // interrupted reads and writes go on
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace
 
+void install_end_handler() {
+  install(end);
+}
+
 void install_stop_handler() {
-  struct sigaction action {};
-  action.sa_handler = remember;
-  sigemptyset(&action.sa_mask);
-  // Reset after the first: a second signal then has its default effect. Interrupted reads and writes go on.
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  install(remember);
 }
 
 bool stop_requested() {

@@ -223,7 +223,8 @@ ExitCode run(const Options& options) {
   std::vector<int> thread_counts;
   for (int64_t t : options.threads) thread_counts.push_back(t > 0 ? static_cast<int>(t) : available_cpus());
   if (thread_counts.empty()) thread_counts = {available_cpus()};
-  if (!options.rivals.empty()) rival_files(options);
+  if (!options.rivals.empty())
+    for (const std::string& file : rival_files(options)) require_file(file, "--onnx");
   const BenchModel model = load_bench_model(options.model, options.batch_size, thread_counts.back(), isa);
   std::unique_ptr<BenchModel> baseline;
   if (!options.baseline.empty())
@@ -334,7 +335,8 @@ Command bench_command() {
             ->check(CLI::Range(int64_t{0}, int64_t{1024}));
         add_isa_flag(app, options->isa);
         add_json_flag(app, options->json);
-        app.add_option("--trace", options->trace, "Write one inference for chrome://tracing, a row for each thread");
+        add_written_file_flag(app, "--trace", options->trace,
+                              "Write one inference for chrome://tracing, a row for each thread");
         return [options] { return run(*options); };
       }};
 }

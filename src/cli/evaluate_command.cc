@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/classifier.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
@@ -36,10 +37,11 @@ ExitCode run(const Options& options) {
   for (const auto& [index, entry] : images.loader->corrupt().entries)
     log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
   const metrics::TopKAccumulator& accuracy = result.accuracy;
-  std::printf("%s (%s): top-1 %.2f %%  top-%d %.2f %%  loss %.4f  on %lld images, %.0f images/s\n",
-              options.model.c_str(), model->description().c_str(), 100 * accuracy.top_1(), top_k, 100 * accuracy.top_k(),
-              result.loss, static_cast<long long>(accuracy.images()),
-              static_cast<double>(accuracy.images()) / result.seconds);
+  char numbers[200];
+  std::snprintf(numbers, sizeof numbers, "top-1 %.2f %%  top-%d %.2f %%  loss %.4f  on %lld images, %.0f images/s",
+                100 * accuracy.top_1(), top_k, 100 * accuracy.top_k(), result.loss,
+                static_cast<long long>(accuracy.images()), static_cast<double>(accuracy.images()) / result.seconds);
+  std::cout << printable_line(str(options.model, " (", model->description(), "): ", numbers)) << '\n';
   if (!options.json.empty()) {
     nlohmann::ordered_json j = {{"model", options.model}, {"ran_as", model->description()},
                                 {"images", accuracy.images()}, {"top1", 100 * accuracy.top_1()},

@@ -50,7 +50,7 @@ Command export_command() {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec, Need::kOptional);
             add_model_flag(app, options->model, "ONNX model: calibrated or trained quantisation-aware");
-            add_output_flags(app, options->output, "ONNX file to write");
+            add_output_flags(app, options->output, "ONNX file to write", ".onnx");
             app.add_option("--target", options->target, "onnxruntime, openvino, tensorrt or tensorrt:VERSION");
             app.add_option("--opset", options->opset, "ONNX opset: 13, 19, 20 or 21")
                 ->check(CLI::IsMember(std::vector<int64_t>{13, 19, 20, 21}));

@@ -1,19 +1,34 @@
 #include "cli/flags.h"
 
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 
+#include "base/destination.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/output_guard.h"
 
 namespace octet::cli {
 namespace {
 
 CLI::Option* needed(CLI::Option* option, Need need) {
   return option->required(need == Need::kRequired);
+}
+
+// What the option names is guarded as soon as it is parsed, so before a command reads anything.
+CLI::Option* guarded(CLI::Option* option, const std::string& flag) {
+  return option->each([flag](const std::string& path) {
+    if (path != "-") guard_output(path, flag);
+  });
+}
+
+bool ends_with(const std::string& path, const std::string& ending) {
+  return std::filesystem::path(path).extension() == ending;
 }
 
 }  // namespace
@@ -49,14 +64,16 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
 void OutputFlags::check() const {
   if (path.empty()) return;
   require_writable_output(path, force);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
-    fail_usage(path, ": the folder ", folder.string(), " does not exist");
+  if (ending.empty() || ends_with(path, ending)) return;
+  for (const char* const other : {".octet", ".onnx"})
+    if (ends_with(path, other))
+      fail_usage("-o ", path, ": the output is ", ending == ".onnx" ? "an ONNX" : "an engine", " file, and a name that ends in ", other,
+                 " would be taken for another kind; let it end in ", ending);
 }
 
-void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, Need need) {
-  needed(app.add_option("-o,--output_file", flags.path, what)->type_name("FILE"), need);
+void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, const std::string& ending, Need need) {
+  flags.ending = ending;
+  needed(guarded(app.add_option("-o,--output_file", flags.path, what)->type_name("FILE"), "-o"), need);
   app.add_flag("--force", flags.force, "Replace an output that exists");
 }
 
@@ -82,8 +99,18 @@ void add_key_flag(CLI::App& app) {
 }
 
 CLI::Option* add_json_flag(CLI::App& app, std::string& path) {
-  return app.add_option("--json", path, "Write the result as JSON to this file (-: standard output)")
-      ->type_name("FILE");
+  return add_written_file_flag(app, "--json", path, "Write the result as JSON to this file (-: standard output)");
+}
+
+CLI::Option* add_written_file_flag(CLI::App& app, const std::string& name, std::string& path, const std::string& what) {
+  return guarded(app.add_option(name, path, what)->type_name("FILE"), name)->each([name](const std::string& file) {
+    if (file == "-") return;
+    try {
+      require_writable_output(file, /*force=*/true);
+    } catch (const UserError& e) {
+      throw UserError(name + " " + e.what(), e.code());
+    }
+  });
 }
 
 CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& value, int64_t low, int64_t high,
@@ -121,10 +148,10 @@ CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::s
 }
 
 void require_file(const std::string& path, const std::string& flag) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) fail_usage(flag, " ", path, ": there is no such file");
-  if (std::filesystem::is_directory(status)) fail_usage(flag, " ", path, ": is a folder, expected a file");
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) fail_usage(flag, " ", path, ": there is no such file");
+  if (!S_ISREG(info.st_mode)) fail_usage(flag, " ", path, ": is ", file_type_name(info.st_mode), ", expected a file");
+  require_no_output(path);
 }
 
 Isa chosen_isa(const std::string& name) {

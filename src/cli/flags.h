@@ -35,12 +35,14 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired
 struct OutputFlags {
   std::string path;
   bool force = false;
+  std::string ending;  // of the file that is written: ".octet" or ".onnx"
 
-  // UserError (exit 2) when the output exists and --force was not given, or its folder does not exist. Call before any
-  // work starts. Nothing happens when no output was named.
+  // UserError (exit 2) when the output exists and --force was not given, its folder does not exist, it is a folder, or
+  // it ends like the other kind of file. Call before any work starts. Nothing happens when no output was named.
   void check() const;
 };
-void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, Need need = Need::kRequired);
+void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, const std::string& ending,
+                      Need need = Need::kRequired);
 
 // -m MODEL: an existing file (UserError from require_file below).
 CLI::Option* add_model_flag(CLI::App& app, std::string& path, const std::string& what, Need need = Need::kRequired);
@@ -68,7 +70,10 @@ CLI::Option* add_cal_cache_flag(CLI::App& app, std::string& path, const std::str
 // --engine_file FILE
 CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::string& what);
 
-// UserError (exit 2) unless `path` is an existing file; `flag` is named in the message.
+// Any other file that is written, replaced without being asked; a UserError (exit 2) before any work when it cannot be.
+CLI::Option* add_written_file_flag(CLI::App& app, const std::string& name, std::string& path, const std::string& what);
+
+// UserError (exit 2) unless `path` is an existing file and no output of this command; `flag` is named in the message.
 void require_file(const std::string& path, const std::string& flag);
 
 // The instruction set that --isa or a spec asks for: empty or "auto" is default_isa().

@@ -6,6 +6,8 @@
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/output_guard.h"
+#include "cli/flags.h"
 #include "data/image.h"
 
 namespace octet::cli {
@@ -25,6 +27,7 @@ std::vector<std::string> expand(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (!fs::exists(path)) fail_usage(path, ": there is no such file or folder");
     if (!fs::is_directory(path)) {
+      require_file(path, "image");
       files.push_back(path);
       continue;
     }
@@ -34,6 +37,7 @@ std::vector<std::string> expand(const std::vector<std::string>& paths) {
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
+  for (const std::string& file : files) require_no_output(file);
   if (files.empty()) fail("there is no image in ", paths[0], "; JPEG, PNG, BMP, WebP, PPM and PGM files are taken");
   return files;
 }

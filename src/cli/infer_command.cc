@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/classifier.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
@@ -24,14 +26,6 @@ struct Options {
   int64_t batch_size = 0, threads = 0;
   int top = 1;
 };
-
-// exp(score) / sum of exp, of the given class.
-double probability(std::span<const float> scores, int index) {
-  double largest = scores[0], sum = 0;
-  for (float s : scores) largest = std::max<double>(largest, s);
-  for (float s : scores) sum += std::exp(s - largest);
-  return std::exp(scores[static_cast<size_t>(index)] - largest) / sum;
-}
 
 ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
@@ -54,13 +48,13 @@ ExitCode run(const Options& options) {
     nlohmann::ordered_json top = nlohmann::ordered_json::array();
     std::string line = image;
     for (int c : metrics::top_k(scores, std::min<int>(options.top, static_cast<int>(classes)))) {
-      const double p = probability(scores, c);
+      const double p = std::exp(metrics::log_probability(scores, model->score_kind(), c));
       char text[256];
       std::snprintf(text, sizeof text, "  %s %.4f", class_name(c).c_str(), p);
       line += text;
       top.push_back({{"class", c}, {"name", class_name(c)}, {"probability", p}});
     }
-    if (options.json != "-") std::printf("%s\n", line.c_str());
+    if (options.json != "-") std::cout << printable_line(line) << '\n';
     predictions.push_back({{"image", image}, {"class", result.predictions[i]}, {"top", top}});
   }
   for (const auto& [index, entry] : stream.loader->corrupt().entries)

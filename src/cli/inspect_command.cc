@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "ir/print.h"
@@ -64,11 +65,11 @@ Json summary_json(const ir::GraphSummary& summary, const ir::Graph& graph) {
 std::string table(const ir::GraphSummary& summary, const ir::Graph& graph) {
   std::string out;
   for (const ir::ValueSummary& value : summary.inputs)
-    out += str("input   ", value.name, "  ", type_string(value.type), "\n");
+    out += str("input   ", printable_line(value.name), "  ", type_string(value.type), "\n");
   for (const ir::ValueSummary& value : summary.outputs)
-    out += str("output  ", value.name, "  ", type_string(value.type), "\n");
+    out += str("output  ", printable_line(value.name), "  ", type_string(value.type), "\n");
   for (const auto& [key, value] : graph.metadata)
-    if (value.size() <= 100) out += str("meta    ", key, "  ", value, "\n");  // longer ones are for programs
+    if (value.size() <= 100) out += str("meta    ", printable_line(key), "  ", printable_line(value), "\n");  // longer ones are for programs
   return out + ir::summary_table(summary);
 }
 

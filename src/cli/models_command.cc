@@ -84,7 +84,7 @@ Command models_command() {
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             app.add_option("NAME", options->arch, "Network to write")->type_name("");
-            add_output_flags(app, options->output, "ONNX file to write", Need::kOptional);
+            add_output_flags(app, options->output, "ONNX file to write", ".onnx", Need::kOptional);
             add_number_flag(app, "--num_classes", options->num_classes, 1, 1'000'000, "Outputs of the classifier");
             app.add_option("--input", options->input, "Shape of one image")
                 ->delimiter(',')

@@ -7,9 +7,11 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/other_program.h"
+#include "cli/waiting_threads.h"
 
 namespace octet::cli {
 namespace {
@@ -91,6 +93,7 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments)
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
   if (!command.program.empty()) {
     arguments.insert(arguments.begin(), command.name);
+    let_waiting_threads_sleep();
     become_program(command.program, arguments);
   }
   CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + wrapped(command.details)), whole_name);
@@ -141,17 +144,38 @@ ExitCode run(const std::vector<std::string>& arguments) {
   return run_command(find_command(first), {arguments.begin() + 1, arguments.end()});
 }
 
+// While it lives, what is printed to standard output is printable.
+class PrintableOutput {
+ public:
+  PrintableOutput() : before_(std::cout.rdbuf()), buffer_(*before_) { std::cout.rdbuf(&buffer_); }
+  ~PrintableOutput() {
+    std::cout.flush();
+    std::cout.rdbuf(before_);
+  }
+  PrintableOutput(const PrintableOutput&) = delete;
+  PrintableOutput& operator=(const PrintableOutput&) = delete;
+
+ private:
+  std::streambuf* before_;
+  PrintableBuffer buffer_;
+};
+
 int report(const std::string& message, ExitCode code) {
   std::cout.flush();
-  std::cerr << "octet: " << one_line(message) << std::endl;
+  std::cerr << "octet: " << printable_line(one_line(message)) << std::endl;
   return static_cast<int>(code);
 }
 
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments) {
-  install_stop_handler();
+  const PrintableOutput printable_output;
+  install_end_handler();
   try {
+#ifdef OCTET_WITH_TRAINING
+    // Started by hand, not by octet: libgomp has read the environment already.
+    if (let_waiting_threads_sleep()) become_program("octet_training", arguments);
+#endif
     const ExitCode code = run(arguments);
     if (!std::cout.flush()) fail("standard output cannot be written");
     return static_cast<int>(code);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/results_folder.h"
@@ -140,6 +141,7 @@ report::Report make_report(const ResultsFolder& r, const spec::ExperimentSpec& s
 }
 
 ExitCode run(const Options& options) {
+  for (const char* const name : {"summary.json", "report.html"}) guard_output(fs::path(options.results) / name, "-r");
   const spec::ExperimentSpec spec = options.spec.load();
   const ResultsFolder results = read_results_folder(options.results);
   if (results.empty())

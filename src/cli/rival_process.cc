@@ -18,37 +18,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// OCTET_PEERS_PYTHON, else the environment that scripts/peers_venv.sh makes.
-std::string peers_python() {
-  if (const char* named = std::getenv("OCTET_PEERS_PYTHON"); named && *named) return named;
-  fs::path cache;
-  if (const char* c = std::getenv("OCTET_CACHE"); c && *c)
-    cache = c;
-  else if (const char* x = std::getenv("XDG_CACHE_HOME"); x && *x)
-    cache = fs::path(x) / "octet";
-  else if (const char* h = std::getenv("HOME"); h && *h)
-    cache = fs::path(h) / ".cache" / "octet";
-  return (cache / "venv-peers-1" / "bin" / "python").string();
+// Absolute paths only: what a relative one names depends on the folder that the program happens to be started in.
+fs::path folder_named_by(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value && *value == '/' ? fs::path(value) : fs::path();
 }
 
-// OCTET_RIVAL_SCRIPT, else bench/rival.py in the first folder above the program that has one.
+// OCTET_PEERS_PYTHON, else that of the environment that scripts/peers_venv.sh makes; empty where nothing names a place.
+fs::path peers_python() {
+  if (const char* named = std::getenv("OCTET_PEERS_PYTHON"); named && *named) return named;
+  fs::path cache = folder_named_by("OCTET_CACHE");
+  if (cache.empty() && !folder_named_by("XDG_CACHE_HOME").empty()) cache = folder_named_by("XDG_CACHE_HOME") / "octet";
+  if (cache.empty() && !folder_named_by("HOME").empty()) cache = folder_named_by("HOME") / ".cache" / "octet";
+  return cache.empty() ? cache : cache / "venv-peers-1" / "bin" / "python";
+}
+
+// OCTET_RIVAL_SCRIPT, else bench/rival.py of the source tree that this program was built from, while it lies where it was
+// built: elsewhere, also on another machine, that path may be anybody's.
 fs::path rival_script() {
   if (const char* named = std::getenv("OCTET_RIVAL_SCRIPT"); named && *named) return named;
   std::error_code error;
-  for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path(); folder.has_relative_path();
-       folder = folder.parent_path())
-    if (fs::exists(folder / "bench" / "rival.py", error)) return folder / "bench" / "rival.py";
-  return "bench/rival.py";
+  const fs::path program = fs::read_symlink("/proc/self/exe", error), build = fs::canonical(OCTET_BUILD_FOLDER, error);
+  if (error || !program.string().starts_with(build.string() + "/")) return {};
+  return fs::path(OCTET_SOURCE_FOLDER) / "bench" / "rival.py";
+}
+
+void require_installed(const std::string& peer, const fs::path& file, const std::string& what, const char* variable,
+                       int access) {
+  if (!file.empty() && !file.is_absolute())
+    fail("--compare ", peer, ": ", variable, " must be an absolute path, not ", file.string());
+  if (file.empty() || ::access(file.c_str(), access) != 0)
+    fail("--compare ", peer, ": ", what, file.empty() ? "" : ", " + file.string() + ",", " is not installed; run scripts/peers_venv.sh of ",
+         "the source tree and use the octet that was built there, name it with ", variable, ", or leave --compare out");
 }
 
 }  // namespace
 
 RivalProcess::RivalProcess(const Options& options) : peer_(options.peer) {
-  const std::string python = peers_python(), script = rival_script().string();
-  if (::access(python.c_str(), X_OK) != 0 || ::access(script.c_str(), R_OK) != 0)
-    fail("--compare ", peer_, ": ", ::access(script.c_str(), R_OK) != 0 ? script : python,
-         " is not there; run scripts/peers_venv.sh of the source tree, or leave --compare out");
-  start(options, python, script);
+  const fs::path python = peers_python(), script = rival_script();
+  require_installed(peer_, script, "the program that runs it", "OCTET_RIVAL_SCRIPT", R_OK);
+  require_installed(peer_, python, "its Python", "OCTET_PEERS_PYTHON", X_OK);
+  start(options, python.string(), script.string());
   const std::string line = read_line();
   const nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
   if (answer.is_object() && answer.contains("version")) {

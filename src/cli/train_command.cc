@@ -5,6 +5,9 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/output_guard.h"
+#include "base/signals.h"
+#include "base/temporary_path.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
 #include "cli/flags.h"
@@ -30,16 +33,37 @@ struct Options {
 void remove_results(const fs::path& results, const std::string& name) {
   for (const std::string& entry : {std::string("checkpoints"), std::string("events"), std::string("status.jsonl"),
                                    std::string("history.json"), name + ".onnx"})
-    fs::remove_all(results / entry);
+    remove_output(results / entry);
+}
+
+// What --force removes must not be what the run starts from.
+void require_kept(const fs::path& results, const std::string& model) {
+  std::error_code ignored;
+  const std::string removed = fs::weakly_canonical(results / "checkpoints", ignored).string() + "/";
+  if (!model.empty() && fs::weakly_canonical(model, ignored).string().starts_with(removed))
+    fail_usage(model, ": --force would remove it before the run can start from it; copy it to another folder first");
+}
+
+// The file in which the run keeps its experiment may be the one that it was given.
+bool own_spec_file(const Options& options, const fs::path& kept) {
+  std::error_code error;
+  if (!fs::equivalent(options.spec.path, kept, error) || error) return false;
+  if (!options.spec.overrides.empty() || options.spec.gpus > 0 || options.spec.use_amp)
+    fail_usage("-e ", options.spec.path, ": the run keeps its experiment in this file, and the other flags change it; ",
+               "copy the file to another place and name that");
+  return true;
 }
 
 ExitCode run(const Options& options) {
+  guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
   const spec::ExperimentSpec spec = options.spec.load();
   const spec::Stage stage = spec::parse_stage(options.stage);
   if (stage == spec::Stage::kCalibration) fail_usage("stage calibration is a command of its own: octet calibrate");
   if (!options.model.empty()) require_file(options.model, "-m");
   const fs::path results = options.results, output = results / (options.name + ".onnx");
   make_results_directory(results);
+  if (options.force)
+    for (const std::string& model : {options.model, spec.model.pretrained}) require_kept(results, model);
   if (options.force) remove_results(results, options.name);
   if (fs::exists(output)) {
     log_info(output.string(), " is there already: nothing to do (--force trains anew)");
@@ -51,20 +75,23 @@ ExitCode run(const Options& options) {
   ir::Graph graph = starting_network(spec, stage, options.model);
   DataStream training = open_training_data(spec, schedule);
   DataStream validation = open_validation_data(spec);
-  write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
+  if (!own_spec_file(options, results / "spec.yaml"))
+    write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
   const train::TrainerOptions trainer = trainer_options(spec, stage, results);
   make_results_directory(trainer.checkpoints);
+  remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
   log_info("stage ", options.stage, ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
            train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
   tasks::ClassificationTask task({.label_smoothing = schedule.label_smoothing,
                                   .top_k = static_cast<int>(spec.evaluate.top_k)}, validation.loader.get());
   TrainingListener listener(results, options.stage, schedule.epochs, training.loader->images_per_epoch());
+  install_stop_handler();  // the training asks for it after every batch
   try {
     const train::TrainResult result = train::train(graph, *training.loader, task, trainer, &listener);
     const data::CorruptReport& corrupt = training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
-    write_file_atomically(results / "history.json", train::history_json(result.run.history));
+    write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
     if (result.stopped) {
       listener.finish(false, "stopped by a signal");
       fail("stopped by a signal after ", result.run.epochs_done, " of ", schedule.epochs,

@@ -1,11 +1,11 @@
 #include "data/idx.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/input_file.h"
 #include "data/gzip.h"
 #include "data/memory_dataset.h"
 
@@ -31,32 +31,53 @@ fs::path find_idx(const fs::path& directory, const std::string& kind, const std:
        "-ubyte (or .gz); is it a directory of MNIST-like files?");
 }
 
-}  // namespace
-
-IdxArray parse_idx(std::string packed, const std::string& name, size_t max_size) {
-  const std::string bytes = unpack_gzip(std::move(packed), name, max_size);
-  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
-  require(bytes.size() >= 4 && byte(0) == 0 && byte(1) == 0, name,
+IdxArray read_idx(ByteSource source, const std::string& name, size_t max_size) {
+  GzipReader reader(std::move(source), name);
+  const std::string magic = reader.read(4);
+  const auto byte = [](const std::string& bytes, size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
+  require(magic.size() == 4 && byte(magic, 0) == 0 && byte(magic, 1) == 0, name,
           ": is not an IDX file (it must begin with two zero bytes)");
-  require(byte(2) == 0x08, name, ": IDX type 0x", "0123456789abcdef"[byte(2) >> 4], "0123456789abcdef"[byte(2) & 15],
+  const uint32_t type = byte(magic, 2);
+  require(type == 0x08, name, ": IDX type 0x", "0123456789abcdef"[type >> 4], "0123456789abcdef"[type & 15],
           " is not supported, expected 0x08 (unsigned bytes)");
-  const size_t rank = byte(3);
+  const size_t rank = byte(magic, 3);
   require(rank >= 1 && rank <= 4, name, ": has ", rank, " dimensions, expected 1 to 4");
-  const size_t header = 4 + 4 * rank;
-  require(bytes.size() >= header, name, ": ends within its header");
+  const std::string sizes = reader.read(4 * rank);
+  require(sizes.size() == 4 * rank, name, ": ends within its header");
   IdxArray array;
   uint64_t total = 1;
-  for (size_t d = 0; d < rank; d++) {
-    const size_t at = 4 + 4 * d;
-    const uint64_t size = byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3);
+  for (size_t at = 0; at < sizes.size(); at += 4) {
+    const uint64_t size =
+        byte(sizes, at) << 24 | byte(sizes, at + 1) << 16 | byte(sizes, at + 2) << 8 | byte(sizes, at + 3);
     array.sizes.push_back(static_cast<int64_t>(size));
-    // Any product beyond the file's size is refused below; stopping here keeps it from overflowing.
+    // Beyond the limit anyway; stopping here keeps it from overflowing.
     total = size != 0 && total > (uint64_t{1} << 62) / size ? uint64_t{1} << 62 : total * size;
   }
-  require(total == bytes.size() - header, name, ": its header says ", shape_text(array.sizes), " = ", total,
-          " bytes, but ", bytes.size() - header, " follow; the file is damaged or incomplete");
-  array.values = bytes.substr(header);
+  require(total <= max_size, name, ": its header says ", shape_text(array.sizes), ", more than the limit of ", max_size,
+          " bytes; the file is damaged, or must be divided");
+  array.values = reader.read(total + 1);  // one more, to see whether more follow
+  require(array.values.size() == total, name, ": its header says ", shape_text(array.sizes), " = ", total, " bytes, but ",
+          array.values.size() > total ? "more" : std::to_string(array.values.size()),
+          " follow; the file is damaged or incomplete");
   return array;
+}
+
+IdxArray read_idx_file(const fs::path& path) {
+  const InputFile file(path);
+  file.require_regular();
+  return read_idx([&](std::span<char> out) { return file.read(out); }, path.string(), kMaxIdxBytes);
+}
+
+}  // namespace
+
+IdxArray parse_idx(std::string_view bytes, const std::string& name, size_t max_size) {
+  return read_idx(
+      [rest = bytes](std::span<char> out) mutable {
+        const size_t n = rest.copy(out.data(), out.size());
+        rest.remove_prefix(n);
+        return n;
+      },
+      name, max_size);
 }
 
 std::unique_ptr<Dataset> make_idx_dataset(IdxArray images, std::string images_name, std::optional<IdxArray> labels,
@@ -97,9 +118,9 @@ std::unique_ptr<Dataset> open_idx(const DatasetOptions& options) {
     images = find_idx(options.path, prefix + "-images", "idx3");
     if (labels.empty()) labels = find_idx(options.path, prefix + "-labels", "idx1");
   }
-  IdxArray image_array = parse_idx(read_file(images), images.string());
+  IdxArray image_array = read_idx_file(images);
   std::optional<IdxArray> label_array;
-  if (!labels.empty()) label_array = parse_idx(read_file(labels), labels.string());
+  if (!labels.empty()) label_array = read_idx_file(labels);
   return make_idx_dataset(std::move(image_array), images.string(), std::move(label_array), labels.string(), options);
 }
 

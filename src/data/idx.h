@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -16,9 +17,11 @@ struct IdxArray {
   std::string values;          // product of sizes bytes
 };
 
-// `bytes` of a plain or gzip file; `name` is for messages. UserError for anything that is not exactly one whole array;
-// more than `max_size` bytes are not unpacked.
-IdxArray parse_idx(std::string bytes, const std::string& name, size_t max_size = size_t{4} << 30);
+constexpr size_t kMaxIdxBytes = size_t{4} << 30;
+
+// `bytes` of a plain or gzip file; `name` is for messages. The header is read first, and unpacking stops one byte after
+// what it promises. UserError for anything that is not exactly one whole array, and for one of more than `max_size` bytes.
+IdxArray parse_idx(std::string_view bytes, const std::string& name, size_t max_size = kMaxIdxBytes);
 
 // The two arrays as a dataset: images N x H x W, labels N (or none). UserError where they do not fit together.
 std::unique_ptr<Dataset> make_idx_dataset(IdxArray images, std::string images_name, std::optional<IdxArray> labels,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/window.h"
 #include "engine/step_reader.h"
 #include "engine/steps_block.h"
 #include "engine/tactics.h"
@@ -218,16 +219,9 @@ kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, cons
   w.pad_top = r.integer_or("pad_top", 0, 0, kMax), w.pad_left = r.integer_or("pad_left", 0, 0, kMax);
   w.pad_bottom = r.integer_or("pad_bottom", 0, 0, kMax), w.pad_right = r.integer_or("pad_right", 0, 0, kMax);
   r.check(in.n() == out.n() && in.c() == out.c(), "pooling changes the batch or the channels");
-  // Every window must meet the image: an average over nothing is undefined.
-  const auto meets = [](int64_t outputs, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad, int64_t size) {
-    for (int64_t o : {int64_t{0}, outputs - 1}) {
-      const int64_t start = o * stride - pad;
-      if (start >= size || start + (kernel - 1) * dilation < 0) return false;
-    }
-    return dilation == 1 || (pad == 0 && (outputs - 1) * stride < size);
-  };
-  r.check(meets(out.h(), w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, in.h()) &&
-              meets(out.w(), w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, in.w()),
+  // The mean and the largest element of nothing are undefined.
+  r.check(first_window_outside(out.h(), w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, in.h()) < 0 &&
+              first_window_outside(out.w(), w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, in.w()) < 0,
           "a pooling window lies outside the image");
   return w;
 }

@@ -11,7 +11,7 @@ class StepReader;
 // windows must stay within the input's halo.
 kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer& in, const Buffer& out, bool halo);
 
-// Window of a pooling step. Every window meets the image.
+// Window of a pooling step. Every window has a tap in the image.
 kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
 
 // The function of steps (kernels/code_function.h) in the constant `key`, with its numbers KEY_rises, KEY_turn and

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <unordered_set>
 
+#include "base/printable.h"
+
 namespace octet::ir {
 namespace {
 
@@ -142,7 +144,7 @@ std::string summary_table(const GraphSummary& summary) {
   std::vector<Row> rows = {{"node", "kind", "output", "parameters", "MACs"}};
   const auto optional_count = [](std::optional<int64_t> n) { return n ? grouped(*n) : std::string("?"); };
   for (const NodeSummary& n : summary.nodes)
-    rows.push_back({n.name, n.kind, shapes(n.outputs), grouped(n.parameters), optional_count(n.macs)});
+    rows.push_back({printable_line(n.name), n.kind, shapes(n.outputs), grouped(n.parameters), optional_count(n.macs)});
   rows.push_back({"total", str(summary.nodes.size(), " nodes"), shapes(summary.outputs), grouped(summary.parameters),
                   optional_count(summary.macs)});
   size_t name = 0, kind = 0, shape = 0, parameters = 0, macs = 0;
@@ -155,7 +157,7 @@ std::string summary_table(const GraphSummary& summary) {
   }
   const size_t width = name + kind + shape + parameters + macs + 8;
   std::ostringstream out;
-  out << summary.name << ", opset " << summary.opset << ", " << grouped(summary.constant_bytes)
+  out << printable_line(summary.name) << ", opset " << summary.opset << ", " << grouped(summary.constant_bytes)
       << " bytes of constants\n";
   for (size_t i = 0; i < rows.size(); i++) {
     if (i == 1 || i + 1 == rows.size()) out << std::string(width, '-') << "\n";

@@ -27,8 +27,8 @@ struct QuantizedAverage {
 
 class Lowering {
  public:
-  // `graph` is canonical, with types; it outlives this.
-  explicit Lowering(const ir::Graph& graph);
+  // `graph` is canonical, with types, and made from `source`, whose names reasons use; both outlive this.
+  Lowering(const ir::Graph& graph, const ir::Graph& source);
   engine::Plan run();
 
  private:
@@ -75,8 +75,13 @@ class Lowering {
   Chain int8_chain_at(const ir::Value* value) const;  // that ends there, with what may be its residual
   bool read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const;
   std::string reason(const ir::Node& node) const;
+  // "input 'x' is not quantised", or why a quantised one is no use.
+  std::string input_reason(const ir::Value* x) const;
+  // A value of the source graph that stands for one that the compiler may have made.
+  const ir::Value* in_source(const ir::Value* v) const;
 
   const ir::Graph& graph_;
+  const ir::Graph& source_;
   bool has_quantizers_ = false;
   std::unordered_map<const ir::Value*, numerics::QuantParams> quant_;
   std::optional<PointwiseAnalysis> pointwise_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/axes.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/lowering.h"
@@ -54,9 +55,9 @@ bool is_global_average(const Node& node) {
     if (!node.input(1)->is_constant()) return false;
     axes = node.input(1)->constant->to_ints();
   }
-  for (int64_t& a : axes) a = a < 0 ? a + 4 : a;
-  std::sort(axes.begin(), axes.end());
-  return axes == std::vector<int64_t>{2, 3};
+  std::vector<size_t> normal = ir::normal_axes(node, axes, 4);
+  std::sort(normal.begin(), normal.end());
+  return normal == std::vector<size_t>{2, 3};
 }
 
 bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const {
@@ -71,9 +72,9 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   }
   if (!quantized(w->x)) {
     const bool weights_too = !is_quantizer(node.input(1)->producer);
-    *why = weights_too
-               ? "left out of quantisation: neither its input '" + w->x->name + "' nor its weights are quantised"
-               : "input '" + w->x->name + "' is not quantised";
+    *why = weights_too ? "left out of quantisation: neither its input '" + in_source(w->x)->name +
+                             "' nor its weights are quantised"
+                       : input_reason(w->x);
     return false;
   }
   *weights = quantize_weights(*w, *quant(w->x));

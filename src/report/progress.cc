@@ -9,6 +9,7 @@
 #include <iostream>
 #include <utility>
 
+#include "base/printable.h"
 #include "report/format.h"
 
 namespace octet::report {
@@ -73,7 +74,7 @@ std::string Progress::line(const std::string& metrics, double elapsed, bool fina
   if (!final && options_.total > 0 && speed > 0)
     add("ETA " + human_duration(static_cast<double>(options_.total - done_) / speed));
   if (!metrics.empty()) add(metrics);
-  return out;
+  return printable_line(out);
 }
 
 void Progress::print_line(const std::string& text) {

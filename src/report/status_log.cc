@@ -1,6 +1,5 @@
 #include "report/status_log.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace octet::report {
 namespace {
@@ -58,10 +58,8 @@ std::string status_line(const StatusRecord& record, double unix_time) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-StatusLog::StatusLog(const std::filesystem::path& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) fail(path.string(), ": the status log cannot be opened: ", std::strerror(errno));
-}
+StatusLog::StatusLog(const std::filesystem::path& path)
+    : path_(path), file_(open_for_appending(path, "the status log")) {}
 
 StatusLog::~StatusLog() {
   ::close(file_);

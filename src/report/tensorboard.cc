@@ -1,6 +1,5 @@
 #include "report/tensorboard.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -140,8 +139,7 @@ EventWriter::EventWriter(const std::filesystem::path& directory) {
   make_results_directory(directory);
   path_ = directory / str("events.out.tfevents.", static_cast<int64_t>(wall_time()), ".", host_name(), ".", ::getpid(),
                           ".", counter++);
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) fail(path_.string(), ": the event file cannot be made: ", std::strerror(errno));
+  file_ = open_for_appending(path_, "the event file");
   std::string event;
   protozero::pbf_writer writer(event);
   writer.add_double(kWallTime, wall_time());

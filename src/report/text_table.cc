@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "report/format.h"
 
 namespace octet::report {
@@ -50,6 +51,7 @@ bool looks_numeric(const std::string& cell) {
 
 TextTable::TextTable(std::vector<std::string> columns, std::vector<Align> align)
     : columns_(std::move(columns)), align_(std::move(align)) {
+  for (std::string& column : columns_) column = printable_line(column);
   OCTET_CHECK(align_.size() <= columns_.size());
   align_.resize(columns_.size(), Align::kAuto);
 }
@@ -58,6 +60,7 @@ void TextTable::add_row(std::vector<std::string> cells) {
   OCTET_CHECK(!cells.empty() && cells.size() <= columns_.size(), cells.size(), " cells for ", columns_.size(),
               " columns");
   cells.resize(columns_.size());
+  for (std::string& cell : cells) cell = printable_line(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -118,7 +118,7 @@ ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
 ExperimentSpec load_experiment(const std::string& path, const LoadOptions& options) {
   std::string text;
   try {
-    text = read_file(path);
+    text = read_file_or_pipe(path);
   } catch (const UserError& e) {
     fail_usage(e.what());  // a spec that is not there is a usage error
   }

@@ -21,6 +21,17 @@ TEST(SignalsDeathTest, TheFirstSignalOnlyAsks) {
       testing::ExitedWithCode(0), "");
 }
 
+TEST(SignalsDeathTest, WhatDoesNotAskIsEndedByTheFirstSignal) {
+  for (const int signal : {SIGINT, SIGTERM})
+    EXPECT_EXIT(
+        {
+          install_end_handler();
+          std::raise(signal);
+          std::exit(13);
+        },
+        testing::KilledBySignal(signal), "");
+}
+
 TEST(SignalsDeathTest, TheSecondSignalEndsTheProcess) {
   EXPECT_EXIT(
       {

@@ -2,61 +2,20 @@
 // of the build (or what OCTET_BIN names).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "cli/program_fixture.h"
+
 namespace {
 
 namespace fs = std::filesystem;
+using octet::test::Cli;
+using octet::test::Outcome;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-class Cli : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "octet_cli_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    ASSERT_TRUE(fs::exists(program())) << program() << ": build the target octet_cli, or set OCTET_BIN";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  static std::string program() {
-    const char* named = std::getenv("OCTET_BIN");
-    return named ? named : OCTET_BINARY_DIR "/bin/octet";
-  }
-
-  // `arguments` as typed in a shell. Files are relative to the test's own folder.
-  Outcome octet(const std::string& arguments) const {
-    const std::string error_file = folder_ + "/.stderr";
-    const std::string line = "cd '" + folder_ + "' && '" + program() + "' " + arguments + " 2>'" + error_file + "'";
-    Outcome outcome;
-    FILE* pipe = popen(line.c_str(), "r");
-    if (!pipe) return outcome;
-    char buffer[4096];
-    for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.out.append(buffer, n);
-    const int status = pclose(pipe);
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ifstream in(error_file);
-    outcome.err.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    return outcome;
-  }
-
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
-  bool exists(const std::string& name) const { return fs::exists(folder_ + "/" + name); }
-
-  std::string folder_;
-};
 
 TEST_F(Cli, HelpListsTheCommands) {
   const Outcome help = octet("--help");
@@ -153,6 +112,32 @@ TEST_F(Cli, TrainingIsAProgramOfItsOwn) {
   const std::string error((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   EXPECT_EQ(error, "octet: " + folder_ + "/octet_training: cannot be started: No such file or directory; 'train' is " +
                        "its work, so keep it beside " + folder_ + "/alone\n");
+}
+
+// libgomp reads its environment when it is loaded, so it must be there before octet_training starts.
+TEST_F(Cli, ThreadsOfTrainingDoNotSpinForLong) {
+  if (octet("--version").out.find("without training") != std::string::npos) GTEST_SKIP() << "this build cannot train";
+  fs::copy_file(program(), folder_ + "/octet");
+  write("octet_training", "#!/bin/sh\necho \"$GOMP_SPINCOUNT/$OMP_WAIT_POLICY\"\n");
+  fs::permissions(folder_ + "/octet_training", fs::perms::owner_all);
+  const auto environment = [&](const std::string& before) {
+    const std::string line = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY " + before;
+    EXPECT_EQ(std::system((line + " ./octet train > out").c_str()), 0);
+    std::ifstream in(folder_ + "/out");
+    std::string text;
+    std::getline(in, text);
+    return text;
+  };
+  const std::string ours = environment("");
+  EXPECT_THAT(ours, testing::MatchesRegex("[1-9][0-9]*/"));
+  EXPECT_EQ(environment("GOMP_SPINCOUNT=77"), "77/");
+  EXPECT_EQ(environment("OMP_WAIT_POLICY=active"), "/active");
+
+  // Started without octet, it starts itself once more; libgomp shows what it has read at each load.
+  const std::string direct = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=verbose '" +
+                             fs::path(program()).replace_filename("octet_training").string() + "' --version 2>&1 >out | " +
+                             "grep GOMP_SPINCOUNT | tail -1 | grep -q \"'" + ours.substr(0, ours.size() - 1) + "'\"";
+  EXPECT_EQ(std::system(direct.c_str()), 0) << direct;
 }
 
 TEST_F(Cli, ModelsAreListedAndWritten) {

@@ -65,8 +65,8 @@ TEST_F(IdxTest, DamagedFilesAreRefusedWithAReason) {
   EXPECT_THAT(idx_error("garbage garbage"), HasSubstr("not an IDX file"));
   EXPECT_THAT(idx_error(good.substr(0, 9)), HasSubstr("ends within its header"));
   EXPECT_THAT(idx_error(good.substr(0, good.size() - 1)), AllOf(HasSubstr("2 x 2 x 2 = 8"), HasSubstr("but 7 follow")));
-  EXPECT_THAT(idx_error(good + "x"), HasSubstr("but 9 follow"));
-  EXPECT_THAT(idx_error(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, "abc")), HasSubstr("damaged"));
+  EXPECT_THAT(idx_error(good + "x"), HasSubstr("but more follow"));
+  EXPECT_THAT(idx_error(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, "abc")), HasSubstr("more than the limit"));
   EXPECT_THAT(idx_error(std::string("\0\0\x0d\x01\0\0\0\0", 8)), HasSubstr("type 0x0d"));
   EXPECT_THAT(idx_error(std::string("\0\0\x08\x09", 4)), HasSubstr("9 dimensions"));
 
@@ -83,7 +83,13 @@ TEST_F(IdxTest, DamagedFilesAreRefusedWithAReason) {
 
 TEST_F(IdxTest, DoesNotUnpackBeyondTheLimit) {
   const std::string bomb = gzip_bytes(idx_bytes({1 << 20}, std::string(1 << 20, '\0')));
-  EXPECT_THAT(message_of([&] { parse_idx(bomb, "bomb", 100000); }), HasSubstr("more than 100000"));
+  EXPECT_THAT(message_of([&] { parse_idx(bomb, "bomb", 100000); }), HasSubstr("more than the limit of 100000"));
+  // Unpacking stops behind what the header promises: what comes later is not even looked at.
+  const std::string promised = gzip_bytes(idx_bytes({4}, "abcd")), more = gzip_bytes(std::string(1 << 20, '\0'));
+  EXPECT_THAT(idx_error(promised + more.substr(0, more.size() / 2)), HasSubstr("but more follow"));
+  EXPECT_THAT(idx_error(promised + more), HasSubstr("but more follow"));
+  // A promise alone takes no memory.
+  EXPECT_THAT(idx_error(idx_bytes({0xffffffff}, "abcd")), HasSubstr("but 4 follow"));
 }
 
 TEST_F(IdxTest, ImagesAndLabelsMustFit) {

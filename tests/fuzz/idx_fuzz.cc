@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "data/idx.h"
@@ -14,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kMaxUnpacked = 1 << 20;
   try {
     data::IdxArray array =
-        data::parse_idx(std::string(reinterpret_cast<const char*>(data), size), "fuzz", kMaxUnpacked);
+        data::parse_idx(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz", kMaxUnpacked);
     uint64_t product = 1;
     for (int64_t s : array.sizes) product *= static_cast<uint64_t>(s);
     if (product != array.values.size()) std::abort();

@@ -199,7 +199,8 @@ void finish_floats_block(FinishJob& job, int64_t pixels) {
       __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(e.multiplier + channel));
       if (e.float_residual)
         y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, job.residual + job.pixels.residual[p] + n * 64));
-      _mm512_mask_storeu_ps(job.out + job.pixels.out[p] + n * 64, mask, _mm512_min_ps(_mm512_max_ps(y, low), high));
+      // A residual may hold NaN, which stays (float_limits.h).
+      _mm512_mask_storeu_ps(job.out + job.pixels.out[p] + n * 64, mask, _mm512_min_ps(high, _mm512_max_ps(low, y)));
     }
   job.next = end;
 }

@@ -157,7 +157,8 @@ class Finish {
       const int64_t at = index * e_.out.c + channel + half;
       __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(load32(acc + half)), _mm256_loadu_ps(e_.multiplier + channel + half));
       if (e_.float_residual) v = _mm256_add_ps(v, _mm256_maskload_ps(e_.float_residual + at, mask));
-      _mm256_maskstore_ps(e_.float_out + at, mask, _mm256_min_ps(_mm256_max_ps(v, low), high));
+      // A residual may hold NaN, which stays (float_limits.h).
+      _mm256_maskstore_ps(e_.float_out + at, mask, _mm256_min_ps(high, _mm256_max_ps(low, v)));
     }
   }
 

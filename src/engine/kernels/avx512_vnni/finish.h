@@ -199,7 +199,8 @@ OCTET_INLINE void finish_floats(const FinishTile& t, const Epilogue& e) {
       const int64_t at = ((t.n * e.out.h + t.y) * e.out.w + t.x + p) * e.out.c + channel;
       __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(t.acc + (p * V + v) * 16)), m);
       if (e.float_residual) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, e.float_residual + at));
-      _mm512_mask_storeu_ps(e.float_out + at, mask, _mm512_min_ps(_mm512_max_ps(y, low), high));
+      // A residual may hold NaN, which stays (float_limits.h).
+      _mm512_mask_storeu_ps(e.float_out + at, mask, _mm512_min_ps(high, _mm512_max_ps(low, y)));
     }
   }
 }

@@ -1,5 +1,6 @@
 // The Epilogue of int8_conv.h for blocks of 16 channels.
 #pragma once
+#include "engine/kernels/float_limits.h"
 #include "engine/kernels/generic/vector.h"
 #include "engine/kernels/int8_conv.h"
 
@@ -68,8 +69,7 @@ class Finish {
     for (int64_t i = 0; i < (left < kChannelBlock ? left : kChannelBlock); ++i) {
       float f = v[i / 4][i % 4];
       if (e_.float_residual) f = f + e_.float_residual[begin + i];
-      f = f < e_.float_lo ? e_.float_lo : f;
-      e_.float_out[begin + i] = e_.float_hi < f ? e_.float_hi : f;
+      e_.float_out[begin + i] = limited(f, e_.float_lo, e_.float_hi);
     }
   }
 

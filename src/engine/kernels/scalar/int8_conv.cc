@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/kernels/float_limits.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 #include "numerics/quantize.h"
 
@@ -29,7 +30,7 @@ void finish(const Epilogue& e, int32_t acc, int64_t oc, int64_t n, int64_t y, in
     const int64_t at = ((n * e.out.h + y) * e.out.w + x) * e.out.c + oc;
     float v = static_cast<float>(acc) * e.multiplier[oc];
     if (e.float_residual) v = v + e.float_residual[at];
-    e.float_out[at] = std::min(std::max(v, e.float_lo), e.float_hi);
+    e.float_out[at] = limited(v, e.float_lo, e.float_hi);
     return;
   }
   uint8_t& out = e.out.data[n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + oc];

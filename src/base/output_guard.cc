@@ -1,0 +1,61 @@
+#include "base/output_guard.h"
+
+#include <sys/stat.h>
+
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+namespace {
+
+struct Output {
+  fs::path path, resolved;
+  std::string flag;
+  bool exists;
+  dev_t device;
+  ino_t file;
+
+  bool is(const struct stat& info) const { return exists && device == info.st_dev && file == info.st_ino; }
+};
+
+std::mutex mutex;
+
+std::vector<Output>& outputs() {
+  static std::vector<Output> all;
+  return all;
+}
+
+}  // namespace
+
+void guard_output(const fs::path& path, const std::string& flag) {
+  struct stat info {};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) return;
+  std::error_code ignored;
+  const fs::path resolved = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  const std::lock_guard lock(mutex);
+  for (const Output& other : outputs()) {
+    if (other.resolved != resolved && !(exists && other.is(info))) continue;
+    if (other.flag == flag) return;
+    fail_usage(flag, " ", path.string(), ": is also the output of ", other.flag, "; name another file for one of them");
+  }
+  outputs().push_back({path, resolved, flag, exists, info.st_dev, info.st_ino});
+}
+
+void require_no_output(const fs::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) require_no_output(path, info);
+}
+
+void require_no_output(const fs::path& path, const struct stat& info) {
+  const std::lock_guard lock(mutex);
+  for (const Output& output : outputs())
+    if (output.is(info))
+      fail_usage(output.flag, " ", output.path.string(), ": is the same file as the input ", path.string(),
+                 ", which it would replace; name another output");
+}
+
+}  // namespace octet

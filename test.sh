@@ -34,6 +34,6 @@ if ! $quick; then
   step "tests with sanitizers"
   ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error
   step "fuzzers, briefly"
-  scripts/run_fuzzers.sh build/asan "${OCTET_FUZZ_SECONDS:-20}"
+  scripts/run_fuzzers.sh build/asan "${OCTET_FUZZ_SECONDS:-12}"
 fi
 printf '\nall tests passed in %d s\n' $((SECONDS - started))

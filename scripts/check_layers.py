@@ -26,7 +26,8 @@ USES = {
     "engine/kernels": ["numerics"],
     "engine": ["engine/kernels"],
     "lower": ["ir", "passes", "engine"],
-    "train": ["ir", "onnx", "passes", "quant", "data", "engine/kernels"],
+    "checkpoint": ["ir", "onnx"],
+    "train": ["ir", "onnx", "checkpoint", "passes", "quant", "data", "engine/kernels"],
     "tasks": ["train", "metrics", "models"],
     "cli": ["tasks", "lower", "onnx", "models", "spec", "data", "metrics", "report", "engine", "passes", "quant"],
 }

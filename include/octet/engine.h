@@ -12,7 +12,9 @@
 //   while (camera.read(image)) context.run();
 //
 // Every tensor is dense float32 in the order of its shape (NCHW for images). The batch is part of the shape: it is
-// chosen when the network is compiled. Results are the same bits for every instruction set and number of threads.
+// chosen when the network is compiled. Results are the same bits for every number of threads, and what runs in INT8 is
+// the same bits on every instruction set; FP32 layers may differ in the last bits there (docs/numerics.md). A NaN in
+// the input stays NaN through FP32 layers; where the network quantises it, it becomes the zero point, the number 0.
 // Errors a person can mend are thrown as octet::Error with one clear sentence. The same in C: octet/octet.h.
 // This header needs C++17.
 #pragma once

@@ -1,22 +1,10 @@
 #include <chrono>
-#include <cmath>
 
 #include "base/error.h"
 #include "cli/classifier.h"
 #include "report/progress.h"
 
 namespace octet::cli {
-namespace {
-
-double cross_entropy(std::span<const float> scores, int64_t label) {
-  double largest = scores[0], sum = 0;
-  for (float s : scores) largest = std::max<double>(largest, s);
-  for (float s : scores) sum += std::exp(s - largest);
-  return largest + std::log(sum) - scores[static_cast<size_t>(label)];
-}
-
-}  // namespace
-
 Classification classify(Classifier& classifier, data::Loader& loader, int top_k, const std::string& label) {
   Classification out{metrics::TopKAccumulator(top_k), 0, {}, {}, {}, 0};
   report::Progress progress({.label = label, .total = loader.images_per_epoch()});
@@ -36,7 +24,7 @@ Classification classify(Classifier& classifier, data::Loader& loader, int top_k,
         fail("image ", loader.dataset().name(batch->indices[i]), " has the label ", expected, ", the model has ",
              classes, " classes");
       out.accuracy.add(row, {&batch->labels[i], 1});
-      out.loss += cross_entropy(row, expected);
+      out.loss -= metrics::log_probability(row, classifier.score_kind(), static_cast<int>(expected));
       labelled++;
     }
     out.scores.insert(out.scores.end(), scores.begin(), scores.end());

@@ -91,7 +91,7 @@ ExitCode run(const Options& options) {
     const data::CorruptReport& corrupt = training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
-    write_file_atomically(results / "history.json", train::history_json(result.run.history));
+    write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
     if (result.stopped) {
       listener.finish(false, "stopped by a signal");
       fail("stopped by a signal after ", result.run.epochs_done, " of ", schedule.epochs,

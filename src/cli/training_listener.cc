@@ -24,7 +24,7 @@ TrainingListener::TrainingListener(const std::filesystem::path& results, std::st
                  .max_epoch = epochs_});
 }
 
-void TrainingListener::on_resume(const train::RunState& run) {
+void TrainingListener::on_resume(const checkpoint::RunState& run) {
   log_info("going on after epoch ", run.epochs_done, " of ", epochs_,
            run.batches_done > 0 ? str(" and ", run.batches_done, " batches") : "");
   status_.write({.kind = "train", .message = "resumed", .epoch = run.epochs_done, .max_epoch = epochs_});
@@ -46,7 +46,7 @@ void TrainingListener::on_step(const train::StepRecord& step) {
   }
 }
 
-void TrainingListener::on_epoch(const train::EpochRecord& epoch) {
+void TrainingListener::on_epoch(const checkpoint::EpochRecord& epoch) {
   std::string metrics = "loss " + fixed(epoch.loss, 4);
   std::map<std::string, double> kpi = epoch.metrics;
   for (const auto& [name, value] : epoch.metrics) {

@@ -15,9 +15,9 @@ namespace octet::cli {
 class TrainingListener : public train::TrainListener {
  public:
   TrainingListener(const std::filesystem::path& results, std::string stage, int64_t epochs, int64_t images_per_epoch);
-  void on_resume(const train::RunState& run) override;
+  void on_resume(const checkpoint::RunState& run) override;
   void on_step(const train::StepRecord& step) override;
-  void on_epoch(const train::EpochRecord& epoch) override;
+  void on_epoch(const checkpoint::EpochRecord& epoch) override;
   // The last line of status.jsonl.
   void finish(bool success, const std::string& message);
 

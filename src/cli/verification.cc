@@ -2,94 +2,97 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
+#include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "ir/infer.h"
 #include "metrics/top_k.h"
-#include "numerics/quantize.h"
 #include "tasks/graph_runner.h"
 
 namespace octet::cli {
 namespace {
 
-// The graph cut at its activation quantisers: what each quantiser gives is an input ("forced"), what it takes an output.
-struct CutGraph {
-  ir::Graph graph;
-  struct Cut {
-    std::string tensor;  // output of the quantiser, as the engine calls it
-    std::string source;  // its input
-    numerics::QuantParams params;
-    bool of_image = false;  // it quantises the network's input
-  };
-  std::vector<Cut> cuts;  // graph inputs 1 ..., graph outputs 1 ... (without those of the image)
-};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-CutGraph cut_at_quantisers(const ir::Graph& whole, const std::map<std::string, engine::TensorDump>& dumped) {
-  CutGraph out{whole.clone(), {}};
-  ir::Graph& g = out.graph;
-  std::vector<ir::Node*> quantisers;
-  for (const auto& node : g.nodes())
-    if (node->kind == ir::OpKind::kFakeQuantize && !node->input(0)->is_constant() && dumped.count(node->output()->name) &&
-        dumped.at(node->output()->name).is_codes)
-      quantisers.push_back(node.get());
-  for (ir::Node* q : quantisers) {
-    CutGraph::Cut cut;
-    cut.tensor = q->output()->name;
-    cut.source = q->input(0)->name;
-    cut.params = {q->input(1)->constant->to_floats().at(0),
-                  static_cast<int32_t>(q->input(2)->constant->to_ints().at(0)),
-                  static_cast<int32_t>(q->get_int("qmin")), static_cast<int32_t>(q->get_int("qmax"))};
-    cut.of_image = q->input(0) == g.inputs()[0];
-    ir::Value* forced = g.add_input(g.unique_name("forced/" + cut.tensor), q->output()->type);
-    ir::Value* source = q->input(0);
-    g.replace_uses(q->output(), forced);
-    if (!cut.of_image) g.add_output(source);
-    out.cuts.push_back(std::move(cut));
-  }
-  g.remove_dead();
-  ir::infer_shapes(g);
-  return out;
+// Where both are the same infinity, or both NaN, nothing differs.
+double difference(float a, float b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double d = std::abs(static_cast<double>(a) - b);
+  return std::isnan(d) ? kInfinity : d;
+}
+
+// Values behind one of these jump where its argument moves by the last bit.
+std::set<const ir::Value*> behind_a_jump(const ir::Graph& graph) {
+  std::set<const ir::Value*> jumping;
+  for (const auto& node : graph.nodes())
+    if (node->kind == ir::OpKind::kArgMax || node->kind == ir::OpKind::kFloor ||
+        std::any_of(node->inputs.begin(), node->inputs.end(), [&](const ir::Value* in) { return jumping.count(in) > 0; }))
+      jumping.insert(node->outputs.begin(), node->outputs.end());
+  jumping.erase(nullptr);
+  return jumping;
 }
 
 class Verifier {
  public:
-  Verifier(const ir::Graph& graph, engine::Executor& engine, const VerifyOptions& options)
-      : graph_(graph), engine_(engine), options_(options), whole_(graph) {
+  Verifier(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
+           const data::NetworkInput& input, const VerifyOptions& options)
+      : graph_(graph), own_(std::move(own)), engine_(engine), network_(input), options_(options) {
     const engine::Plan& plan = engine.plan();
-    if (plan.inputs.size() != 1 || plan.outputs.size() != 1 || graph.inputs().size() != 1 || graph.outputs().size() != 1)
-      fail_usage("verify takes networks with one input and one output");
-    input_ = &plan.buffers[static_cast<size_t>(plan.inputs[0])];
-    output_ = &plan.buffers[static_cast<size_t>(plan.outputs[0])];
+    if (plan.inputs.size() != graph.inputs().size() || plan.outputs.size() != graph.outputs().size())
+      refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(), " outputs, the engine ",
+                 plan.inputs.size(), " and ", plan.outputs.size()));
+    input_ = &buffer(plan, plan.inputs[0]);
     images_.resize(static_cast<size_t>(input_->elements()));
-    scores_.resize(static_cast<size_t>(output_->elements()));
+    const std::set<const ir::Value*> jumping = behind_a_jump(graph);
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      const engine::Buffer& theirs = buffer(plan, plan.outputs[i]);
+      const engine::Buffer& ours = buffer(*own_, own_->outputs.at(i));
+      if (theirs.shape != ours.shape)
+        refuse(str("output '", ours.name, "' of the model is ", ir::shape_string(ours.shape), ", output '", theirs.name,
+                   "' of the engine ", ir::shape_string(theirs.shape)));
+      outputs_.emplace_back(static_cast<size_t>(theirs.elements()));
+      result.scores.push_back({.output = ours.name, .discrete = jumping.count(graph.outputs()[i]) > 0});
+    }
+    for (std::vector<float>& output : outputs_) output_pointers_.push_back(output.data());
+    const engine::Buffer& first = buffer(plan, plan.outputs[0]);
+    result.classifier = plan.outputs.size() == 1 && first.shape.size() == 2 && first.shape[0] == input_->shape[0];
+    if (result.classifier) whole_ = std::make_unique<tasks::GraphRunner>(graph);
   }
 
   void add(const data::Batch& batch) {
-    const std::vector<int64_t>& shape = input_->shape;
-    if (shape.size() != 4 || batch.channels != shape[1] || batch.height != shape[2] || batch.width != shape[3])
-      fail("the images are ", batch.channels, "x", batch.height, "x", batch.width, ", the engine takes ",
-           ir::shape_string(shape));
-    std::fill(std::copy_n(batch.images.data(), batch.images.size(), images_.begin()), images_.end(), 0.0f);
+    data::require_fit(network_, batch.channels, batch.height, batch.width);
+    data::arrange(batch, network_, images_);
     const float* in = images_.data();
-    float* out = scores_.data();
-    engine_.run(&in, &out);
-    const tasks::FloatArray reference = whole_.run({{shape, images_}}).at(0);
-    const auto classes = static_cast<size_t>(output_->shape.at(1));
-    if (reference.values.size() != scores_.size())
-      fail("the model has ", reference.values.size(), " outputs, the engine ", scores_.size(),
-           "; was it compiled from this model?");
-    int64_t mismatched = 0;
+    engine_.run(&in, output_pointers_.data());
     const size_t first = result.mismatches.size();
+    if (result.classifier) compare_classes(batch);
+    result.images += batch.size;
+    const bool mismatched = result.mismatches.size() > first;
+    if (result.tensor_images >= options_.tensor_images && !mismatched) return;
+    const int64_t different = compare_tensors();
+    for (size_t i = first; i < result.mismatches.size(); i++) result.mismatches[i].different_codes = different;
+    result.tensor_images += batch.size;
+  }
+
+  Verification result;
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) {
+    throw UserError(what + "; was it compiled from this model?", ExitCode::kCheckFailed);
+  }
+  static const engine::Buffer& buffer(const engine::Plan& plan, int id) { return plan.buffers[static_cast<size_t>(id)]; }
+
+  void compare_classes(const data::Batch& batch) {
+    const tasks::FloatArray reference = whole_->run({{input_->shape, images_}}).at(0);
+    const std::vector<float>& scores = outputs_[0];
+    const size_t classes = scores.size() / static_cast<size_t>(input_->shape[0]);
+    OCTET_CHECK(reference.values.size() == scores.size());
     for (size_t i = 0; i < static_cast<size_t>(batch.size); i++) {
       const std::span<const float> expected(reference.values.data() + i * classes, classes);
-      const std::span<const float> actual(scores_.data() + i * classes, classes);
       const std::vector<int> best = metrics::top_k(expected, 2);
-      const int predicted = metrics::top_1(actual);
-      for (size_t c = 0; c < classes; c++)
-        result.largest_score_difference =
-            std::max(result.largest_score_difference, std::abs(static_cast<double>(expected[c]) - actual[c]));
-      result.images++;
+      const int predicted = metrics::top_1({scores.data() + i * classes, classes});
       result.agree += predicted == best[0];
       if (batch.labels[i] >= 0) {
         result.labelled++;
@@ -97,59 +100,73 @@ class Verifier {
         result.engine_hits += predicted == batch.labels[i];
       }
       if (predicted == best[0]) continue;
-      mismatched++;
       const double margin = best.size() > 1 ? static_cast<double>(expected[static_cast<size_t>(best[0])]) -
                                                   expected[static_cast<size_t>(best[1])]
                                             : 0;
       result.mismatches.push_back({batch.indices[i], best[0], predicted, margin, 0});
     }
-    if (result.tensor_images < options_.tensor_images || mismatched > 0) {
-      const int64_t different = compare_tensors();
-      for (size_t i = first; i < result.mismatches.size(); i++) result.mismatches[i].different_codes = different;
-      result.tensor_images += batch.size;
-    }
   }
 
-  Verification result;
+  TensorDumps dump(engine::Executor& executor) {
+    const float* in = images_.data();
+    return tensors_by_name(executor.run_and_dump(&in, output_pointers_.data()));
+  }
 
- private:
+  void cut(const TensorDumps& dumped) {
+    engine::Executor own(own_, {.isa = engine_.isa()});
+    tensors_ = find_quantised_tensors(graph_, dumped, dump(own));
+    for (const QuantisedTensor& t : tensors_) result.tensors.push_back({.tensor = t.tensor, .place = t.place, .note = t.note});
+    cut_ = cut_model(graph_, tensors_);
+    pieces_ = std::make_unique<tasks::GraphRunner>(cut_->pieces);
+    exact_scores_ = std::make_unique<tasks::GraphRunner>(cut_->scores, "cpu", tasks::GraphRunner::Arithmetic::kDouble);
+  }
+
+  // That of the tensor in the model, where the engine has the same codes in another one.
+  static std::vector<int64_t> shape_in_model(ir::Shape shape, const engine::TensorDump& dump) {
+    const int64_t elements = std::accumulate(dump.shape.begin(), dump.shape.end(), int64_t{1}, std::multiplies<>());
+    int64_t known = 1;
+    for (int64_t d : shape) known *= d == ir::kDynamic ? 1 : d;
+    for (int64_t& d : shape)
+      if (d == ir::kDynamic) d = elements / known, known = elements;
+    return shape;
+  }
+
   // Number of codes that differ in this batch.
   int64_t compare_tensors() {
-    const float* in = images_.data();
-    float* out = scores_.data();
-    std::map<std::string, engine::TensorDump> dumped;
-    for (engine::TensorDump& d : engine_.run_and_dump(&in, &out))
-      if (d.is_codes || !dumped.count(d.name)) dumped[d.name] = std::move(d);
-    if (!cut_) {
-      cut_ = std::make_unique<CutGraph>(cut_at_quantisers(graph_, dumped));
-      cut_runner_ = std::make_unique<tasks::GraphRunner>(cut_->graph);
-      for (const CutGraph::Cut& cut : cut_->cuts) result.tensors.push_back({cut.tensor, 0, 0, 0, 0, 0});
-    }
+    if (!cut_) cut(dump(engine_));
+    const TensorDumps dumped = dump(engine_);  // the outputs, too, are the engine's again
+    std::vector<std::vector<int32_t>> codes;
     std::vector<std::vector<float>> forced;
     std::vector<tasks::FloatView> inputs = {{input_->shape, images_}};
-    for (const CutGraph::Cut& cut : cut_->cuts) {
-      const engine::TensorDump& d = dumped.at(cut.tensor);
-      std::vector<float>& values = forced.emplace_back(d.codes.size());
-      for (size_t i = 0; i < values.size(); i++) values[i] = numerics::dequantize(d.codes[i], cut.params);
-      inputs.push_back({d.shape, forced.back()});
+    for (size_t at : cut_->compared) {
+      const QuantisedTensor& t = tensors_[at];
+      const engine::TensorDump& d = dumped.at(t.engine_tensor);
+      codes.push_back(codes_of(d, t.params));
+      std::vector<float>& values = forced.emplace_back(codes.back().size());
+      for (size_t i = 0; i < values.size(); i++) values[i] = numerics::dequantize(codes.back()[i], t.params);
+      const ir::TensorType& type = cut_->pieces.inputs()[inputs.size()]->type;
+      const bool moved = t.engine_tensor != t.tensor;
+      inputs.push_back({moved ? shape_in_model(*type.shape, d) : d.shape, {}});
     }
     for (size_t i = 0; i < forced.size(); i++) inputs[i + 1].values = forced[i];
-    const std::vector<tasks::FloatArray> computed = cut_runner_->run(inputs);
+    const std::vector<tasks::FloatArray> computed = pieces_->run(inputs);
     int64_t different = 0;
-    size_t next = 1;  // output 0: the scores
-    for (size_t i = 0; i < cut_->cuts.size(); i++) {
-      const CutGraph::Cut& cut = cut_->cuts[i];
-      const std::span<const float> source = cut.of_image ? std::span<const float>(images_) : computed.at(next++).values;
-      different += compare(source, dumped.at(cut.tensor).codes, cut.params, result.tensors[i]);
+    size_t next = outputs_.size();
+    for (size_t i = 0; i < codes.size(); i++) {
+      const QuantisedTensor& t = tensors_[cut_->compared[i]];
+      const std::span<const float> source = t.of_image ? std::span<const float>(images_) : computed.at(next++).values;
+      different += compare_codes(source, codes[i], t.params, result.tensors[cut_->compared[i]]);
     }
+    const std::vector<tasks::FloatArray> exact = exact_scores_->run(inputs);
+    for (size_t i = 0; i < outputs_.size(); i++) compare_scores(exact[i].values, computed[i].values, outputs_[i], result.scores[i]);
     return different;
   }
 
-  int64_t compare(std::span<const float> source, const std::vector<int32_t>& codes, const numerics::QuantParams& params,
-                  TensorCheck& check) const {
+  int64_t compare_codes(std::span<const float> source, const std::vector<int32_t>& codes,
+                        const numerics::QuantParams& params, TensorCheck& check) const {
     if (source.size() != codes.size())
-      fail("tensor '", check.tensor, "' has ", source.size(), " elements in the graph and ", codes.size(),
-           " in the engine; was it compiled from this model?");
+      refuse(str("tensor '", check.tensor, "' has ", source.size(), " elements in the model and ", codes.size(),
+                 " in the engine"));
     int64_t different = 0;
     for (size_t i = 0; i < codes.size(); i++) {
       const int32_t expected = numerics::quantize(source[i], params);
@@ -167,15 +184,33 @@ class Verifier {
     return different;
   }
 
+  static void compare_scores(std::span<const float> exact, std::span<const float> graph, std::span<const float> engine,
+                             ScoreCheck& check) {
+    OCTET_CHECK(exact.size() == engine.size() && graph.size() == engine.size());
+    for (size_t i = 0; i < engine.size(); i++) {
+      const double apart = difference(exact[i], engine[i]);
+      check.elements++;
+      check.different += apart > 0;
+      check.largest_difference = std::max(check.largest_difference, apart);
+      if (const double error = difference(exact[i], graph[i]); std::isfinite(error))
+        check.float_error = std::max(check.float_error, error);
+      if (std::isfinite(exact[i])) check.magnitude = std::max(check.magnitude, std::abs(static_cast<double>(exact[i])));
+    }
+  }
+
   const ir::Graph& graph_;
+  std::shared_ptr<const engine::Plan> own_;
   engine::Executor& engine_;
+  const data::NetworkInput& network_;
   const VerifyOptions& options_;
-  tasks::GraphRunner whole_;
-  std::unique_ptr<CutGraph> cut_;
-  std::unique_ptr<tasks::GraphRunner> cut_runner_;
+  std::unique_ptr<tasks::GraphRunner> whole_;  // of a classifier
+  std::vector<QuantisedTensor> tensors_;
+  std::optional<CutModel> cut_;
+  std::unique_ptr<tasks::GraphRunner> pieces_, exact_scores_;
   const engine::Buffer* input_;
-  const engine::Buffer* output_;
-  std::vector<float> images_, scores_;
+  std::vector<float> images_;
+  std::vector<std::vector<float>> outputs_;
+  std::vector<float*> output_pointers_;
 };
 
 }  // namespace
@@ -186,9 +221,38 @@ int64_t Verification::violations() const {
   return sum;
 }
 
-Verification verify_engine(const ir::Graph& graph, engine::Executor& engine, data::Loader& loader,
-                           const VerifyOptions& options) {
-  Verifier verifier(graph, engine, options);
+int64_t Verification::count(TensorPlace place) const {
+  return std::count_if(tensors.begin(), tensors.end(), [&](const TensorCheck& t) { return t.place == place; });
+}
+
+std::string Verification::objection(double smallest_agreement) const {
+  const int64_t compared = count(TensorPlace::kCompared);
+  const std::string of = str(" of the ", tensors.size(), " quantised tensors of the model");
+  if (compared == 0)
+    return str("the engine holds none", of, ", so it was not compiled from this model, or from it without its quantisers");
+  for (const TensorCheck& t : tensors) {
+    if (t.place == TensorPlace::kMissing)
+      return str(count(TensorPlace::kMissing), of, " are not in the engine, '", t.tensor,
+                 "' among them; compile this model again");
+    if (t.place == TensorPlace::kOtherScale) return str("quantised tensor '", t.tensor, "' has ", t.note);
+  }
+  if (tensor_images == 0) return "no tensor and no score was compared";
+  if (violations() > 0) return str(violations(), " codes are wrong");
+  for (const ScoreCheck& s : scores) {
+    if (!s.discrete && !(s.largest_difference <= s.tolerance()))
+      return str("output '", s.output, "' differs from the model's by ", s.largest_difference, ", float arithmetic explains ",
+                 s.tolerance());
+    if (s.discrete && static_cast<double>(s.different) > (1 - smallest_agreement) * static_cast<double>(s.elements))
+      return str("output '", s.output, "' differs in ", s.different, " of ", s.elements, " elements");
+  }
+  if (classifier && agreement() < smallest_agreement)
+    return str("the classes agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement, " %");
+  return "";
+}
+
+Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
+                           const data::NetworkInput& input, data::Loader& loader, const VerifyOptions& options) {
+  Verifier verifier(graph, std::move(own), engine, input, options);
   loader.start_epoch(0);
   while (std::optional<data::Batch> batch = loader.next()) {
     verifier.add(*batch);

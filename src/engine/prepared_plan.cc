@@ -49,7 +49,7 @@ void PreparedPlan::derive_weights() {
     derived_ = AlignedMemory(derived_bytes_ + kReadSlackBytes);
   } catch (const std::bad_alloc&) {
     fail("cannot allocate the ", derived_bytes_, " bytes of weights that the kernels of ", isa_name(isa_),
-         " need; compile with --tactics that need less, or run on another instruction set (OCTET_ISA)");
+         " need; give the process more memory, or another instruction set by OCTET_ISA");
   }
   std::fill_n(derived_.data() + derived_bytes_, kReadSlackBytes, std::byte{0});
   std::byte* at = derived_.data();

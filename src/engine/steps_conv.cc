@@ -1,9 +1,11 @@
 #include "engine/steps_conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "base/window.h"
 #include "engine/file_constants.h"
 #include "engine/step_reader.h"
 #include "engine/steps_block.h"
@@ -56,13 +58,20 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
   e.multiplier = r.finite_constant("multiplier", padded).data();
   conv.args.acc_init = r.constant<int32_t>("acc_init", padded).data();
   const auto channels = static_cast<size_t>(out.c());
-  e.limits = kernels::channel_limits({e.multiplier, channels}, {conv.args.acc_init, channels});
+  e.limits = kernels::channel_limits({e.multiplier, channels}, {conv.args.acc_init, channels},
+                                     kernels::products_of_a_sum(conv.args.geometry));
   if (r.has_constant("table")) {
     e.table = r.constant<uint8_t>("table", 256).data();
     conv.zero_point = static_cast<int32_t>(r.integer_or("zero_point", out.zero_point, 0, 255));
   }
-  const int64_t lo = r.integer_or("lo", 0, 0, 255);
-  e.lo = static_cast<int32_t>(lo), e.hi = static_cast<int32_t>(r.integer_or("hi", 255, lo, 255));
+  if (r.has_constant("function")) {
+    r.check(!conv.float_output && !e.table, "a function of steps gives codes and leaves nothing to a table");
+    read_code_function(r, "function", &e);
+    conv.zero_point = 0;
+  } else {
+    const int64_t lo = r.integer_or("lo", 0, 0, 255);
+    e.lo = static_cast<int32_t>(lo), e.hi = static_cast<int32_t>(r.integer_or("hi", 255, lo, 255));
+  }
   e.float_lo = r.real_or("float_lo", -std::numeric_limits<float>::infinity());
   e.float_hi = r.real_or("float_hi", std::numeric_limits<float>::infinity());
   if (conv.float_output) {
@@ -163,6 +172,15 @@ RowWork row_work(const kernels::ConvGeometry& g,
 
 }  // namespace
 
+void read_code_function(const StepReader& r, const std::string& key, kernels::Epilogue* e) {
+  kernels::CodeFunction& f = e->function;
+  f.rises = static_cast<int32_t>(r.integer(key + "_rises", 0, kernels::kMostRises));
+  f.turn = static_cast<int32_t>(r.integer(key + "_turn", -128, 127));
+  f.tails = std::ldexp(1.0f, -static_cast<int>(r.integer_or(key + "_tail_shift", 0, 0, kernels::kMostTailShift)));
+  f.rows = r.constant<uint8_t>(key, kernels::CodeFunction::bytes(f.rises)).data();
+  e->lo = kernels::kLeastStep, e->hi = kernels::kGreatestStep;
+}
+
 kernels::ConvGeometry read_conv_geometry(const StepReader& r, const Buffer& in, const Buffer& out, bool halo) {
   kernels::ConvGeometry g;
   g.in_channels = in.c(), g.out_channels = out.c();
@@ -198,16 +216,9 @@ kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, cons
   w.pad_top = r.integer_or("pad_top", 0, 0, kMax), w.pad_left = r.integer_or("pad_left", 0, 0, kMax);
   w.pad_bottom = r.integer_or("pad_bottom", 0, 0, kMax), w.pad_right = r.integer_or("pad_right", 0, 0, kMax);
   r.check(in.n() == out.n() && in.c() == out.c(), "pooling changes the batch or the channels");
-  // Every window must meet the image: an average over nothing is undefined.
-  const auto meets = [](int64_t outputs, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad, int64_t size) {
-    for (int64_t o : {int64_t{0}, outputs - 1}) {
-      const int64_t start = o * stride - pad;
-      if (start >= size || start + (kernel - 1) * dilation < 0) return false;
-    }
-    return dilation == 1 || (pad == 0 && (outputs - 1) * stride < size);
-  };
-  r.check(meets(out.h(), w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, in.h()) &&
-              meets(out.w(), w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, in.w()),
+  // The mean and the largest element of nothing are undefined.
+  r.check(first_window_outside(out.h(), w.kernel_h, w.stride_h, w.dilation_h, w.pad_top, in.h()) < 0 &&
+              first_window_outside(out.w(), w.kernel_w, w.stride_w, w.dilation_w, w.pad_left, in.w()) < 0,
           "a pooling window lies outside the image");
   return w;
 }
@@ -215,8 +226,9 @@ kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, cons
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable& table) {
   ConvStep conv = read_conv(plan, step, false);
   kernels::Epilogue& e = conv.args.epilogue;
-  if (e.rounds_twice && table.residual_sum_fuses) e.sum_fuses = table.residual_sum_fuses(conv.shapes(plan).epilogue);
-  if (e.rounds_twice && table.make_residual_tables) {
+  const bool sum_of_codes = e.rounds_twice && !e.function;  // what the shortcuts are proved for
+  if (sum_of_codes && table.residual_sum_fuses) e.sum_fuses = table.residual_sum_fuses(conv.shapes(plan).epilogue);
+  if (sum_of_codes && table.make_residual_tables) {
     const auto tables = std::make_shared<kernels::ResidualTables>();
     if (table.make_residual_tables(conv.shapes(plan).epilogue, tables.get()))
       conv.residual_tables = tables, e.residual_tables = tables.get();

@@ -70,23 +70,6 @@ bool has_value(const Node& node, size_t index) {
   return value && !(value->is_constant() && value->constant->size() == 0);
 }
 
-size_t normal_axis(const Node& node, int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis >= r)
-    misfit(node, "axis ", axis, " is outside of [", -r, ", ", r - 1, "] for ", input_text(node, 0));
-  return static_cast<size_t>(axis < 0 ? axis + r : axis);
-}
-
-std::vector<size_t> normal_axes(const Node& node, const std::vector<int64_t>& axes, size_t rank) {
-  std::vector<size_t> out;
-  for (const int64_t axis : axes) {
-    const size_t normal = normal_axis(node, axis, rank);
-    if (std::find(out.begin(), out.end(), normal) != out.end()) misfit(node, "axis ", axis, " is named twice");
-    out.push_back(normal);
-  }
-  return out;
-}
-
 int64_t multiply_dims(const Node& node, int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
   if (a == kDynamic || b == kDynamic) return kDynamic;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/axes.h"
 #include "ir/graph.h"
 
 namespace octet::ir {
@@ -37,11 +38,6 @@ std::optional<std::vector<int64_t>> constant_ints(const Node& node, size_t index
 std::optional<std::vector<float>> constant_floats(const Node& node, size_t index);
 // True when an input is there and is not an empty constant (exporters write empty tensors for "absent").
 bool has_value(const Node& node, size_t index);
-
-// axis in [-rank, rank) as a number in [0, rank). UserError otherwise.
-size_t normal_axis(const Node& node, int64_t axis, size_t rank);
-// The same for a list, which must not name an axis twice.
-std::vector<size_t> normal_axes(const Node& node, const std::vector<int64_t>& axes, size_t rank);
 
 // Products and sums in which kDynamic is contagious. UserError above kMaxDimension.
 int64_t multiply_dims(const Node& node, int64_t a, int64_t b);

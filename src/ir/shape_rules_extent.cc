@@ -1,7 +1,6 @@
 // Shape rules of nodes that change how far an axis reaches: Split, Slice, Pad, Resize. Their parameters are inputs.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "ir/shape_rule_util.h"
 #include "ir/shape_rules.h"
@@ -25,12 +24,6 @@ int64_t slice_length(int64_t size, int64_t start, int64_t end, int64_t step) {
   step = std::clamp(step, -2 * kMaxDimension, 2 * kMaxDimension);
   const int64_t length = step > 0 ? (to - from + step - 1) / step : (from - to - step - 1) / -step;
   return std::max<int64_t>(length, 0);
-}
-
-std::vector<int64_t> all_axes(size_t rank) {
-  std::vector<int64_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
 }
 
 int64_t resized(const Node& node, int64_t size, double scale) {

@@ -120,14 +120,10 @@ void infer_unsqueeze(Node& node) {
 
 void infer_transpose(Node& node) {
   const Shape* x = input_shape(node, 0);
+  const std::vector<int64_t> permutation = permutation_of(node, x ? x->size() : node.get_ints("perm").size());
   if (!x) return set_unknown(node);
-  std::vector<int64_t> permutation = node.get_ints("perm");
-  if (permutation.empty())
-    for (size_t i = x->size(); i-- > 0;) permutation.push_back(static_cast<int64_t>(i));
-  if (permutation.size() != x->size())
-    misfit(node, "perm has ", permutation.size(), " values, expected ", x->size(), " for ", input_text(node, 0));
   Shape out;
-  for (const size_t axis : normal_axes(node, permutation, x->size())) out.push_back((*x)[axis]);
+  for (const int64_t axis : permutation) out.push_back((*x)[static_cast<size_t>(axis)]);
   set_output(node, 0, input_data_type(node, 0), out);
 }
 

@@ -1,6 +1,7 @@
 // Shape rules of convolutions and pooling.
 #include <algorithm>
 
+#include "base/window.h"
 #include "ir/infer.h"
 #include "ir/shape_rule_util.h"
 #include "ir/shape_rules.h"
@@ -13,7 +14,6 @@ constexpr int64_t kMaxWindowParameter = int64_t{1} << 20;
 
 std::vector<int64_t> window_ints(const Node& node, const char* key, size_t count, int64_t fallback, int64_t least) {
   std::vector<int64_t> out = node.get_ints(key, std::vector<int64_t>(count, fallback));
-  if (out.empty()) out.assign(count, fallback);
   if (out.size() != count) misfit(node, key, " has ", out.size(), " values, expected ", count);
   for (const int64_t v : out)
     if (v < least || v > kMaxWindowParameter)
@@ -102,6 +102,20 @@ void set_window_output(Node& node, const Shape& x, int64_t channels, const std::
   set_output(node, 0, input_data_type(node, 0), out);
 }
 
+// The mean and the largest element of nothing are undefined.
+void check_windows(const Node& node, const Shape& spatial, const std::vector<int64_t>& kernel, const Shape& outputs) {
+  if (!is_static(spatial)) return;
+  const WindowGeometry g = window_geometry(node, spatial, kernel);
+  for (size_t i = 0; i < spatial.size(); i++) {
+    const int64_t outside =
+        first_window_outside(outputs[i], g.kernel[i], g.strides[i], g.dilations[i], g.pads[i], spatial[i]);
+    if (outside >= 0)
+      misfit(node, "window ", outside, " along spatial axis ", i, " has no element of ", input_text(node, 0),
+             ": all of its ", g.kernel[i], " (dilation ", g.dilations[i], ") lie in the padding of ", g.pads[i],
+             " or behind the end; give the pool less padding or dilation");
+  }
+}
+
 }  // namespace
 
 int64_t window_output(int64_t input, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad_begin,
@@ -185,6 +199,13 @@ void infer_conv_transpose(Node& node) {
     filters = multiply_dims(node, (*w)[1], group);
   }
   require_shape(node, 2, {filters}, "one bias a filter");
+  // Also where the size of the output is stated: they say which pixels meet.
+  const std::vector<int64_t> strides = window_ints(node, "strides", n, 1, 1);
+  const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
+  const std::vector<int64_t> extra = window_ints(node, "output_padding", n, 0, 0);
+  std::vector<int64_t> pads = window_ints(node, "pads", 2 * n, 0, 0);
+  const bool same = same_padding(node);
+  if (same || node.get_string("auto_pad", "NOTSET") == "VALID") pads.assign(2 * n, 0);
   std::optional<Shape> spatial;
   const std::vector<int64_t> stated = node.get_ints("output_shape");
   if (!stated.empty()) {
@@ -193,12 +214,6 @@ void infer_conv_transpose(Node& node) {
       if (d < 1) misfit(node, "output_shape holds ", d, ", expected 1 or more");
     spatial = stated;
   } else if (kernel) {
-    const std::vector<int64_t> strides = window_ints(node, "strides", n, 1, 1);
-    const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
-    const std::vector<int64_t> extra = window_ints(node, "output_padding", n, 0, 0);
-    const bool same = same_padding(node), valid = node.get_string("auto_pad", "NOTSET") == "VALID";
-    const std::vector<int64_t> pads =
-        same || valid ? std::vector<int64_t>(2 * n, 0) : window_ints(node, "pads", 2 * n, 0, 0);
     spatial.emplace();
     for (size_t i = 0; i < n; i++) {
       const int64_t in = (*x)[i + 2];
@@ -224,10 +239,13 @@ void infer_pool(Node& node) {
     const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
     for (size_t i = 0; i < 2 * n; i++)  // else a window could lie in the padding alone
       if (pads[i] > (kernel[i % n] - 1) * dilations[i % n])
-        misfit(node, "padding ", pads[i], " is not smaller than the window of ", kernel[i % n]);
+        misfit(node, "padding ", pads[i], " is not smaller than the window of ",
+               (kernel[i % n] - 1) * dilations[i % n] + 1);
   }
-  set_window_output(node, *x, (*x)[1],
-                    window_outputs(node, {x->begin() + 2, x->end()}, kernel, node.get_int("ceil_mode") != 0));
+  const Shape spatial(x->begin() + 2, x->end());
+  const Shape outputs = window_outputs(node, spatial, kernel, node.get_int("ceil_mode") != 0);
+  check_windows(node, spatial, kernel, outputs);
+  set_window_output(node, *x, (*x)[1], outputs);
 }
 
 void infer_global_pool(Node& node) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/axes.h"
 #include "lower/emit_float.h"
 
 namespace octet::lower {
@@ -63,8 +64,8 @@ AxisView view_axis(const ir::Shape& shape, int64_t axis, bool nhwc) {
   return v;
 }
 
-int64_t normal_axis(int64_t axis, size_t rank) {
-  return axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+int64_t axis_of(const Node& node, const ir::Shape& shape) {
+  return static_cast<int64_t>(ir::normal_axis(node, node.get_int("axis"), shape.size()));
 }
 
 void write_axis(Step& s, const AxisView& v) {
@@ -73,7 +74,7 @@ void write_axis(Step& s, const AxisView& v) {
 
 void emit_softmax(PlanBuilder& b, const Node& node) {
   const ir::Shape& shape = shape_of(node.input(0));
-  const AxisView v = view_axis(shape, normal_axis(node.get_int("axis", -1), shape.size()), shape.size() == 4);
+  const AxisView v = view_axis(shape, axis_of(node, shape), shape.size() == 4);
   const int in = b.real(node.input(0)), out = b.define_real(node.output());
   Step& s = b.step("softmax", node, {in}, {out});
   write_axis(s, v);
@@ -82,7 +83,7 @@ void emit_softmax(PlanBuilder& b, const Node& node) {
 
 void emit_arg_max(PlanBuilder& b, const Node& node) {
   const ir::Shape& shape = shape_of(node.input(0));
-  const AxisView v = view_axis(shape, normal_axis(node.get_int("axis"), shape.size()), false);
+  const AxisView v = view_axis(shape, axis_of(node, shape), false);
   const int in = b.dense(node.input(0)), out = b.define_index(node.output());
   Step& s = b.step("arg_max", node, {in}, {out});
   write_axis(s, v);
@@ -98,7 +99,7 @@ void emit_reduce(PlanBuilder& b, const Node& node) {
   }
   if (axes.empty() && node.get_int("noop_with_empty_axes") != 0) return emit_unary(b, node, node.input(0), {});
   std::set<int64_t> reduced;
-  for (int64_t a : axes) reduced.insert(normal_axis(a, shape.size()));
+  for (const size_t a : ir::normal_axes(node, axes, shape.size())) reduced.insert(static_cast<int64_t>(a));
   if (axes.empty())
     for (size_t i = 0; i < shape.size(); ++i) reduced.insert(static_cast<int64_t>(i));
   // The reduced axes go to the end, so that each result is one line; an image keeps its channels innermost, because

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/axes.h"
 #include "lower/emit_float.h"
 #include "lower/moves.h"
 #include "lower/quant_params.h"
@@ -54,12 +55,9 @@ void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
 
 void emit_transpose(PlanBuilder& b, const Node& node) {
   const ir::Shape& in = shape_of(node.input(0));
-  std::vector<int64_t> perm = node.get_ints("perm");
-  if (perm.empty())
-    for (size_t i = in.size(); i-- > 0;) perm.push_back(static_cast<int64_t>(i));
   const auto own = natural_strides(in);
   PlanBuilder::Walk walk{.dims = shape_of(node.output()), .out_strides = natural_strides(shape_of(node.output()))};
-  for (int64_t p : perm) walk.in_strides.push_back(own[p]);
+  for (int64_t p : ir::permutation_of(node, in.size())) walk.in_strides.push_back(own[p]);
   const int x = b.real(node.input(0)), y = b.define_real(node.output());
   b.copy(node, x, y, walk);
 }
@@ -143,7 +141,7 @@ ResizeAxis resize_axis(const Node& node, size_t dimension) {
   const auto of_dimension = [&](const std::vector<float>& values, size_t half) {
     const size_t count = axes.empty() ? 4 : axes.size();
     for (size_t i = 0; i < count; ++i)
-      if ((axes.empty() ? i : static_cast<size_t>((axes[i] + 4) % 4)) == dimension && half * count + i < values.size())
+      if ((axes.empty() ? i : ir::normal_axis(node, axes[i], 4)) == dimension && half * count + i < values.size())
         return std::optional(values[half * count + i]);
     return std::optional<float>();
   };
@@ -156,7 +154,7 @@ ResizeAxis resize_axis(const Node& node, size_t dimension) {
     const size_t first = axes.empty() && sizes.size() == 4 ? 2 : 0;
     std::optional<float> kept;
     for (size_t i = first; i < sizes.size(); ++i) {
-      const size_t d = axes.empty() ? i : static_cast<size_t>((axes[i] + 4) % 4);
+      const size_t d = axes.empty() ? i : ir::normal_axis(node, axes[i], 4);
       const float s = sizes[i] / static_cast<float>(shape_of(node.input(0))[d]);
       kept = !kept ? s : policy == "not_larger" ? std::min(*kept, s) : std::max(*kept, s);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/axes.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -21,13 +22,6 @@ std::vector<int64_t> constant_ints(const Node& node, size_t input) {
   return node.input(input)->constant->to_ints();
 }
 
-size_t axis_of(const Node& node, int64_t axis, size_t rank) {
-  if (axis < 0) axis += static_cast<int64_t>(rank);
-  require(axis >= 0 && axis < static_cast<int64_t>(rank), node.info().name, " '", node.name, "': axis ", axis,
-          " does not exist");
-  return static_cast<size_t>(axis);
-}
-
 BoxMove whole(const ir::Shape& shape, size_t input, size_t output) {
   const std::vector<int64_t> zero(shape.size(), 0);
   return {.input = input,
@@ -40,7 +34,7 @@ BoxMove whole(const ir::Shape& shape, size_t input, size_t output) {
 
 BoxMoves concat(const Node& node) {
   BoxMoves out;
-  const size_t axis = axis_of(node, node.get_int("axis"), shape_of(node.output()).size());
+  const size_t axis = ir::normal_axis(node, node.get_int("axis"), shape_of(node.output()).size());
   int64_t at = 0;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     BoxMove move = whole(shape_of(node.input(i)), i, 0);
@@ -53,7 +47,7 @@ BoxMoves concat(const Node& node) {
 
 BoxMoves split(const Node& node) {
   BoxMoves out;
-  const size_t axis = axis_of(node, node.get_int("axis"), shape_of(node.input(0)).size());
+  const size_t axis = ir::normal_axis(node, node.get_int("axis"), shape_of(node.input(0)).size());
   int64_t at = 0;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     require(node.output(i) != nullptr, "Split '", node.name, "': output ", i, " is left out");
@@ -68,18 +62,18 @@ BoxMoves split(const Node& node) {
 BoxMoves slice(const Node& node) {
   const ir::Shape& in = shape_of(node.input(0));
   const auto starts = constant_ints(node, 1);
-  std::vector<int64_t> axes(starts.size()), steps(starts.size(), 1);
-  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+  std::vector<int64_t> axes = ir::all_axes(starts.size()), steps(starts.size(), 1);
   if (node.has_input(3)) axes = constant_ints(node, 3);
   if (node.has_input(4)) steps = constant_ints(node, 4);
   require(axes.size() == starts.size() && steps.size() == starts.size(), "Slice '", node.name,
           "': starts, axes and steps differ in length");
   BoxMove move = whole(shape_of(node.output()), 0, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
-    const size_t a = axis_of(node, axes[i], in.size());
+    const size_t a = ir::normal_axis(node, axes[i], in.size());
     int64_t start = starts[i] < 0 ? starts[i] + in[a] : starts[i];
     start = std::clamp<int64_t>(start, 0, steps[i] > 0 ? in[a] : in[a] - 1);
-    move.from[a] = start, move.step[a] = steps[i];
+    // A step beyond the axis takes one element and goes nowhere; as it stands it would overflow the strides.
+    move.from[a] = start, move.step[a] = move.size[a] > 1 ? steps[i] : 1;
   }
   return {.moves = {move}};
 }
@@ -89,15 +83,14 @@ BoxMoves pad(const Node& node) {
   require(node.get_string("mode", "constant") == "constant", "Pad '", node.name, "': mode '", node.get_string("mode"),
           "' is not supported by the engine; only constant padding is");
   const auto pads = constant_ints(node, 1);
-  std::vector<int64_t> axes(in.size());
-  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+  std::vector<int64_t> axes = ir::all_axes(in.size());
   if (node.has_input(3)) axes = constant_ints(node, 3);
   require(pads.size() == 2 * axes.size(), "Pad '", node.name, "': ", pads.size(), " pads for ", axes.size(), " axes");
   BoxMove move = whole(in, 0, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     require(pads[i] >= 0 && pads[i + axes.size()] >= 0, "Pad '", node.name,
             "': negative padding is not supported by the engine");
-    move.to[axis_of(node, axes[i], in.size())] = pads[i];
+    move.to[ir::normal_axis(node, axes[i], in.size())] = pads[i];
   }
   float fill = 0;
   if (node.has_input(2)) {

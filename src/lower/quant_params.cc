@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/axes.h"
 #include "numerics/quantize_span.h"
 
 namespace octet::lower {
@@ -56,12 +57,10 @@ struct ChannelOf {
 
 // The axis of a per-channel quantiser, checked against the constant that it quantises.
 int64_t checked_axis(const ir::Node& node, const Quantizer& q, const ir::Shape& shape) {
-  int64_t axis = node.get_int("axis", 1);
-  const int64_t rank = static_cast<int64_t>(shape.size());
-  if (axis < 0) axis += rank;
-  require(axis >= 0 && axis < rank && shape[axis] == static_cast<int64_t>(q.scales.size()), "FakeQuantize '", node.name,
+  const size_t axis = ir::normal_axis(node, node.get_int("axis", 1), shape.size());
+  require(shape[axis] == static_cast<int64_t>(q.scales.size()), "FakeQuantize '", node.name,
           "' has ", q.scales.size(), " scales for axis ", axis, " of ", ir::shape_string(shape));
-  return axis;
+  return static_cast<int64_t>(axis);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/axes.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 
@@ -46,9 +47,11 @@ Centred centred_codes(const Node& quantizer) {
   const Tensor& tensor = *quantizer.input(0)->constant;
   const std::vector<float> values = tensor.to_floats(), scales = quantizer.input(1)->constant->to_floats();
   const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
-  int64_t axis = quantizer.get_int("axis", 1), inner = 1;
-  if (axis < 0) axis += static_cast<int64_t>(tensor.shape().size());
-  for (size_t d = static_cast<size_t>(axis) + 1; d < tensor.shape().size(); ++d) inner *= tensor.shape()[d];
+  const size_t rank = tensor.shape().size();
+  // One scale for all has no axis: all elements are one run.
+  const size_t axis = scales.size() == 1 ? 0 : ir::normal_axis(quantizer, quantizer.get_int("axis", 1), rank);
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < tensor.shape().size(); ++d) inner *= tensor.shape()[d];
   const auto qmin = static_cast<int32_t>(quantizer.get_int("qmin")),
              qmax = static_cast<int32_t>(quantizer.get_int("qmax"));
   Centred out;

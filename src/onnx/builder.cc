@@ -71,6 +71,7 @@ ir::Graph Builder::build() {
   add_inputs();
   for (const proto::Node* node : nodes) at_node(text_of(*node), [&] { add_source(*node); });
   add_outputs();
+  widener_.report();
   return std::move(graph_);
 }
 
@@ -88,7 +89,7 @@ Builder::Entry& Builder::entry(const std::string& name) {
 }
 
 const Tensor& Builder::tensor_of(Entry& e) {
-  if (!e.constant) e.constant = to_tensor(*e.initializer, files_);
+  if (!e.constant) e.constant = widened(to_tensor(*e.initializer, files_));
   return *e.constant;
 }
 
@@ -122,6 +123,8 @@ void Builder::add_inputs() {
                                       : 64 * kPrimes[(p + 3 * number) % std::size(kPrimes)]);
     }
     type.shape = shape;
+    widener_.note(type.data_type, str("input '", input.name, "'"));
+    type.data_type = widened(type.data_type);
     Entry& e = define(input.name);
     e.value = graph_.add_input(input.name, type);
     for (size_t p = 0; p < lanes_.size(); p++)
@@ -211,10 +214,21 @@ void Builder::add_source(const proto::Node& node) {
   if (source.name.empty() || node_names_.count(source.name))
     source.name = node_names_.count(source.outputs[0]) ? fresh_name(source.outputs[0]) : source.outputs[0];
   for (const proto::Attribute& a : node.attributes) source.attributes[a.name] = to_attribute(a, files_);
+  widen(source);
   const std::vector<SourceNode> nodes = is_qlinear(node.domain, node.op_type)
                                             ? expand_qlinear(std::move(source), *this)
                                             : upgrade(std::move(source), opset_, *this);
   for (const SourceNode& next : nodes) add(next);
+}
+
+void Builder::widen(SourceNode& node) {
+  const auto known = [&](const std::string& name) { return name.empty() || entry(name).known_before_run(); };
+  widener_.widen(node, !std::all_of(node.inputs.begin(), node.inputs.end(), known));
+  // The type of a scale is that of the numbers.
+  if ((node.op != "QuantizeLinear" && node.op != "DequantizeLinear") || !node.has_input(1)) return;
+  const Entry& scale = entry(node.inputs[1]);
+  if (scale.initializer)
+    widener_.note(ir::data_type_from_onnx(scale.initializer->data_type), str("scale '", node.inputs[1], "'"));
 }
 
 void Builder::add_constant_node(const proto::Node& node) {
@@ -234,7 +248,7 @@ void Builder::add_constant_node(const proto::Node& node) {
   } else {
     fail("attribute '", a.name, "' is not supported; a constant should be a dense tensor of numbers");
   }
-  define(node.outputs[0]).constant = std::move(tensor);
+  define(node.outputs[0]).constant = widened(std::move(tensor));
 }
 
 }  // namespace octet::onnx

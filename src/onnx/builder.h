@@ -1,4 +1,4 @@
-// Turns the parsed nodes of a file into an ir::Graph: folds constants and shape arithmetic away, brings old forms to
+// Turns the parsed nodes of a file into an ir::Graph: reads 16-bit floats as float32, folds constants and shape arithmetic away, brings old forms to
 // the newest, and adds what is left.
 //
 // Shape arithmetic on dynamic sizes. Next to the graph itself the builder keeps a few copies of it ("lanes") in which
@@ -16,8 +16,10 @@
 #include "ir/graph.h"
 #include "onnx/fold.h"
 #include "onnx/proto.h"
+#include "onnx/quantised_constant.h"
 #include "onnx/tensor_data.h"
 #include "onnx/upgrade.h"
+#include "onnx/widen.h"
 
 namespace octet::onnx {
 
@@ -36,6 +38,7 @@ class Builder : private UpgradeContext {
     const proto::Tensor* initializer = nullptr;  // not converted yet
     std::optional<ir::Tensor> constant;
     std::vector<ir::Tensor> varying;  // a constant that differs between the lanes
+    std::optional<QuantisedConstant> codes_of, dequantised;  // made by a QuantizeLinear, a DequantizeLinear of constants
     ir::Value* value = nullptr;       // in the graph, once a node needs it there
     std::vector<ir::Value*> lanes;    // in the lanes
     bool known_before_run() const { return initializer || constant || !varying.empty(); }
@@ -51,10 +54,19 @@ class Builder : private UpgradeContext {
   void add_inputs();
   void add_outputs();
   void add_source(const proto::Node& node);
+  // Brings what the node says of 16-bit floats to float32.
+  void widen(SourceNode& node);
   void add_constant_node(const proto::Node& node);
-  void add(const SourceNode& node);
+  void add(const SourceNode& source);
   bool add_shape(const SourceNode& node);
   bool add_folded(const SourceNode& node);
+  // The same QuantizeLinear or DequantizeLinear with the zero point that it leaves out: 0 of the type of the codes.
+  SourceNode with_zero_point(SourceNode node);
+  // An operator on constants some of which lie behind a DequantizeLinear.
+  bool add_behind_dequantize(const SourceNode& node);
+  void add_quantised(const SourceNode& node, const std::vector<QuantisedConstant>& outputs);
+  // Keeps what add_behind_dequantize needs of a QuantizeLinear or DequantizeLinear of constants.
+  void note_quantised(const SourceNode& node);
   void add_to_graph(const SourceNode& node, ir::OpKind kind);
   bool add_to_lanes(const SourceNode& node, ir::OpKind kind, std::vector<ir::Node*>& made);
   // Replaces varying inputs by constants that mean the same for every size.
@@ -72,6 +84,7 @@ class Builder : private UpgradeContext {
   const int opset_;
   ExternalFiles& files_;
   FoldBudget budget_;
+  Widener widener_;
   ir::Graph graph_;
   std::vector<ir::Graph> lanes_;
   std::string lanes_error_;  // why there are no lanes any more

@@ -2,6 +2,7 @@
 // graph and its lanes.
 #include <algorithm>
 
+#include "ir/axes.h"
 #include "ir/infer.h"
 #include "onnx/at_node.h"
 #include "onnx/builder.h"
@@ -21,17 +22,8 @@ std::string text_of(const SourceNode& node) {
 
 // An axis list of a Slice, normalised; all axes in order when there is none.
 std::vector<int64_t> slice_axes(const std::optional<Tensor>& axes, size_t count, size_t rank) {
-  std::vector<int64_t> out;
-  if (axes) {
-    out = axes->to_ints();
-  } else {
-    for (size_t i = 0; i < count; i++) out.push_back(static_cast<int64_t>(i));
-  }
-  const auto r = static_cast<int64_t>(rank);
-  for (int64_t& a : out) {
-    if (a < -r || a >= r) fail("axis ", a, " does not exist in a tensor of rank ", r);
-    if (a < 0) a += r;
-  }
+  std::vector<int64_t> out = axes ? axes->to_ints() : ir::all_axes(count);
+  for (int64_t& a : out) a = static_cast<int64_t>(ir::normal_axis(a, rank));
   return out;
 }
 
@@ -48,21 +40,23 @@ Tensor int_vector(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-void Builder::add(const SourceNode& node) {
-  at_node(text_of(node), [&] {
+void Builder::add(const SourceNode& source) {
+  at_node(text_of(source), [&] {
+    const SourceNode node = with_zero_point(source);
     if (node.op == "Shape" || node.op == "Size") {
       if (!add_shape(node))
         fail("the shape of '", node.inputs.at(0), "' is needed, but it is dynamic and not known",
              lanes_error_.empty() ? "" : " (" + lanes_error_ + ")", "; export the model with fixed input sizes");
       return;
     }
-    if (add_folded(node)) return;
+    if (add_folded(node) || add_behind_dequantize(node)) return;
     const ir::OpInfo* info = ir::find_op(node.op);
     if (!info)
       fail(
           "this operator is supported on constants and shapes only, but its inputs are computed from the model's "
           "input");
     add_to_graph(node, info->kind);
+    note_quantised(node);
   });
 }
 

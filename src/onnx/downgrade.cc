@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/axes.h"
+
 namespace octet::onnx {
 namespace {
 
@@ -109,12 +111,11 @@ void place_split(SourceNode& out, const Node& node, const DowngradeContext& cont
   out.attributes.erase("num_outputs");
   if (stated) return;
   // Older opsets split into equal parts only; write the sizes down, which is right in either case.
-  const int64_t rank = node.input(0)->type.shape ? static_cast<int64_t>(node.input(0)->type.shape->size()) : 0;
-  int64_t axis = node.get_int("axis");
-  if (axis < 0) axis += rank;
+  if (!node.input(0)->type.shape) return;
+  const size_t axis = ir::normal_axis(node, node.get_int("axis"), node.input(0)->type.shape->size());
   std::vector<int64_t> sizes;
   for (const ir::Value* part : node.outputs) {
-    const int64_t size = part && part->type.shape ? (*part->type.shape)[static_cast<size_t>(axis)] : ir::kDynamic;
+    const int64_t size = part && part->type.shape ? (*part->type.shape)[axis] : ir::kDynamic;
     if (size == ir::kDynamic) return;
     sizes.push_back(size);
   }

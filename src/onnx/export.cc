@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/files.h"
+#include "ir/axes.h"
 #include "ir/verify.h"
 #include "numerics/quantize.h"
 #include "onnx/downgrade.h"
@@ -118,16 +119,17 @@ class Exporter {
     const std::vector<float> scales = node.input(1)->constant->to_floats();
     const std::vector<int64_t> zeros = node.input(2)->constant->to_ints();
     const auto channels = static_cast<int64_t>(scales.size());
-    const auto rank = static_cast<int64_t>(x->type.shape ? x->type.shape->size() : 0);
-    int64_t axis = node.get_int("axis", 1);
-    if (axis < 0) axis += rank;
-    const bool per_axis = channels > 1 || (node.input(1)->constant->shape().size() == 1 && axis < rank &&
-                                           (*x->type.shape)[static_cast<size_t>(axis)] == 1);
+    const size_t rank = x->type.shape ? x->type.shape->size() : 0;
+    const int64_t stated = node.get_int("axis", 1);
+    const std::optional<size_t> axis =
+        channels > 1 && x->type.shape ? ir::normal_axis(node, stated, rank) : ir::find_axis(stated, rank);
+    const bool per_axis =
+        channels > 1 || (node.input(1)->constant->shape().size() == 1 && axis && (*x->type.shape)[*axis] == 1);
     const ir::Shape shape = per_axis ? ir::Shape{channels} : ir::Shape();
     std::vector<std::byte> zero_bytes;
     for (const int64_t z : zeros) zero_bytes.push_back(static_cast<std::byte>(z));
     ir::Attributes attributes;
-    if (per_axis) attributes["axis"] = axis;
+    if (per_axis) attributes["axis"] = axis ? static_cast<int64_t>(*axis) : stated;
 
     const std::string scale = write_as(node.input(1), Tensor::of<float>(shape, scales));
     const std::string zero = write_as(node.input(2), Tensor(codes, shape, std::move(zero_bytes)));
@@ -137,7 +139,7 @@ class Exporter {
     if (x->is_constant()) {
       const bool as_codes = writes_codes(node);
       const Tensor q =
-          quantize(node, *x->constant, codes, per_axis ? axis : 0, as_codes ? qmin : low, as_codes ? qmax : high);
+          quantize(node, *x->constant, codes, per_axis && axis ? *axis : 0, as_codes ? qmin : low, as_codes ? qmax : high);
       const bool symmetric = std::all_of(zeros.begin(), zeros.end(), [](int64_t z) { return z == 0; });
       const std::vector<int64_t> values = q.to_ints();
       if (!is_unsigned && symmetric && std::find(values.begin(), values.end(), -128) == values.end()) implied = -127;
@@ -159,11 +161,11 @@ class Exporter {
   }
 
   // Codes of a constant, in its own shape.
-  static Tensor quantize(const Node& node, const Tensor& x, DataType codes, int64_t axis, int64_t qmin, int64_t qmax) {
+  static Tensor quantize(const Node& node, const Tensor& x, DataType codes, size_t axis, int64_t qmin, int64_t qmax) {
     const std::vector<float> values = x.to_floats(), scales = node.input(1)->constant->to_floats();
     const std::vector<int64_t> zeros = node.input(2)->constant->to_ints();
     size_t inner = 1;
-    for (auto d = static_cast<size_t>(axis) + 1; d < x.shape().size(); d++) inner *= static_cast<size_t>(x.shape()[d]);
+    for (size_t d = axis + 1; d < x.shape().size(); d++) inner *= static_cast<size_t>(x.shape()[d]);
     std::vector<std::byte> bytes(values.size());
     for (size_t i = 0; i < values.size(); i++) {
       const size_t c = i / inner % scales.size();

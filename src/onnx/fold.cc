@@ -30,10 +30,12 @@ int64_t int_attribute(const ir::Attributes& attributes, const char* key, int64_t
   return *value;
 }
 
-int64_t normal_axis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis >= r) fail("axis ", axis, " does not exist in a tensor of rank ", r);
-  return axis < 0 ? axis + r : axis;
+std::string string_attribute(const ir::Attributes& attributes, const char* key, const std::string& fallback) {
+  const auto it = attributes.find(key);
+  if (it == attributes.end()) return fallback;
+  const std::string* value = std::get_if<std::string>(&it->second);
+  if (!value) fail("attribute '", key, "' should be a string");
+  return *value;
 }
 
 const Tensor& required(const FoldRequest& request, size_t index) {

@@ -232,7 +232,7 @@ Outputs reduce(const FoldRequest& r, FoldBudget& budget) {
     const std::vector<int64_t> axes = r.inputs[1]->to_ints();
     if (!axes.empty()) reduced.assign(reduced.size(), false);
     if (axes.empty() && int_attribute(r.attributes, "noop_with_empty_axes", 0) != 0) return {{x}};
-    for (const int64_t axis : axes) reduced[static_cast<size_t>(normal_axis(axis, reduced.size()))] = true;
+    for (const int64_t axis : axes) reduced[normal_axis(axis, reduced.size())] = true;
   } else if (int_attribute(r.attributes, "noop_with_empty_axes", 0) != 0) {
     return {{x}};
   }

@@ -1,11 +1,15 @@
-// What the two halves of the evaluator share. Private to fold.cc, fold_arithmetic.cc and fold_movement.cc.
+// What the two halves of the evaluator share. Private to fold.cc, fold_arithmetic.cc, fold_movement.cc
+// and quantised_constant.cc.
 #pragma once
 #include <optional>
 #include <vector>
 
+#include "ir/axes.h"
 #include "onnx/fold.h"
 
 namespace octet::onnx::internal {
+
+using ir::normal_axis;
 
 using Outputs = std::optional<std::vector<ir::Tensor>>;
 
@@ -17,7 +21,7 @@ ir::Shape broadcast_shapes(const ir::Shape& a, const ir::Shape& b);
 ir::Tensor expand(const ir::Tensor& tensor, const ir::Shape& shape, FoldBudget& budget);
 
 int64_t int_attribute(const ir::Attributes& attributes, const char* key, int64_t fallback);
-int64_t normal_axis(int64_t axis, size_t rank);
+std::string string_attribute(const ir::Attributes& attributes, const char* key, const std::string& fallback);
 const ir::Tensor& required(const FoldRequest& request, size_t index);
 
 bool is_movement(std::string_view op);

@@ -103,7 +103,7 @@ Outputs squeeze(const FoldRequest& r, FoldBudget& budget) {
   std::vector<bool> removed(x.shape().size(), false);
   if (present(r, 1)) {
     for (const int64_t axis : int_input(r, 1)) {
-      const auto a = static_cast<size_t>(normal_axis(axis, x.shape().size()));
+      const auto a = normal_axis(axis, x.shape().size());
       if (x.shape()[a] != 1) fail("axis ", a, " of ", ir::shape_string(x.shape()), " cannot be squeezed");
       removed[a] = true;
     }
@@ -122,7 +122,7 @@ Outputs unsqueeze(const FoldRequest& r, FoldBudget& budget) {
   if (x.shape().size() + axes.size() > 64) fail("too many axes");
   std::vector<bool> added(x.shape().size() + axes.size(), false);
   for (const int64_t axis : axes) {
-    const auto a = static_cast<size_t>(normal_axis(axis, added.size()));
+    const auto a = normal_axis(axis, added.size());
     if (added[a]) fail("axis ", axis, " is named twice");
     added[a] = true;
   }
@@ -135,21 +135,19 @@ Outputs unsqueeze(const FoldRequest& r, FoldBudget& budget) {
 Outputs transpose(const FoldRequest& r, FoldBudget& budget) {
   const Tensor& x = required(r, 0);
   const size_t rank = x.shape().size();
-  std::vector<int64_t> permutation(rank);
-  for (size_t i = 0; i < rank; i++) permutation[i] = static_cast<int64_t>(rank - 1 - i);
+  std::vector<int64_t> permutation = ir::all_axes(rank);
+  std::reverse(permutation.begin(), permutation.end());
   if (const auto it = r.attributes.find("perm"); it != r.attributes.end()) {
     const auto* perm = std::get_if<std::vector<int64_t>>(&it->second);
-    if (!perm || perm->size() != rank) fail("perm does not fit a tensor of rank ", rank);
-    permutation = *perm;
+    if (!perm) fail("attribute 'perm' should be a list of integers");
+    if (!perm->empty()) permutation = *perm;
+    ir::check_permutation(permutation, rank);
   }
   const std::vector<int64_t> from = contiguous_strides(x.shape());
-  std::vector<bool> seen(rank, false);
   Shape shape;
   std::vector<int64_t> strides;
   for (const int64_t p : permutation) {
-    const auto axis = static_cast<size_t>(normal_axis(p, rank));
-    if (seen[axis]) fail("perm names axis ", axis, " twice");
-    seen[axis] = true;
+    const auto axis = static_cast<size_t>(p);
     shape.push_back(x.shape()[axis]);
     strides.push_back(from[axis]);
   }
@@ -171,7 +169,7 @@ Outputs slice(const FoldRequest& r, FoldBudget& budget) {
   int64_t offset = 0;
   std::vector<bool> seen(shape.size(), false);
   for (size_t i = 0; i < axes.size(); i++) {
-    const auto axis = static_cast<size_t>(normal_axis(axes[i], shape.size()));
+    const auto axis = normal_axis(axes[i], shape.size());
     if (seen[axis]) fail("axis ", axis, " is sliced twice");
     seen[axis] = true;
     constexpr int64_t kFar = int64_t{1} << 40;
@@ -194,7 +192,7 @@ Outputs slice(const FoldRequest& r, FoldBudget& budget) {
 Outputs gather(const FoldRequest& r, FoldBudget& budget) {
   const Tensor &x = required(r, 0), &at = required(r, 1);
   const std::vector<int64_t> indices = int_input(r, 1);
-  const auto axis = static_cast<size_t>(normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size()));
+  const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size());
   Shape shape(x.shape().begin(), x.shape().begin() + static_cast<int64_t>(axis));
   const int64_t outer = bounded_count(shape);
   shape.insert(shape.end(), at.shape().begin(), at.shape().end());
@@ -207,7 +205,7 @@ Outputs gather(const FoldRequest& r, FoldBudget& budget) {
   std::byte* to = bytes.data();
   for (int64_t o = 0; o < outer && total > 0; o++) {
     for (int64_t index : indices) {
-      index = normal_axis(index, static_cast<size_t>(x.shape()[axis]));
+      index = static_cast<int64_t>(normal_axis(index, static_cast<size_t>(x.shape()[axis])));
       if (inner > 0)
         std::memcpy(to, x.bytes().data() + static_cast<size_t>(o * x.shape()[axis] + index) * inner, inner);
       to += inner;
@@ -218,7 +216,7 @@ Outputs gather(const FoldRequest& r, FoldBudget& budget) {
 
 Outputs concat(const FoldRequest& r, FoldBudget& budget) {
   const Tensor& first = required(r, 0);
-  const auto axis = static_cast<size_t>(normal_axis(int_attribute(r.attributes, "axis", 0), first.shape().size()));
+  const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), first.shape().size());
   Shape shape = first.shape();
   shape[axis] = 0;
   for (size_t i = 0; i < r.inputs.size(); i++) {
@@ -248,7 +246,7 @@ Outputs concat(const FoldRequest& r, FoldBudget& budget) {
 
 Outputs split(const FoldRequest& r, FoldBudget& budget) {
   const Tensor& x = required(r, 0);
-  const auto axis = static_cast<size_t>(normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size()));
+  const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), x.shape().size());
   const int64_t size = x.shape()[axis], parts = static_cast<int64_t>(r.outputs);
   std::vector<int64_t> sizes;
   if (present(r, 1)) {
@@ -291,6 +289,45 @@ Outputs tile(const FoldRequest& r, FoldBudget& budget) {
   return {{reshaped(expand(reshaped(x, open, budget), wide, budget), shape, budget)}};
 }
 
+// Constant padding, negative amounts too; the other modes are left to the graph.
+Outputs pad(const FoldRequest& r, FoldBudget& budget) {
+  const Tensor& x = required(r, 0);
+  if (string_attribute(r.attributes, "mode", "constant") != "constant") return std::nullopt;
+  const std::vector<int64_t> pads = int_input(r, 1);
+  const size_t rank = x.shape().size(), step = ir::data_type_size(x.data_type());
+  if (present(r, 3)) return std::nullopt;  // upgrade.h writes pads for all axes
+  if (pads.size() != 2 * rank) fail(pads.size(), " pads for a tensor of rank ", rank);
+  if (present(r, 2) && (required(r, 2).size() != 1 || required(r, 2).data_type() != x.data_type())) return std::nullopt;
+  constexpr int64_t kFar = int64_t{1} << 32;
+  Shape shape, size;
+  std::vector<int64_t> from, to;  // where the part of x that stays begins, in x and in the result
+  for (size_t d = 0; d < rank; d++) {
+    const int64_t before = pads[d], after = pads[rank + d];
+    if (before < -kFar || before > kFar || after < -kFar || after > kFar) fail("pads hold an impossible number");
+    const int64_t padded = x.shape()[d] + before + after;
+    if (padded < 0) fail("the padding removes more than axis ", d, " has: ", x.shape()[d]);
+    shape.push_back(padded);
+    from.push_back(std::max<int64_t>(0, -before)), to.push_back(std::max<int64_t>(0, before));
+    size.push_back(std::max<int64_t>(0, x.shape()[d] - from[d] - std::max<int64_t>(0, -after)));
+  }
+  const int64_t count = bounded_count(shape), kept = bounded_count(size);
+  budget.charge(count * static_cast<int64_t>(step));
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * step, std::byte{0});
+  if (present(r, 2))
+    for (size_t i = 0; i < static_cast<size_t>(count); i++)
+      std::memcpy(bytes.data() + i * step, required(r, 2).bytes().data(), step);
+  const std::vector<int64_t> in = contiguous_strides(x.shape()), out = contiguous_strides(shape);
+  std::vector<int64_t> index(rank, 0);
+  for (int64_t i = 0; i < kept; i++) {
+    int64_t source = 0, target = 0;
+    for (size_t d = 0; d < rank; d++) source += (from[d] + index[d]) * in[d], target += (to[d] + index[d]) * out[d];
+    std::memcpy(bytes.data() + static_cast<size_t>(target) * step,
+                x.bytes().data() + static_cast<size_t>(source) * step, step);
+    for (size_t d = rank; d-- > 0 && ++index[d] == size[d];) index[d] = 0;
+  }
+  return {{Tensor(x.data_type(), shape, std::move(bytes))}};
+}
+
 Outputs where(const FoldRequest& r, FoldBudget& budget) {
   const Tensor &condition = required(r, 0), &x = required(r, 1), &y = required(r, 2);
   if (condition.data_type() != ir::DataType::kBool || x.data_type() != y.data_type())
@@ -324,6 +361,7 @@ const std::unordered_map<std::string_view, Function>& movements() {
       {"Slice", slice},         {"Gather", gather},
       {"Concat", concat},       {"Split", split},
       {"Expand", expand_op},    {"Tile", tile},
+      {"Pad", pad},
       {"Where", where},         {"ConstantOfShape", constant_of_shape}};
   return table;
 }

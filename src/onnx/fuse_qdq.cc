@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "ir/axes.h"
 #include "ir/infer.h"
 #include "numerics/quantize_span.h"
 #include "onnx/metadata_lines.h"
@@ -57,12 +58,10 @@ class Parameters {
     if (scales_.size() != zeros_.size() || scales_.empty())
       fail(node_text(node), ": scale and zero point should have the same number of elements");
     if (scales_.size() == 1) return;
-    const auto rank = static_cast<int64_t>(shape.size());
-    int64_t axis = node.get_int("axis", 1);
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank || shape[static_cast<size_t>(axis)] != static_cast<int64_t>(scales_.size()))
+    const size_t axis = ir::normal_axis(node, node.get_int("axis", 1), shape.size());
+    if (shape[axis] != static_cast<int64_t>(scales_.size()))
       fail(node_text(node), ": ", scales_.size(), " scales do not fit axis ", axis, " of ", ir::shape_string(shape));
-    for (auto d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner_ *= static_cast<size_t>(shape[d]);
+    for (size_t d = axis + 1; d < shape.size(); d++) inner_ *= static_cast<size_t>(shape[d]);
   }
   numerics::QuantParams at(size_t element) const {
     const size_t c = (element / std::max<size_t>(inner_, 1)) % scales_.size();
@@ -126,6 +125,8 @@ class Fuser {
         fuse_constant(node);
       } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && matches(*x->producer, *node)) {
         fuse_pair(node);
+      } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && can_rescale(*x->producer, *node)) {
+        fuse_requantised(node);
       }
     }
     for (const auto& [old, made] : replacements_) {
@@ -147,7 +148,14 @@ class Fuser {
 
   bool matches(const Node& q, const Node& dq) const {
     return parameters_constant(q) && same_tensor(q.input(1), dq.input(1)) && same_tensor(q.input(2), dq.input(2)) &&
-           (q.input(1)->constant->size() == 1 || q.get_int("axis", 1) == dq.get_int("axis", 1));
+           (q.input(1)->constant->size() == 1 || same_axis(q, dq));
+  }
+
+  static bool same_axis(const Node& q, const Node& dq) {
+    const auto& shape = q.input(0)->type.shape;
+    if (!shape) return q.get_int("axis", 1) == dq.get_int("axis", 1);
+    return ir::normal_axis(q, q.get_int("axis", 1), shape->size()) ==
+           ir::normal_axis(dq, dq.get_int("axis", 1), shape->size());
   }
 
   // Values of a float constant whose Q and DQ are the parameters of `node`.
@@ -232,6 +240,38 @@ class Fuser {
     drop_if_unused(q);
   }
 
+  // One scale each, and neither so far from the other that float32 has no quotient.
+  static bool can_rescale(const Node& q, const Node& dq) {
+    for (const Node* n : {&q, &dq})
+      if (!parameters_constant(*n) || n->input(1)->constant->size() != 1 || !n->has_input(2)) return false;
+    return std::isnormal(dq.input(1)->constant->to_floats()[0] / q.input(1)->constant->to_floats()[0]);
+  }
+
+  // Codes that are read with another scale or zero point: (q - z2) s2 = (q - z1) s1 * (s2 / s1) + (z1 - z2) s2, which
+  // has the scale s2 and the zero point z2. Between the two quantisers the engine makes a table of it, and every code
+  // stays as it is.
+  void fuse_requantised(Node* dq) {
+    Node* q = dq->input(0)->producer;
+    const DataType type = dq->input(0)->type.data_type;
+    check_scales(*q, q->input(1)->constant->to_floats());
+    check_scales(*dq, dq->input(1)->constant->to_floats());
+    const float s1 = q->input(1)->constant->to_floats()[0], s2 = dq->input(1)->constant->to_floats()[0];
+    const int64_t z1 = q->input(2)->constant->to_ints()[0], z2 = dq->input(2)->constant->to_ints()[0];
+    const auto affine = [&](OpKind kind, const char* what, Value* x, float operand) {
+      const std::string name = graph_.unique_name(dq->name + what);
+      Value* constant = graph_.add_constant(graph_.unique_name(name + "_by"), Tensor::scalar(operand));
+      return graph_.add(kind, name, {x, constant}, {}, dq);
+    };
+    const std::string name = graph_.unique_name(q->name + "_dequantize");
+    Node* first = graph_.add_node(OpKind::kDequantizeLinear, name, q->inputs, {name}, {}, dq);
+    graph_.set_input(first, 0, q->output());
+    ir::infer_node(*first);
+    Value* x = affine(OpKind::kMul, "_rescale", first->output(), s2 / s1);
+    if (z1 != z2) x = affine(OpKind::kAdd, "_shift", x, static_cast<float>(z1 - z2) * s2);
+    become_fake_quantize(dq, x, type, full_range(type));
+    fuse_pair(first);
+  }
+
   void drop_if_unused(Node* q) {
     if (!q->output()->users.empty() || graph_.is_output(q->output())) return;
     graph_.erase(q);
@@ -241,11 +281,9 @@ class Fuser {
   void become_fake_quantize(Node* node, Value* x, DataType type, Range range) {
     check_scales(*node, node->input(1)->constant->to_floats());
     const Tensor scale = *node->input(1)->constant;
-    const auto rank = static_cast<int64_t>(x->type.shape ? x->type.shape->size() : 0);
-    int64_t axis = node->get_int("axis", 1);
-    if (axis < 0) axis += rank;
-    const bool per_axis = scale.shape().size() == 1 && axis < rank && rank > 0 &&
-                          (*x->type.shape)[static_cast<size_t>(axis)] == scale.size();
+    const std::optional<size_t> axis =
+        ir::find_axis(node->get_int("axis", 1), x->type.shape ? x->type.shape->size() : 0);
+    const bool per_axis = scale.shape().size() == 1 && axis && (*x->type.shape)[*axis] == scale.size();
     const ir::Shape shape = per_axis ? scale.shape() : ir::Shape();
     if (!per_axis && scale.size() != 1) fail(node_text(*node), ": ", scale.size(), " scales do not fit its input");
     std::string state = ir::kFrozen;
@@ -271,7 +309,7 @@ class Fuser {
       zero_value = replacement(zero_value, Tensor(type, shape, {bytes.begin(), bytes.end()}));
     }
     node->attributes = {{"qmin", range.qmin}, {"qmax", range.qmax}, {"state", state}};
-    if (per_axis) node->attributes["axis"] = axis;
+    if (per_axis) node->attributes["axis"] = static_cast<int64_t>(*axis);
     node->kind = OpKind::kFakeQuantize;
     graph_.set_input(node, 0, x);
     graph_.set_input(node, 1, scale_value);

@@ -15,6 +15,8 @@ inline constexpr const char* kTrainableKey = "octet.trainable";
 
 // Precondition: types are inferred. Rewrites
 // - Q(x) -> DQ with equal constant scale and zero point: FakeQuantize(x); several DQ of one Q become one node;
+// - Q(x) -> DQ with one other constant scale or zero point: FakeQuantize, the arithmetic that leads from one to the
+//   other, FakeQuantize;
 // - DQ of an int8 or uint8 constant: a float constant of the same name, and FakeQuantize. Its codes come out again
 //   exactly. qmin is -127 where the zero points are 0 and no code is -128 (also for Q(constant) -> DQ);
 // - DQ of an int32 constant (a bias): a float constant of the same name.

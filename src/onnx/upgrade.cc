@@ -7,9 +7,13 @@
 #include <set>
 #include <unordered_map>
 
+#include "ir/axes.h"
+#include "ir/data_type_codes.h"
+
 namespace octet::onnx {
 namespace {
 
+using ir::normal_axis;
 using ir::Shape;
 using ir::Tensor;
 using Nodes = std::vector<SourceNode>;
@@ -56,12 +60,6 @@ Shape known_shape(const std::string& value, UpgradeContext& context) {
   return *shape;
 }
 
-int64_t normal_axis(int64_t axis, size_t rank) {
-  const auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis >= r) fail("axis ", axis, " does not exist in a tensor of rank ", r);
-  return axis < 0 ? axis + r : axis;
-}
-
 bool is_empty_constant(const std::string& name, UpgradeContext& context) {
   const auto shape = context.shape(name);
   return shape && shape->size() == 1 && shape->front() == 0;
@@ -94,7 +92,8 @@ Nodes softmax(SourceNode node, int opset, UpgradeContext& context) {
   if (opset >= 13) return {node};
   const std::string x = node.inputs.at(0);
   const Shape shape = known_shape(x, context);
-  const int64_t axis = normal_axis(take<int64_t>(node, "axis").value_or(1), std::max<size_t>(shape.size(), 1));
+  const auto axis =
+      static_cast<int64_t>(normal_axis(take<int64_t>(node, "axis").value_or(1), std::max<size_t>(shape.size(), 1)));
   const auto after = shape.begin() + std::min<int64_t>(axis + 1, static_cast<int64_t>(shape.size()));
   if (std::all_of(after, shape.end(), [](int64_t d) { return d == 1; })) {
     node.attributes["axis"] = axis;
@@ -185,7 +184,7 @@ Nodes pad(SourceNode node, int, UpgradeContext& context) {
     std::vector<int64_t> full(2 * rank, 0);
     std::set<size_t> seen;
     for (size_t i = 0; i < which.size(); i++) {
-      const auto axis = static_cast<size_t>(normal_axis(which[i], rank));
+      const size_t axis = normal_axis(which[i], rank);
       if (!seen.insert(axis).second) fail("axis ", axis, " is padded twice");
       full[axis] = amounts[i];
       full[rank + axis] = amounts[which.size() + i];
@@ -284,7 +283,7 @@ Nodes gather(SourceNode node, int, UpgradeContext& context) {
   for (size_t i = 1; i < at.size(); i++)
     if (at[i] != at[0] + static_cast<int64_t>(i)) return {node};
   if (at.front() < 0 && at.back() >= 0) return {node};
-  const int64_t axis = normal_axis(take<int64_t>(node, "axis").value_or(0), shape->size());
+  const auto axis = static_cast<int64_t>(normal_axis(take<int64_t>(node, "axis").value_or(0), shape->size()));
   constexpr int64_t kFar = int64_t{1} << 40;
   if (at.front() < -kFar || at.back() > kFar) fail("an index is out of range");
   const int64_t size = (*shape)[static_cast<size_t>(axis)];
@@ -301,6 +300,12 @@ Nodes gather(SourceNode node, int, UpgradeContext& context) {
   cut.name = context.fresh_name(node.name + "_slice");
   cut.outputs = {context.fresh_name(out + "_slice")};
   return {cut, SourceNode{"Squeeze", node.name, {cut.outputs[0], axes}, node.outputs, {}}};
+}
+
+Nodes cast_like(SourceNode node, int, UpgradeContext& context) {
+  if (node.inputs.size() != 2) fail("has ", node.inputs.size(), " inputs, expected 2");
+  const ir::DataType type = context.data_type(node.inputs[1]);
+  return {SourceNode{"Cast", node.name, {node.inputs[0]}, node.outputs, {{"to", int64_t{ir::data_type_to_onnx(type)}}}}};
 }
 
 using Rule = Nodes (*)(SourceNode, int, UpgradeContext&);
@@ -329,6 +334,7 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"Mish", mish},
       {"Reciprocal", reciprocal},
       {"Gather", gather},
+      {"CastLike", cast_like},
   };
   return table;
 }

@@ -1,9 +1,9 @@
 #include "passes/cancel_transposes.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
+#include "ir/axes.h"
 #include "ir/infer.h"
 #include "passes/rewrite.h"
 
@@ -21,12 +21,7 @@ bool is_transpose(const Node* node) {
 }
 
 Perm perm_of(const Node& transpose) {
-  Perm perm = transpose.get_ints("perm");
-  if (perm.empty()) {
-    perm.resize(transpose.input(0)->type.shape->size());
-    std::iota(perm.rbegin(), perm.rend(), 0);
-  }
-  return perm;
+  return ir::permutation_of(transpose, transpose.input(0)->type.shape->size());
 }
 
 bool is_identity(const Perm& perm) {
@@ -151,9 +146,7 @@ bool sink(Graph& graph, Node* node) {
     graph.set_input(node, i, v->is_constant() ? transposed_constant(graph, v, perm) : v->producer->input(0));
   }
   if (node->kind == OpKind::kConcat) {
-    int64_t axis = node->get_int("axis");
-    if (axis < 0) axis += static_cast<int64_t>(rank);
-    node->attributes["axis"] = perm.at(static_cast<size_t>(axis));
+    node->attributes["axis"] = perm.at(ir::normal_axis(*node, node->get_int("axis"), rank));
   }
   for (Node* t : transposes)
     if (t->output()->users.empty()) graph.erase(t);

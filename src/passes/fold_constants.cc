@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/axes.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -77,10 +78,10 @@ Tensor evaluate_arithmetic(const Node& node, const Shape& shape) {
 Tensor evaluate_transpose(const Node& node, const Shape& shape) {
   const Tensor& a = *node.input(0)->constant;
   const auto x = a.values<float>();
-  std::vector<int64_t> perm = node.get_ints("perm"), steps(shape.size(), 1), strides(shape.size());
+  const std::vector<int64_t> perm = ir::permutation_of(node, shape.size());
+  std::vector<int64_t> steps(shape.size(), 1), strides(shape.size());
   for (size_t d = a.shape().size(); d-- > 1;) steps[d - 1] = steps[d] * a.shape()[d];
-  for (size_t d = 0; d < shape.size(); d++)
-    strides[d] = steps[perm.empty() ? shape.size() - 1 - d : static_cast<size_t>(perm[d])];
+  for (size_t d = 0; d < shape.size(); d++) strides[d] = steps[static_cast<size_t>(perm[d])];
   std::vector<float> out;
   out.reserve(x.size());
   for_each_element(shape, strides, strides, [&](int64_t i, int64_t) { out.push_back(x[static_cast<size_t>(i)]); });

@@ -54,8 +54,11 @@ std::optional<Ints> combined_pads(const Node& reader, const Ints& padding, bool 
   for (size_t i = 0; i < own.size(); i++) own[i] += padding[i];
   if (reader.kind == OpKind::kConv) return own;
   if (reader.get_int("ceil_mode") != 0) return std::nullopt;
-  // Runtimes want pads smaller than the window; then no window lies outside the tensor either.
+  // Runtimes want pads smaller than the window; then no window lies outside the tensor either, unless its taps leap
+  // over it.
   const Ints kernel = reader.get_ints("kernel_shape");
+  for (const int64_t d : reader.get_ints("dilations"))
+    if (d != 1) return std::nullopt;
   for (size_t i = 0; i < own.size(); i++)
     if (own[i] >= kernel.at(i % kernel.size())) return std::nullopt;
   if (reader.kind == OpKind::kMaxPool) return nonnegative ? std::optional(own) : std::nullopt;

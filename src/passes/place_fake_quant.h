@@ -13,7 +13,8 @@ namespace octet::passes {
 // placed. Test: tests/passes/place_fake_quant_test.cc.
 int place_fake_quant(ir::Graph& graph, const quant::PlacementOptions& options = {});
 
-// Takes every FakeQuantize out: back to the float graph. Returns how many.
+// Takes every FakeQuantize out: back to the float graph, whose outputs keep their names. (An Identity stays where the
+// name of an output has no other node: the quantiser read a graph input or another output.) Returns how many.
 int remove_fake_quant(ir::Graph& graph);
 
 }  // namespace octet::passes

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "ir/axes.h"
 #include "numerics/quantize.h"
 
 namespace octet::passes {
@@ -27,8 +28,7 @@ std::vector<float> scales_of_weights(const Node& node, quant::WeightCalibrationO
   options.levels = largest_code(node);
   int axis = -1;
   if (!node.input(1)->constant->shape().empty()) {
-    axis = static_cast<int>(node.get_int("axis"));
-    if (axis < 0) axis += static_cast<int>(weight.shape().size());
+    axis = static_cast<int>(ir::normal_axis(node, node.get_int("axis"), weight.shape().size()));
   }
   return quant::weight_scales(weight, axis, node.input(0)->name, options);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/axes.h"
+
 namespace octet::quant {
 
 using ir::Node;
@@ -123,9 +125,9 @@ bool is_average_pool(const Node& node) {
     if (!node.input(1)->is_constant()) return false;
     axes = node.input(1)->constant->to_ints();
   }
-  const int64_t rank = static_cast<int64_t>(node.input(0)->type.shape->size());
+  const size_t rank = node.input(0)->type.shape->size();
   if (axes.empty() || rank < 3) return false;
-  return std::all_of(axes.begin(), axes.end(), [&](int64_t a) { return (a < 0 ? a + rank : a) >= 2; });
+  return std::all_of(axes.begin(), axes.end(), [&](int64_t a) { return ir::normal_axis(node, a, rank) >= 2; });
 }
 
 bool is_standalone_batch_norm(const Node& node) {

@@ -12,9 +12,10 @@ struct GraphRunner::State {
   train::Executor executor;
 };
 
-GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device) {
+GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device, Arithmetic arithmetic) {
   train::initialise_torch();
-  state_ = std::make_unique<State>(State{train::Executor(graph, {.device = device})});
+  const auto precision = arithmetic == Arithmetic::kDouble ? train::Precision::kFloat64 : train::Precision::kFloat32;
+  state_ = std::make_unique<State>(State{train::Executor(graph, {.device = device, .precision = precision})});
 }
 
 GraphRunner::~GraphRunner() = default;

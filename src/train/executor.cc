@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ir/axes.h"
 #include "train/executor_compile.h"
 #include "train/fake_quant.h"
 #include "train/ops_common.h"
@@ -200,7 +201,8 @@ void Executor::State::refresh_weight_scales() {
     if (node->get_string("state") != ir::kFrozen) continue;
     const at::Tensor x = run.plain(slots.of(node->input(0)));
     FakeQuantOptions o;
-    o.axis = normal_axis(*node, node->get_int("axis"), x.dim());
+    if (node->input(1)->constant->size() > 1)
+      o.axis = static_cast<int64_t>(ir::normal_axis(*node, node->get_int("axis"), static_cast<size_t>(x.dim())));
     o.qmin = static_cast<int32_t>(node->get_int("qmin"));
     o.qmax = static_cast<int32_t>(node->get_int("qmax"));
     o.zero_point = run.plain(slots.of(node->input(2)));

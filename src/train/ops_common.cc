@@ -64,12 +64,6 @@ std::vector<float> constant_floats(const ir::Node& node, size_t i) {
   return node.input(i)->constant->to_floats();
 }
 
-int64_t normal_axis(const ir::Node& node, int64_t axis, int64_t rank) {
-  require(axis >= -rank && axis < rank, node_text(node), ": axis ", axis, " does not fit a tensor of ", rank,
-          " dimensions");
-  return axis < 0 ? axis + rank : axis;
-}
-
 at::ScalarType scalar_type_of(ir::DataType type) {
   switch (type) {
     case ir::DataType::kFloat32:

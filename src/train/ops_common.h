@@ -88,8 +88,6 @@ std::string node_text(const ir::Node& node);
 // when the input is computed.
 std::vector<int64_t> constant_ints(const ir::Node& node, size_t i, const std::string& name = "");
 std::vector<float> constant_floats(const ir::Node& node, size_t i);
-// 0 <= axis < rank; UserError otherwise.
-int64_t normal_axis(const ir::Node& node, int64_t axis, int64_t rank);
 
 at::ScalarType scalar_type_of(ir::DataType type);
 // Shape [1, ..., n, ..., 1] of `rank` dimensions for a vector along `axis`.

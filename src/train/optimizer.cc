@@ -16,13 +16,13 @@ bool contains(const std::vector<std::string>& list, const char* word) {
 
 at::Tensor like(const at::Tensor& t) { return at::zeros_like(t.detach(), at::MemoryFormat::Preserve); }
 
-const ir::Tensor& entry(const NamedTensors& state, const std::string& key) {
+const ir::Tensor& entry(const checkpoint::NamedTensors& state, const std::string& key) {
   const auto it = state.find(key);
   if (it == state.end()) fail("the checkpoint holds no '", key, "'; was it written by another network or optimizer?");
   return it->second;
 }
 
-void restore(at::Tensor& target, const NamedTensors& state, const std::string& key) {
+void restore(at::Tensor& target, const checkpoint::NamedTensors& state, const std::string& key) {
   const at::Tensor saved = to_torch(entry(state, key));
   if (saved.sizes() != target.sizes())
     fail("the checkpoint's '", key, "' has ", saved.numel(), " elements, the network expects ", target.numel());
@@ -147,7 +147,7 @@ double Optimizer::clip_grad_norm(double max_norm) {
   return norm;
 }
 
-void Optimizer::save(NamedTensors& state) const {
+void Optimizer::save(checkpoint::NamedTensors& state) const {
   state["optimizer/started"] = ir::Tensor::scalar<int64_t>(started_);
   for (const Group& g : groups_)
     for (size_t i = 0; i < g.names.size(); i++) {
@@ -158,7 +158,7 @@ void Optimizer::save(NamedTensors& state) const {
     }
 }
 
-void Optimizer::load(const NamedTensors& state) {
+void Optimizer::load(const checkpoint::NamedTensors& state) {
   started_ = entry(state, "optimizer/started").to_ints().at(0) != 0;
   for (Group& g : groups_)
     for (size_t i = 0; i < g.names.size(); i++) {
@@ -194,12 +194,12 @@ void WeightAverage::swap() {
   }
 }
 
-void WeightAverage::save(NamedTensors& state) const {
+void WeightAverage::save(checkpoint::NamedTensors& state) const {
   state["ema/updates"] = ir::Tensor::scalar<int64_t>(updates_);
   for (size_t i = 0; i < shadow_.size(); i++) state["ema/" + parameters_[i].name] = to_constant(shadow_[i]);
 }
 
-void WeightAverage::load(const NamedTensors& state) {
+void WeightAverage::load(const checkpoint::NamedTensors& state) {
   updates_ = entry(state, "ema/updates").to_ints().at(0);
   for (size_t i = 0; i < shadow_.size(); i++) restore(shadow_[i], state, "ema/" + parameters_[i].name);
 }

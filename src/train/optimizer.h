@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 namespace octet::train {
 
@@ -42,8 +42,8 @@ class Optimizer {
   double clip_grad_norm(double max_norm);
 
   // Everything that the next step depends on, as named tensors ("optimizer/<parameter>/momentum" ...).
-  void save(NamedTensors& state) const;
-  void load(const NamedTensors& state);  // UserError when an entry is missing or has another shape
+  void save(checkpoint::NamedTensors& state) const;
+  void load(const checkpoint::NamedTensors& state);  // UserError when an entry is missing or has another shape
 
  private:
   struct Group {
@@ -64,8 +64,8 @@ class WeightAverage {
   void update();
   // Exchanges the averages and the live parameters; call again to return.
   void swap();
-  void save(NamedTensors& state) const;
-  void load(const NamedTensors& state);
+  void save(checkpoint::NamedTensors& state) const;
+  void load(const checkpoint::NamedTensors& state);
 
  private:
   double decay_;

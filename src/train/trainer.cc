@@ -4,18 +4,11 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <unordered_map>
 
 #include "base/error.h"
-#include "base/files.h"
-#include "onnx/export.h"
-#include "onnx/import.h"
 
 namespace octet::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 // What the optimizer has to know of each parameter comes from the node that uses it.
 std::vector<NamedParameter> classify_parameters(const Executor& executor) {
@@ -33,11 +26,21 @@ std::vector<NamedParameter> classify_parameters(const Executor& executor) {
   return out;
 }
 
+// UserError unless the checkpoint holds a tensor like `expected` under this name.
+void require_entry(const checkpoint::NamedTensors& state, const std::string& key, const at::Tensor& expected) {
+  const auto found = state.find(key);
+  if (found == state.end()) fail("it holds no '", key, "'");
+  const ir::Shape shape(expected.sizes().begin(), expected.sizes().end());
+  if (found->second.shape() != shape)
+    fail("its '", key, "' has the shape ", ir::shape_string(found->second.shape()), ", the network's has ",
+         ir::shape_string(shape));
+}
+
 class Run {
  public:
   Run(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options, TrainListener* listener)
       : graph_(graph), loader_(loader), task_(task), options_(options), listener_(listener),
-        executor_(graph, options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
+        executor_(task.executed_graph(graph), options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
     if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
@@ -48,8 +51,8 @@ class Run {
     resume();
     while (run_.epochs_done < options_.epochs)
       if (!epoch()) return {run_, true};
-    if (fs::exists(best_path())) {
-      ir::Graph best = onnx::import_model(best_path() / "model.onnx");
+    if (run_.best_epoch > 0) {
+      ir::Graph best = checkpoint::load_best(options_.checkpoints, run_.best_epoch);
       executor_.load_from(best);
     } else if (average_) {
       average_->swap();
@@ -59,22 +62,34 @@ class Run {
   }
 
  private:
-  fs::path best_path() const { return options_.checkpoints / "best"; }
+  // Of another experiment: refused by resume(), not passed over.
+  bool foreign(const checkpoint::Checkpoint& found) const { return found.run.fingerprint != options_.fingerprint; }
+
+  // UserError when training cannot go on from there with the bytes of a run that was not interrupted.
+  void require_usable(const checkpoint::Checkpoint& found) const {
+    if (foreign(found)) return;
+    if (found.run.epochs_done > options_.epochs || found.run.batches_done >= steps_per_epoch_)
+      fail("it stands after ", found.run.epochs_done, " epochs and ", found.run.batches_done, " batches of ",
+           options_.epochs, " and ", steps_per_epoch_);
+    if (found.run.best_epoch > 0) checkpoint::require_best(options_.checkpoints);
+    for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
+      for (const auto& [name, tensor] : tensors) require_entry(found.state, "model/" + name, tensor);
+  }
 
   void resume() {
-    std::optional<Checkpoint> found = load_latest_checkpoint(options_.checkpoints);
+    std::optional<checkpoint::Checkpoint> found = checkpoint::load_latest_checkpoint(
+        options_.checkpoints, [this](const checkpoint::Checkpoint& each) { require_usable(each); });
     if (!found) return;
-    if (found->run.fingerprint != options_.fingerprint)
+    if (foreign(*found))
       fail_usage(options_.checkpoints.string(), ": holds checkpoints of another experiment; name another results "
                  "directory, or give --force to start anew");
     run_ = found->run;
+    checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
     at::NoGradGuard no_grad;
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
       for (const auto& [name, tensor] : tensors) {
-        const auto it = found->state.find("model/" + name);
-        if (it == found->state.end()) fail(options_.checkpoints.string(), ": the checkpoint holds no '", name, "'");
         at::Tensor target = tensor;
-        target.copy_(to_torch(it->second));
+        target.copy_(to_torch(found->state.at("model/" + name)));
       }
     optimizer_.load(found->state);
     if (average_) average_->load(found->state);
@@ -83,32 +98,28 @@ class Run {
   }
 
   void save() {
-    Checkpoint checkpoint{run_, {}};
+    checkpoint::Checkpoint saved{run_, {}};
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
-      for (const auto& [name, tensor] : tensors) checkpoint.state["model/" + name] = to_constant(tensor);
-    optimizer_.save(checkpoint.state);
-    if (average_) average_->save(checkpoint.state);
+      for (const auto& [name, tensor] : tensors) saved.state["model/" + name] = to_constant(tensor);
+    optimizer_.save(saved.state);
+    if (average_) average_->save(saved.state);
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
-    save_checkpoint(options_.checkpoints, checkpoint, model);
-    prune_checkpoints(options_.checkpoints, options_.keep_checkpoints);
+    checkpoint::save_checkpoint(options_.checkpoints, saved, model);
+    checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
   }
 
   void save_best() {
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
-    write_directory_atomically(best_path(), [&](const fs::path& temporary) {
-      onnx::export_model(model, temporary / "model.onnx", {.quantize_weights = false});
-      const nlohmann::json j = {{"epoch", run_.best_epoch}, {task_.primary_metric(), run_.best_metric}};
-      write_file_atomically(temporary / "best.json", j.dump(1) + "\n");
-    });
+    checkpoint::save_best(options_.checkpoints, run_.best_epoch, task_.primary_metric(), run_.best_metric, model);
   }
 
   // One epoch, or what is left of it. False when a stop was asked for.
   bool epoch() {
     const auto start = std::chrono::steady_clock::now();
     const int64_t total = options_.epochs * steps_per_epoch_;
-    EpochRecord record;
+    checkpoint::EpochRecord record;
     record.epoch = run_.epochs_done + 1;
     loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done);
     while (run_.batches_done < steps_per_epoch_) {
@@ -162,7 +173,7 @@ class Run {
   }
 
   // With a weight average, it is what is measured and kept as the best.
-  void evaluate(EpochRecord& record) {
+  void evaluate(checkpoint::EpochRecord& record) {
     if (average_) average_->swap();
     record.metrics = task_.evaluate(executor_);
     const double metric = record.metrics.at(task_.primary_metric());
@@ -182,7 +193,7 @@ class Run {
   Executor executor_;
   Optimizer optimizer_;
   std::optional<WeightAverage> average_;
-  RunState run_;
+  checkpoint::RunState run_;
   int64_t steps_per_epoch_ = 0;
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/loader.h"
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "train/executor.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -19,7 +19,10 @@ namespace octet::train {
 class Task {
  public:
   virtual ~Task() = default;
-  // Scalar loss of one batch from the graph's outputs.
+  // What is executed in the place of `network`: a graph over the same constants by name, with outputs that loss() takes.
+  // What is saved is the network.
+  virtual ir::Graph executed_graph(const ir::Graph& network) const { return network.clone(); }
+  // Scalar loss of one batch from the executed graph's outputs.
   virtual at::Tensor loss(const std::vector<at::Tensor>& outputs, const data::Batch& batch) = 0;
   // Metrics of the network as it stands. Called between epochs and at the end.
   virtual std::map<std::string, double> evaluate(Executor& executor) = 0;
@@ -38,9 +41,9 @@ struct StepRecord {
 class TrainListener {
  public:
   virtual ~TrainListener() = default;
-  virtual void on_resume(const RunState& run) {}
+  virtual void on_resume(const checkpoint::RunState& run) {}
   virtual void on_step(const StepRecord& step) {}
-  virtual void on_epoch(const EpochRecord& epoch) {}
+  virtual void on_epoch(const checkpoint::EpochRecord& epoch) {}
 };
 
 struct TrainerOptions {
@@ -60,7 +63,7 @@ struct TrainerOptions {
 };
 
 struct TrainResult {
-  RunState run;
+  checkpoint::RunState run;
   bool stopped = false;  // by stop_requested, before the last epoch was done
 };
 

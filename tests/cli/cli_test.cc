@@ -7,13 +7,13 @@
 #include <fstream>
 #include <string>
 
-#include "cli/cli_fixture.h"
+#include "cli/program_fixture.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-using octet::testing_cli::Cli;
-using octet::testing_cli::Outcome;
+using octet::test::Cli;
+using octet::test::Outcome;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -112,6 +112,32 @@ TEST_F(Cli, TrainingIsAProgramOfItsOwn) {
   const std::string error((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   EXPECT_EQ(error, "octet: " + folder_ + "/octet_training: cannot be started: No such file or directory; 'train' is " +
                        "its work, so keep it beside " + folder_ + "/alone\n");
+}
+
+// libgomp reads its environment when it is loaded, so it must be there before octet_training starts.
+TEST_F(Cli, ThreadsOfTrainingDoNotSpinForLong) {
+  if (octet("--version").out.find("without training") != std::string::npos) GTEST_SKIP() << "this build cannot train";
+  fs::copy_file(program(), folder_ + "/octet");
+  write("octet_training", "#!/bin/sh\necho \"$GOMP_SPINCOUNT/$OMP_WAIT_POLICY\"\n");
+  fs::permissions(folder_ + "/octet_training", fs::perms::owner_all);
+  const auto environment = [&](const std::string& before) {
+    const std::string line = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY " + before;
+    EXPECT_EQ(std::system((line + " ./octet train > out").c_str()), 0);
+    std::ifstream in(folder_ + "/out");
+    std::string text;
+    std::getline(in, text);
+    return text;
+  };
+  const std::string ours = environment("");
+  EXPECT_THAT(ours, testing::MatchesRegex("[1-9][0-9]*/"));
+  EXPECT_EQ(environment("GOMP_SPINCOUNT=77"), "77/");
+  EXPECT_EQ(environment("OMP_WAIT_POLICY=active"), "/active");
+
+  // Started without octet, it starts itself once more; libgomp shows what it has read at each load.
+  const std::string direct = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=verbose '" +
+                             fs::path(program()).replace_filename("octet_training").string() + "' --version 2>&1 >out | " +
+                             "grep GOMP_SPINCOUNT | tail -1 | grep -q \"'" + ours.substr(0, ours.size() - 1) + "'\"";
+  EXPECT_EQ(std::system(direct.c_str()), 0) << direct;
 }
 
 TEST_F(Cli, ModelsAreListedAndWritten) {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <string>
 
-#include "cli/cli_fixture.h"
+#include "cli/program_fixture.h"
 
 namespace {
 
-using octet::testing_cli::Cli;
-using octet::testing_cli::Outcome;
+using octet::test::Cli;
+using octet::test::Outcome;
 using testing::HasSubstr;
 
 class Printable : public Cli {

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/cli_fixture.h"
+#include "cli/program_fixture.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-using octet::testing_cli::Cli;
-using octet::testing_cli::Outcome;
+using octet::test::Cli;
+using octet::test::Outcome;
 using testing::HasSubstr;
 
 class Rival : public Cli {

@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "cli/cli_fixture.h"
+#include "cli/program_fixture.h"
 
 namespace {
 
-using octet::testing_cli::Cli;
+using octet::test::Cli;
 using namespace std::chrono_literals;
 
 class Signals : public Cli {

@@ -59,6 +59,11 @@ TEST(LayoutRules, MoveDimensions) {
   EXPECT_EQ(Rule(OpKind::kTranspose, {{"perm", Ints{0, 2, 3, 1}}}).in({kAny, 3, 4, 5}).shape(), "float32[?, 4, 5, 3]");
   EXPECT_EQ(Rule(OpKind::kTranspose).in({2, 3}).shape(), "float32[3, 2]");
   EXPECT_THAT(Rule(OpKind::kTranspose, {{"perm", Ints{0, 0}}}).in({2, 3}).error(), HasSubstr("named twice"));
+  // The users of perm index arrays with it, so it has one form only.
+  for (const Ints& perm : {Ints{0, -1}, Ints{-2, -1}, Ints{1, 2}, Ints{kFar, 0}}) {
+    EXPECT_THAT(Rule(OpKind::kTranspose, {{"perm", perm}}).in({2, 3}).error(), HasSubstr("none by a negative number"));
+    EXPECT_THAT(Rule(OpKind::kTranspose, {{"perm", perm}}).unknown().error(), HasSubstr("none by a negative number"));
+  }
   EXPECT_EQ(Rule(OpKind::kExpand).in({3, 1}).constant(ints({2, 1, 6})).shape(), "float32[2, 3, 6]");
   EXPECT_EQ(Rule(OpKind::kDepthToSpace, {{"blocksize", int64_t{2}}}).in({1, 12, 4, kAny}).shape(),
             "float32[1, 3, 8, ?]");

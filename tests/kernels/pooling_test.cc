@@ -4,29 +4,40 @@
 #include <cstring>
 #include <limits>
 
+#include "base/window.h"
 #include "kernels/int8_op_cases.h"
 #include "numerics/quantize.h"
 
 namespace octet::kernels {
 namespace {
 
+// The image has `s`; half of the windows are about as large, with pads that reach as far as the taps.
 PoolWindow random_window(std::mt19937& rng, Shape& s, int64_t* out_h, int64_t* out_w) {
-  PoolWindow p;
-  p.kernel_h = pick(rng, 1, 5);
-  p.kernel_w = pick(rng, 1, 5);
-  p.stride_h = pick(rng, 1, 3);
-  p.stride_w = pick(rng, 1, 3);
-  p.dilation_h = pick(rng, 1, 2);
-  p.dilation_w = pick(rng, 1, 2);
-  p.pad_top = pick(rng, 0, p.kernel_h - 1);
-  p.pad_left = pick(rng, 0, p.kernel_w - 1);
-  p.pad_bottom = pick(rng, 0, p.kernel_h - 1);
-  p.pad_right = pick(rng, 0, p.kernel_w - 1);
-  s.h += (p.kernel_h - 1) * p.dilation_h;
-  s.w += (p.kernel_w - 1) * p.dilation_w;
-  *out_h = (s.h + p.pad_top + p.pad_bottom - (p.kernel_h - 1) * p.dilation_h - 1) / p.stride_h + 1;
-  *out_w = (s.w + p.pad_left + p.pad_right - (p.kernel_w - 1) * p.dilation_w - 1) / p.stride_w + 1;
-  return p;
+  for (;;) {
+    PoolWindow p;
+    p.kernel_h = pick(rng, 1, 5);
+    p.kernel_w = pick(rng, 1, 5);
+    p.stride_h = pick(rng, 1, 3);
+    p.stride_w = pick(rng, 1, 3);
+    p.dilation_h = pick(rng, 1, 3);
+    p.dilation_w = pick(rng, 1, 3);
+    const int64_t reach_h = (p.kernel_h - 1) * p.dilation_h, reach_w = (p.kernel_w - 1) * p.dilation_w;
+    p.pad_top = pick(rng, 0, reach_h);
+    p.pad_left = pick(rng, 0, reach_w);
+    p.pad_bottom = pick(rng, 0, reach_h);
+    p.pad_right = pick(rng, 0, reach_w);
+    Shape image = s;
+    if (pick(rng, 0, 1)) image.h += reach_h, image.w += reach_w;
+    const int64_t room_h = image.h + p.pad_top + p.pad_bottom - reach_h - 1,
+                  room_w = image.w + p.pad_left + p.pad_right - reach_w - 1;
+    if (room_h < 0 || room_w < 0) continue;
+    *out_h = room_h / p.stride_h + 1, *out_w = room_w / p.stride_w + 1;
+    if (first_window_outside(*out_h, p.kernel_h, p.stride_h, p.dilation_h, p.pad_top, image.h) >= 0 ||
+        first_window_outside(*out_w, p.kernel_w, p.stride_w, p.dilation_w, p.pad_left, image.w) >= 0)
+      continue;
+    s = image;
+    return p;
+  }
 }
 
 // Visits the window's positions: visit(y, x, inside the image).
@@ -42,7 +53,7 @@ void for_each_tap(const PoolWindow& p, const QTensor& in, int64_t oy, int64_t ox
 
 TEST(Pooling, MaxPool) {
   std::mt19937 rng(1);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 80; ++i) {
     Shape s = random_shape(rng);
     s.c = random_channels(rng);
     MaxPoolArgs a;
@@ -66,7 +77,7 @@ TEST(Pooling, MaxPool) {
 
 TEST(Pooling, AveragePool) {
   std::mt19937 rng(2);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 80; ++i) {
     Shape s = random_shape(rng);
     s.c = random_channels(rng);
     AveragePoolArgs a;

@@ -31,10 +31,24 @@ TEST(Errors, NaNWeights) {
   }
 }
 
+TEST(Errors, CodesReadWithManyOtherScales) {
+  QuantNet net(30);
+  auto* x = net.input({1, 2, 2, 2});
+  const auto vector = [&](const char* name, const std::vector<float>& values) {
+    return net.graph.add_constant(name, ir::Tensor::of<float>({2}, values));
+  };
+  auto* zero = net.graph.add_constant("z", ir::Tensor::scalar<uint8_t>(7));
+  auto* zeros = net.graph.add_constant("zs", ir::Tensor::of<uint8_t>({2}, std::vector<uint8_t>{7, 7}));
+  auto* q = net.op(OpKind::kQuantizeLinear, {x, net.scalar(0.5f), zero});
+  net.finish({net.op(OpKind::kDequantizeLinear, {q, vector("many", {0.5f, 1}), zeros})});
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("has scale 0.5 and zero point 7, but DequantizeLinear"),
+                                         HasSubstr("reads its codes with 2 scales 'many' and 2 zero points 'zs'")));
+}
+
 TEST(Errors, DynamicImageSize) {
   QuantNet net(31);
   net.finish({net.relu(net.input({ir::kDynamic, 3, ir::kDynamic, 8}))});
-  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed")));
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed"), HasSubstr("--profiles 1x3x224x8")));
 }
 
 TEST(Errors, DynamicBatchIsChosenByTheOption) {
@@ -57,6 +71,25 @@ TEST(Errors, BatchOfTheFileUnlessGiven) {
   QuantNet dynamic(33);
   dynamic.finish({dynamic.relu(dynamic.input({ir::kDynamic, 3, 4, 4}))});
   EXPECT_EQ(compile(dynamic.graph, 0)->buffers[0].shape[0], 1);
+}
+
+// A batch of 1 that a Reshape names becomes another one; one that the network goes over cannot.
+TEST(Errors, AnotherBatchOnlyWhereImagesStayApart) {
+  for (const bool apart : {true, false}) {
+    ir::Graph g;
+    ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 3, 8, 8}});
+    ir::Value* list = g.add_constant("list", ir::Tensor::of<int64_t>({apart ? 2 : 1}, apart ? std::vector<int64_t>{1, -1}
+                                                                                          : std::vector<int64_t>{0}));
+    g.add_output(apart ? g.add(ir::OpKind::kReshape, "y", {x, list})
+                       : g.add(ir::OpKind::kReduceSum, "y", {x, list}, {{"keepdims", int64_t{1}}}));
+    if (apart) {
+      const auto plan = compile(g, 4);
+      EXPECT_EQ(plan->buffers[plan->outputs[0]].shape, (std::vector<int64_t>{4, 192}));
+    } else {
+      EXPECT_THAT(error_of(g, 4), HasSubstr("the engine can have the batch 1 only"));
+      EXPECT_THROW(lower::lower(g, {.input_shape = {4, 3, 8, 8}}), UserError);
+    }
+  }
 }
 
 TEST(Errors, ObservingQuantiser) {

@@ -121,6 +121,9 @@ TEST_F(FloatOps, Moves) {
       net.op(OpKind::kConcat, {y, net.constant({2, 3, 1, 3}, -1, 1)}, {{"axis", int64_t{2}}}),
       net.op(OpKind::kSlice, {x, net.ints({1, 0}), net.ints({5, 4}), net.ints({1, 2}), net.ints({2, 1})}),
       net.op(OpKind::kSlice, {x, net.ints({-1}), net.ints({-100}), net.ints({3}), net.ints({-1})}),
+      // Steps as far as int64 goes: one element.
+      net.op(OpKind::kSlice, {x, net.ints({INT64_MAX}), net.ints({INT64_MIN}), net.ints({2}), net.ints({INT64_MIN})}),
+      net.op(OpKind::kSlice, {x, net.ints({1}), net.ints({INT64_MAX}), net.ints({-3}), net.ints({INT64_MAX})}),
       net.op(OpKind::kPad, {x, net.ints({0, 1, 2, 0, 0, 0, 1, 3}), net.scalar(0.5f)}),
       net.op(OpKind::kUnsqueeze, {net.op(OpKind::kFlatten, {y}), net.ints({1})}),
   };

@@ -204,7 +204,7 @@ const std::map<OpKind, Maker>& makers() {
        }},
       {OpKind::kCast,
        [](OneNode& n) {
-         n.done({n.x()}, {{"to", int64_t{10}}});
+         n.done({n.x()}, {{"to", int64_t{11}}});
        }},
       {OpKind::kQuantizeLinear,
        [](OneNode& n) {
@@ -212,9 +212,9 @@ const std::map<OpKind, Maker>& makers() {
        }},
       {OpKind::kDequantizeLinear,
        [](OneNode& n) {
-         // Another scale than that of the QuantizeLinear before it, so that the two are no pair.
+         // A scale for each channel, where the QuantizeLinear before it has one, so that the two are no pair.
          n.done({n.before(OpKind::kQuantizeLinear, {n.x(), n.scalar(0.5f), n.constant(Tensor::scalar<uint8_t>(3))}),
-                 n.scalar(0.25f), n.constant(Tensor::scalar<uint8_t>(3))});
+                 n.constant(Tensor::of<float>({4}, {1, 2, 3, 4})), n.constant(Tensor::of<uint8_t>({4}, {3, 3, 3, 3}))});
        }},
       {OpKind::kFakeQuantize,
        [](OneNode& n) {

@@ -113,6 +113,7 @@ TEST(Fold, RefusesWhatDoesNotFit) {
   EXPECT_THROW(run("Expand", {ints({1}), ints({1 << 20})}), UserError);  // past the budget
   EXPECT_THROW(run("Concat", {kMatrix, ints({1})}, {{"axis", int64_t{0}}}), UserError);
   EXPECT_THROW(run("Transpose", {kMatrix}, {{"perm", Ints{0, 0}}}), UserError);
+  EXPECT_THROW(run("Transpose", {kMatrix}, {{"perm", Ints{0, -1}}}), UserError);
   EXPECT_FALSE(can_fold("Conv"));
 }
 

@@ -105,6 +105,26 @@ TEST(Errors, BrokenGraphs) {
               HasSubstr("spatial"));
 }
 
+// Users of perm index arrays with its entries; ONNX Runtime refuses these, too.
+TEST(Errors, NegativePermutations) {
+  const ir::Attributes perm = {{"perm", std::vector<int64_t>{0, -1, -2, -3}}};
+  const auto names_it = AllOf(HasSubstr("node 'n_y' (Transpose)"), HasSubstr("perm holds -1; it should name each axis from 0 to 3 once"));
+  EXPECT_THAT(Draft(13).node("Transpose", {"x"}, {"y"}, perm).error(), names_it);
+  Draft folded(13, {1, 1, 1, 1});
+  folded.constant("w", floats({1, 1, 1, 1}, {1})).node("Transpose", {"w"}, {"t"}, perm);
+  EXPECT_THAT(folded.node("Add", {"x", "t"}, {"y"}).error(), HasSubstr("node 'n_t' (Transpose): perm holds -1"));
+}
+
+// One scale has no axis, so the attribute may be anything.
+TEST(Errors, AxisOfOneScaleIsNotRead) {
+  const ir::Attributes far = {{"axis", int64_t{-9}}};
+  Draft draft(13);
+  draft.constant("s", floats({1}, {0.5f})).constant("z", ir::Tensor::of<int8_t>({1}, {0}));
+  draft.node("QuantizeLinear", {"x", "s", "z"}, {"q"}, far).node("DequantizeLinear", {"q", "s", "z"}, {"y"}, far);
+  EXPECT_EQ(draft.error(), "");
+  EXPECT_EQ(op_names(draft.import()), std::vector<std::string>{"FakeQuantize"});
+}
+
 TEST(Errors, HugeConstantsAreNotMade) {
   EXPECT_THAT(Draft(13)
                   .constant("s", ints({1 << 20, 1 << 20, 1 << 20}))

@@ -219,10 +219,44 @@ TEST(Quantisation, SharedQuantizerAndMismatchedPairs) {
   d.constant("s", Tensor::scalar(0.5f)).constant("z", Tensor::scalar<int8_t>(0)).constant("s2", Tensor::scalar(0.25f));
   d.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   d.node("DequantizeLinear", {"q", "s", "z"}, {"a"}).node("DequantizeLinear", {"q", "s", "z"}, {"b"});
-  d.node("DequantizeLinear", {"q", "s2", "z"}, {"c"});  // another scale: no fake quantisation
+  d.node("DequantizeLinear", {"q", "s2", "z"}, {"c"});  // another scale
   d.node("Add", {"a", "b"}, {"ab"}).node("Add", {"ab", "c"}, {"y"});
   const Graph g = d.import();
-  EXPECT_EQ(op_names(g), (Names{"QuantizeLinear", "FakeQuantize", "DequantizeLinear", "Add", "Add"}));
+  EXPECT_EQ(op_names(g), (Names{"FakeQuantize", "Mul", "FakeQuantize", "Add", "Add"}));
+  EXPECT_EQ(g.find_node("n_a")->output(), g.find_node("n_ab")->input(0));
+  EXPECT_EQ(g.find_node("n_ab")->input(0), g.find_node("n_ab")->input(1));
+}
+
+// A zero point that is left out is 0 of the type of the codes, on either side.
+TEST(Quantisation, ZeroPointsLeftOut) {
+  const auto pair = [](std::vector<std::string> q, std::vector<std::string> dq, const ir::Attributes& attributes = {}) {
+    Draft d(21);
+    d.constant("s", Tensor::scalar(0.5f)).constant("s8", Tensor::scalar<int8_t>(0));
+    d.constant("u8", Tensor::scalar<uint8_t>(0));
+    q.insert(q.begin(), {"x", "s"}), dq.insert(dq.begin(), {"q", "s"});
+    const Graph g = d.node("QuantizeLinear", q, {"q"}, attributes).node("DequantizeLinear", dq, {"y"}).import();
+    EXPECT_EQ(op_names(g), Names{"FakeQuantize"});
+    return g.find_node("n_y")->get_int("qmin");
+  };
+  EXPECT_EQ(pair({"s8"}, {}), -128);
+  EXPECT_EQ(pair({"s8"}, {""}), -128);
+  EXPECT_EQ(pair({}, {"u8"}), 0);
+  EXPECT_EQ(pair({"u8"}, {}), 0);
+  EXPECT_EQ(pair({}, {"s8"}, {{"output_dtype", int64_t{3}}}), -128);
+  EXPECT_EQ(pair({}, {}, {{"output_dtype", int64_t{3}}}), -128);
+}
+
+// (q - 17) * 0.5 is what was quantised, (q - 3) * 0.25 what is read.
+TEST(Quantisation, CodesReadWithOtherParameters) {
+  Draft d(13);
+  d.constant("s", Tensor::scalar(0.5f)).constant("z", Tensor::scalar<uint8_t>(17));
+  d.constant("s2", Tensor::scalar(0.25f)).constant("z2", Tensor::scalar<uint8_t>(3));
+  d.node("QuantizeLinear", {"x", "s", "z"}, {"q"}).node("DequantizeLinear", {"q", "s2", "z2"}, {"y"});
+  const Graph g = d.import();
+  EXPECT_EQ(op_names(g), (Names{"FakeQuantize", "Mul", "Add", "FakeQuantize"}));
+  EXPECT_EQ(g.find_node("n_y_rescale")->input(1)->constant->to_floats(), std::vector<float>{0.5f});
+  EXPECT_EQ(g.find_node("n_y_shift")->input(1)->constant->to_floats(), std::vector<float>{3.5f});
+  EXPECT_EQ(g.find_node("n_y")->input(2)->constant->to_ints(), std::vector<int64_t>{3});
 }
 
 TEST(Quantisation, ConstantsBecomeFloat) {

@@ -235,7 +235,7 @@ TEST(PlaceFakeQuantTest, RefusesAGraphThatIsQuantizedAlready) {
   b.graph.add_output(b.conv(b.x, "conv1", 3));
   place_fake_quant(b.graph);
   EXPECT_THAT([&] { place_fake_quant(b.graph); },
-              ThrowsMessage<UserError>(HasSubstr("graph 'block' is quantised already (FakeQuantize")));
+              ThrowsMessage<UserError>(HasSubstr("graph 'block' is quantised already, at least in part (FakeQuantize")));
 }
 
 TEST(PlaceFakeQuantTest, RemovalGivesTheFloatGraphBack) {
@@ -246,6 +246,27 @@ TEST(PlaceFakeQuantTest, RemovalGivesTheFloatGraphBack) {
   ir::verify(graph);
   EXPECT_EQ(remove_fake_quant(graph), placed);
   EXPECT_EQ(ir::to_text(graph), before);
+}
+
+TEST(RemoveFakeQuant, KeepsTheNamesOfOutputs) {
+  BlockBuilder b;
+  const auto quantised = [&](ir::Value* v, const std::string& name) {
+    return b.op(ir::OpKind::kFakeQuantize, name,
+                {v, b.graph.add_constant(name + ".scale", ir::Tensor::scalar(0.5f)),
+                 b.graph.add_constant(name + ".zero", ir::Tensor::scalar<int8_t>(0))});
+  };
+  ir::Value* relu = b.relu(b.x, "relu");
+  // Of a tensor that is itself an output, of a graph input, and of one that nothing else reads.
+  for (ir::Value* v : {relu, quantised(relu, "q_output"), quantised(b.x, "q_input"), quantised(b.relu(b.x, "r"), "q")})
+    b.graph.add_output(v);
+  EXPECT_EQ(remove_fake_quant(b.graph), 3);
+  ir::infer_shapes(b.graph);
+  ir::verify(b.graph);
+  std::vector<std::string> outputs, made_by;
+  for (const ir::Value* v : b.graph.outputs())
+    outputs.push_back(v->name), made_by.push_back(v->producer->info().name);
+  EXPECT_EQ(outputs, (std::vector<std::string>{"relu", "q_output", "q_input", "q"}));
+  EXPECT_EQ(made_by, (std::vector<std::string>{"Relu", "Identity", "Identity", "Relu"}));
 }
 
 class ZooPlacement : public ::testing::TestWithParam<const char*> {};

@@ -109,6 +109,11 @@ TEST(FusePadTest, LeavesPaddingThatIsNotTheReadersOwn) {
   b.graph.add_output(b.op(OpKind::kMaxPool, "max", {padded}, kPool));
   b.graph.add_output(b.relu(padded, "relu"));
   b.graph.add_output(b.conv(pad(b, b.x, "channels", {0, 1, 0, 0, 0, 0, 0, 0}), "conv", 2));
+  // A window whose taps leap over the tensor could come to lie in the pads alone.
+  ir::Attributes dilated = kPool;
+  dilated["dilations"] = std::vector<int64_t>{2, 2};
+  b.graph.add_output(
+      b.op(OpKind::kMaxPool, "dilated", {pad(b, b.relu(b.x, "positive"), "wide", {0, 0, 2, 2, 0, 0, 2, 2})}, dilated));
   EXPECT_EQ(run_and_compare(b.graph, fuse_pad), 0);
 }
 

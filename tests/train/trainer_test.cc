@@ -127,7 +127,7 @@ struct Interruption : TrainListener {
   int64_t kill_at = -1;
   int64_t seen = 0;
   bool resumed = false;
-  void on_resume(const RunState&) override { resumed = true; }
+  void on_resume(const checkpoint::RunState&) override { resumed = true; }
   void on_step(const StepRecord&) override {
     if (++seen == kill_at) ::kill(::getpid(), SIGKILL);
   }
@@ -164,6 +164,12 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   fs::create_directories(folder);
   TrainResult result = train(graph, loader, task, o, &interruption);
   return {std::move(result), onnx::export_bytes(graph, {.quantize_weights = false}), interruption.resumed};
+}
+
+void flip_a_bit(const fs::path& path) {
+  std::string bytes = read_file(path);
+  bytes[bytes.size() / 2] ^= 0x10;
+  write_file_atomically(path, bytes);
 }
 
 class TrainerTest : public ::testing::TestWithParam<Variant> {
@@ -208,6 +214,31 @@ TEST_P(TrainerTest, CheckpointsOfAnotherExperimentAreRefused) {
   fs::remove_all(folder_);
   run(GetParam(), folder_, -1, 20);
   EXPECT_THROW(run(GetParam(), folder_, -1, -1, "another"), UserError);
+}
+
+// Whatever file of the newest checkpoint is damaged, the one before it is taken; with none left the run starts anew.
+TEST(Trainer, DamagedCheckpointsArePassedOver) {
+  const Variant variant{"sgd", "sgd", false, false};
+  const fs::path folder = fs::temp_directory_path() / "octet-trainer-damaged";
+  fs::remove_all(folder);
+  const Outcome whole = run(variant, folder / "whole", -1, -1);
+  for (const char* file : {"state.safetensors", "run.json", "model.onnx"}) {
+    SCOPED_TRACE(file);
+    fs::remove_all(folder / "damaged");
+    run(variant, folder / "damaged", -1, 40);  // in the third epoch: leaves epoch-2 and epoch-2-batch-10
+    flip_a_bit(folder / "damaged" / "epoch-2-batch-10" / file);
+    const Outcome resumed = run(variant, folder / "damaged", -1, -1);
+    EXPECT_TRUE(resumed.resumed);
+    EXPECT_EQ(resumed.model, whole.model);
+    EXPECT_FALSE(fs::exists(folder / "damaged" / "epoch-2-batch-10"));
+  }
+  fs::remove_all(folder / "damaged");
+  run(variant, folder / "damaged", -1, 40);
+  flip_a_bit(folder / "damaged" / "best" / "model.onnx");
+  const Outcome anew = run(variant, folder / "damaged", -1, -1);
+  EXPECT_FALSE(anew.resumed);
+  EXPECT_EQ(anew.model, whole.model);
+  fs::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, TrainerTest,

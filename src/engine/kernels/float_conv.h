@@ -1,5 +1,6 @@
 // Float convolution, depthwise convolution, fully connected layers and matrix products: the parts of a graph that stay
-// in FP32. Results may differ in the last bits between instruction sets (summation order, FMA).
+// in FP32. Every instruction set adds the products in the same order; from AVX2 on they are fused into the sums, before
+// they are rounded on their own, so the last bits differ between these two groups and not within them. NaN stays NaN.
 // Tensors are dense: NHWC for images, row-major otherwise. Positions outside the image count as zero; no halo.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Float kernels without weights. Tensors are dense; images NHWC, the rest row-major.
+// Float kernels without weights. Tensors are dense; images NHWC, the rest row-major. Limits and largest elements keep
+// NaN (float_limits.h); the index of the largest passes it by, unless it comes first, as in ONNX Runtime.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -87,7 +87,8 @@ void store_sum(typename F::V sum, const FloatEpilogue& e, int64_t channel, int64
   if (lanes <= 0) return;
   if (e.bias) sum = F::add(sum, F::load_first(e.bias + channel, lanes));
   if (e.residual) sum = F::add(sum, F::load_first(e.residual + at, lanes));
-  F::store_first(out + at, F::min(F::max(sum, F::broadcast(e.lo)), F::broadcast(e.hi)), lanes);
+  // The sum is the second operand: that is the result where one is NaN.
+  F::store_first(out + at, F::min(F::broadcast(e.hi), F::max(F::broadcast(e.lo), sum)), lanes);
 }
 
 template <typename F>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/kernels/float_limits.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 
 namespace octet::kernels {
@@ -49,7 +50,7 @@ namespace {
 void store(const FloatEpilogue& e, float sum, int64_t channel, int64_t at, float* out) {
   if (e.bias) sum += e.bias[channel];
   if (e.residual) sum += e.residual[at];
-  out[at] = std::min(std::max(sum, e.lo), e.hi);
+  out[at] = limited(sum, e.lo, e.hi);
 }
 
 void conv(const FloatConvArgs& a, Range rows, Range blocks) {

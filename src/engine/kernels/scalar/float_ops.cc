@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/kernels/float_limits.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 
 namespace octet::kernels {
@@ -14,9 +15,9 @@ float apply_unary(UnaryOp op, float x, float alpha, float beta) {
     case UnaryOp::kIdentity:
       return x;
     case UnaryOp::kRelu:
-      return x > 0 ? x : 0.0f;
+      return at_least(0.0f, x);
     case UnaryOp::kClip:
-      return std::min(std::max(x, alpha), beta);
+      return limited(x, alpha, beta);
     case UnaryOp::kLeakyRelu:
       return x >= 0 ? x : alpha * x;
     case UnaryOp::kElu:
@@ -70,9 +71,9 @@ void visit_binary(BinaryOp op, Visit&& visit) {
     case BinaryOp::kDiv:
       return visit([](float a, float b) { return a / b; });
     case BinaryOp::kMin:
-      return visit([](float a, float b) { return std::min(a, b); });
+      return visit([](float a, float b) { return lesser_or_nan(a, b); });
     case BinaryOp::kMax:
-      return visit([](float a, float b) { return std::max(a, b); });
+      return visit([](float a, float b) { return larger_or_nan(a, b); });
     case BinaryOp::kPow:
       return visit([](float a, float b) { return std::pow(a, b); });
     case BinaryOp::kPRelu:
@@ -87,9 +88,9 @@ void unary(const UnaryArgs& a, Range elements) {
   // Cheap functions get a loop of their own, which the compiler turns into vector code.
   switch (a.op) {
     case UnaryOp::kRelu:
-      return each([](float x) { return x > 0 ? x : 0.0f; });
+      return each([](float x) { return at_least(0.0f, x); });
     case UnaryOp::kClip:
-      return each([low = a.alpha, high = a.beta](float x) { return std::min(std::max(x, low), high); });
+      return each([low = a.alpha, high = a.beta](float x) { return limited(x, low, high); });
     case UnaryOp::kLeakyRelu:
       return each([slope = a.alpha](float x) { return x >= 0 ? x : slope * x; });
     case UnaryOp::kHardSwish:
@@ -180,7 +181,7 @@ void reduce(const ReduceArgs& args, Range outer) {
     for (int64_t k = 0; k < a.axis; ++k)
       for (int64_t i = 0; i < a.inner; ++i) {
         const float x = in[k * a.inner + i];
-        out[i] = args.op == ReduceOp::kMax ? std::max(out[i], x) : out[i] + x;
+        out[i] = args.op == ReduceOp::kMax ? larger_or_nan(out[i], x) : out[i] + x;
       }
     if (args.op == ReduceOp::kMean)
       for (int64_t i = 0; i < a.inner; ++i) out[i] /= static_cast<float>(a.axis);
@@ -229,13 +230,18 @@ void pool(const FloatPoolArgs& a, Range rows) {
         for (int64_t j = kx.begin; j < kx.end; ++j) {
           const float* in =
               a.in + ((r / a.out_h * a.in_h + y0 + i * p.dilation_h) * a.in_w + x0 + j * p.dilation_w) * a.c;
-          for (int64_t c = 0; c < a.c; ++c) out[c] = max ? std::max(out[c], in[c]) : out[c] + in[c];
+          for (int64_t c = 0; c < a.c; ++c) out[c] = max ? larger_or_nan(out[c], in[c]) : out[c] + in[c];
         }
       if (max) continue;
       const int64_t count = a.count_include_pad ? (all_y.end - all_y.begin) * (all_x.end - all_x.begin)
                                                 : (ky.end - ky.begin) * (kx.end - kx.begin);
       for (int64_t c = 0; c < a.c; ++c) out[c] /= static_cast<float>(std::max<int64_t>(count, 1));
     }
+}
+
+// What has no weight does not count, be it infinite.
+float mix(float a, float b, float weight) {
+  return weight == 0 ? a : a * (1 - weight) + b * weight;
 }
 
 void resize(const FloatResizeArgs& a, Range rows) {
@@ -250,9 +256,9 @@ void resize(const FloatResizeArgs& a, Range rows) {
       const float wx = a.x_weight[x];
       float* out = a.out + (r * a.out_w + x) * a.c;
       for (int64_t c = 0; c < a.c; ++c) {
-        const float top = low[x0 + c] * (1 - wx) + low[x1 + c] * wx;
-        const float bottom = high[x0 + c] * (1 - wx) + high[x1 + c] * wx;
-        out[c] = top * (1 - wy) + bottom * wy;
+        const float top = mix(low[x0 + c], low[x1 + c], wx);
+        const float bottom = mix(high[x0 + c], high[x1 + c], wx);
+        out[c] = mix(top, bottom, wy);
       }
     }
   }

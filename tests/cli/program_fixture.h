@@ -1,4 +1,4 @@
-// The program of the build (or what OCTET_BIN names), run in a folder of the test's own.
+// Runs bin/octet of the build (or what OCTET_BIN names) in a folder of the test's own.
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include <iterator>
 #include <string>
 
-namespace octet::testing_cli {
+namespace octet::test {
 
 struct Outcome {
   int code = -1;
   std::string out, err;
 };
 
-class Cli : public ::testing::Test {
+class Cli : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "octet_cli_test_XXXXXX").string();
@@ -27,6 +27,7 @@ class Cli : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
+  static bool can_train() { return std::filesystem::exists(std::filesystem::path(program()).parent_path() / "octet_training"); }
   static std::string program() {
     const char* named = std::getenv("OCTET_BIN");
     return named ? named : OCTET_BINARY_DIR "/bin/octet";
@@ -58,4 +59,4 @@ class Cli : public ::testing::Test {
   std::string folder_;
 };
 
-}  // namespace octet::testing_cli
+}  // namespace octet::test

@@ -1,0 +1,152 @@
+// octet verify: it says "verified" of the engine of the model, and of no other.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cli/network_files.h"
+
+namespace octet::test {
+namespace {
+
+using ir::OpKind;
+using ir::Tensor;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Conv, Relu, average, product. `prefix` goes before the names of all tensors between.
+ir::Graph network(float gain, const std::string& prefix = "", bool sigmoid = false) {
+  ir::Graph g;
+  ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{ir::kDynamic, 3, 8, 8}});
+  ir::Value* w = g.add_constant("w", noise({8, 3, 3, 3}, 1, 0.2f), true);
+  ir::Value* v = g.add_constant("v", noise({8, 3}, 2, gain), true);
+  ir::Value* conv = g.add(OpKind::kConv, prefix + "conv", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}});
+  ir::Value* relu = g.add(OpKind::kRelu, prefix + "relu", {conv});
+  ir::Value* flat = g.add(OpKind::kFlatten, prefix + "flat", {g.add(OpKind::kGlobalAveragePool, prefix + "pool", {relu})});
+  ir::Value* y = g.add(OpKind::kMatMul, sigmoid ? prefix + "product" : "y", {flat, v});
+  if (sigmoid) y = g.add(OpKind::kSigmoid, "y", {y});
+  g.add_output(y);
+  return g;
+}
+
+class Verify : public NetworkFiles {
+ protected:
+  void SetUp() override {
+    NetworkFiles::SetUp();
+    if (!IsSkipped()) write_images();
+  }
+  // NAME.onnx (float), NAME.q.onnx (calibrated), NAME.octet.
+  void make(const std::string& name, ir::Graph graph, const std::string& flags = "") {
+    const bool classifier = graph.outputs().size() == 1;
+    save(std::move(graph), name + ".onnx");
+    expect(0, (classifier ? "calibrate -e spec.yaml -m " : "quantize --images data -m ") + name + ".onnx -o " + name + ".q.onnx");
+    expect(0, "compile " + name + ".q.onnx -o " + name + ".octet " + flags);
+  }
+  Outcome verify(const std::string& model, const std::string& engine) const {
+    return octet("verify -e spec.yaml -m " + model + " --engine_file " + engine + " --json " + engine + ".json");
+  }
+};
+
+TEST_F(Verify, HoldsForTheEngineOfTheModel) {
+  make("one", network(1), "--profiles 1,4");
+  const Outcome outcome = verify("one.q.onnx", "one.octet");
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("profile [1, 3, 8, 8]"));
+  EXPECT_THAT(outcome.out, HasSubstr("profile [4, 3, 8, 8]"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nverified: same top-1 on 18 of 18 images; 3 of 3 quantised tensors compared; 0 wrong codes"));
+  EXPECT_THAT(outcome.out, HasSubstr("output y: largest difference"));
+  expect(0, "verify -e spec.yaml -m one.q.onnx");
+}
+
+TEST_F(Verify, OtherEnginesAreNotTheModel) {
+  make("one", network(1));
+  make("three", network(3));
+  make("other", network(1, "other_"));
+  expect(0, "compile one.onnx -o float.octet");
+  const struct {
+    const char *engine, *objection;
+  } cases[] = {{"float.octet", "NOT VERIFIED: the engine holds none of the 3 quantised tensors"},
+               {"other.octet", "2 of the 3 quantised tensors of the model are not in the engine"},
+               {"three.octet", "NOT VERIFIED: output 'y' differs from the model's by"}};
+  for (const auto& [engine, objection] : cases) {
+    const Outcome outcome = verify("one.q.onnx", engine);
+    EXPECT_EQ(outcome.code, 3) << engine << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(objection));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("\nverified")));
+  }
+}
+
+// A weight that is off by a step of its code is far beyond what float arithmetic explains, also behind a FP32 sigmoid.
+TEST_F(Verify, SeesOneWrongWeight) {
+  for (const bool sigmoid : {false, true}) {
+    const std::string name = sigmoid ? "sigmoid" : "plain";
+    make(name, network(1, "", sigmoid));
+    EXPECT_EQ(verify(name + ".q.onnx", name + ".octet").code, 0);
+    ir::Graph wrong = network(1, "", sigmoid);
+    ir::Value* weights = wrong.find_value("v");
+    std::vector<float> values = weights->constant->to_floats();
+    float largest = 0;
+    for (float v : values) largest = std::max(largest, std::abs(v));
+    size_t smallest = 0;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (std::abs(values[i]) < std::abs(values[smallest])) smallest = i;
+    values[smallest] += largest / 100;
+    wrong.set_constant(weights, Tensor::of<float>({8, 3}, values));
+    make(name + "_wrong", std::move(wrong));
+    const Outcome outcome = verify(name + ".q.onnx", name + "_wrong.octet");
+    EXPECT_EQ(outcome.code, 3) << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("output 'y' differs"));
+  }
+}
+
+TEST_F(Verify, ComparesAllOutputs) {
+  const auto two = [](float gain) {
+    ir::Graph g = network(1);
+    g.add_output(g.add(OpKind::kMul, "second", {g.find_value("relu"), g.add_constant("gain", Tensor::scalar(gain))}));
+    return g;
+  };
+  make("two", two(2));
+  make("wrong", two(2.001f));
+  const Outcome outcome = verify("two.q.onnx", "two.octet");
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("output second: "));
+  const Outcome wrong = verify("two.q.onnx", "wrong.octet");
+  EXPECT_EQ(wrong.code, 3) << wrong.err;
+  EXPECT_THAT(wrong.out, HasSubstr("output 'second' differs"));
+  make("one", network(1));
+  const Outcome fewer = verify("two.q.onnx", "one.octet");
+  EXPECT_EQ(fewer.code, 3);
+  EXPECT_THAT(fewer.err, HasSubstr("the model has 1 inputs and 2 outputs, the engine 1 and 1; was it compiled from this model?"));
+}
+
+TEST_F(Verify, NothingToCompareIsNoProof) {
+  save(network(1), "float.onnx");
+  expect(0, "compile float.onnx -o float.octet");
+  for (const char* engine : {"", " --engine_file float.octet"}) {
+    const Outcome outcome = octet(std::string("verify -e spec.yaml -m float.onnx") + engine);
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("float.onnx: has no quantisers"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("verified")));
+  }
+}
+
+TEST_F(Verify, AnotherSizeOrScaleIsAnotherModel) {
+  make("one", network(1));
+  ir::Graph wide = network(1);
+  wide.inputs()[0]->type.shape = ir::Shape{ir::kDynamic, 3, 16, 16};
+  save(std::move(wide), "wide.onnx");
+  expect(0, "compile wide.onnx -o wide.octet");
+  const Outcome size = verify("one.q.onnx", "wide.octet");
+  EXPECT_EQ(size.code, 3);
+  EXPECT_THAT(size.err, HasSubstr("input 'x' of the model is [?, 3, 8, 8], that of the engine [1, 3, 16, 16]"));
+  expect(0, "calibrate -e spec.yaml -m one.onnx -o max.q.onnx --set quant.calibration.method=max --set data.mean=0.5");
+  expect(0, "compile max.q.onnx -o max.octet");
+  const Outcome scale = verify("one.q.onnx", "max.octet");
+  EXPECT_EQ(scale.code, 3);
+  EXPECT_THAT(scale.out, HasSubstr("scale"));
+}
+
+}  // namespace
+}  // namespace octet::test

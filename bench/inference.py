@@ -7,17 +7,17 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import time
 
+import parts
 import performance_table
+from parts import STRENGTH, kept_measurement
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = parts.ROOT
 NETWORKS = ("resnet50", "resnet18", "mobilenetv2", "efficientnetb0", "detectnet")
 WEAKER = ("avx512_vnni", "avx2")  # besides the best instruction set of the machine
-STRENGTH = ("scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8")
 
 
 def arguments():
@@ -43,11 +43,7 @@ MODES = (("latency", "2"),) if OPTIONS.quick else (("latency", "1,2"), ("through
 
 
 def octet(*words):
-    done = subprocess.run([OCTET, *map(str, words)], capture_output=True, text=True,
-                          env={**os.environ, "OCTET_RIVAL_SCRIPT": str(ROOT / "bench/rival.py")})
-    if done.returncode != 0:
-        sys.exit(f"octet {' '.join(map(str, words))}\n{done.stderr.strip()}")
-    return done.stdout
+    return parts.run_octet(OCTET, *words)
 
 
 def make_graphs(folder):
@@ -75,24 +71,6 @@ def bench(engine, graphs, isa, mode, threads, report):
           *(word for g in graphs for word in ("--onnx", g)), "--runs", 3 * OPTIONS.windows, "--windows", OPTIONS.windows,
           "--window_ms", OPTIONS.window_ms, "--json", report)
     return json.loads(report.read_text())
-
-
-def kept_measurement(measurement):
-    """What is worth keeping of one number of threads."""
-
-    def rounded(value):
-        return round(value, 4)
-
-    contenders = []
-    for result in measurement["results"]:
-        ratio = result["times_as_long"]
-        contenders.append({"name": result["name"], "graph": pathlib.Path(result["file"]).stem, "how": result["detail"],
-                           "min_ms": rounded(result["min_ms"]), "median_ms": rounded(result["median_ms"]),
-                           "times_as_long": [rounded(r) for r in ratio["per_window"]]})
-    ratio = measurement["ratio"]
-    return {"threads": measurement["threads"], "min_ms": rounded(measurement["min_ms"]),
-            "median_ms": rounded(measurement["median_ms"]), "fastest_rival": measurement["fastest_rival"],
-            "ratio": ratio and {k: rounded(ratio[k]) for k in ("median", "min", "max")}, "contenders": contenders}
 
 
 def kept_kernels(report):
@@ -145,11 +123,6 @@ def run_network(network, isas):
     return found
 
 
-def cpu_slug(cpu, isa):
-    words = re.sub(r"\((r|tm)\)|\bcpu\b|\bprocessor\b|@.*", " ", cpu.lower())
-    return "-".join(re.findall(r"[a-z0-9]+", words) + [isa.replace("_", "")])
-
-
 def main():
     if not OCTET.exists():
         sys.exit("build first: cmake --preset release && cmake --build --preset release --target octet_cli")
@@ -163,16 +136,13 @@ def main():
     report = {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
               "load_average_before": round(os.getloadavg()[0], 2), "windows": OPTIONS.windows, "window_ms": OPTIONS.window_ms,
               "tactics": OPTIONS.tactics, "networks": {}}
-    if report["load_average_before"] > 0.5:
-        print(f"warning: the machine is busy (load {report['load_average_before']}); these numbers mean little", file=sys.stderr)
+    parts.warn_if_busy(report["load_average_before"])
     for network in OPTIONS.networks:
         report["networks"][network] = run_network(network, isas)
     report["minutes"] = round((time.time() - started) / 60, 1)
-    output = OPTIONS.output or (None if OPTIONS.quick else ROOT / "bench/results" / f"inference-{cpu_slug(native['cpu'], native['isa'])}.json")
+    output = OPTIONS.output or (None if OPTIONS.quick else ROOT / "bench/results" / f"inference-{parts.cpu_slug(native['cpu'], native['isa'])}.json")
     if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(report, indent=1) + "\n")
-        print(f"wrote {output}")
+        parts.write_json(output, report)
     print("\n" + performance_table.markdown(report))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes N pictures of smooth random colours, 224x224 PPM, for calibration where only the shape matters.
 
-    make_images.py FOLDER N
+    make_images.py FOLDER N [FIRST]      FIRST: seed of the first picture (default 0); the next one has the next seed
 """
 import pathlib
 import random
@@ -28,7 +28,8 @@ def picture(seed):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for i in range(int(sys.argv[2])):
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    for i in range(first, first + int(sys.argv[2])):
         path = folder / f"{i:03}.ppm"
         if not path.exists():
             path.write_bytes(picture(i))

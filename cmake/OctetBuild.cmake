@@ -57,6 +57,9 @@ function(octet_library layer)
   target_link_libraries(octet_${layer} PRIVATE ${arg_PRIVATE_DEPENDS})
 endfunction()
 
+# How often threads of LibTorch look before they sleep while they wait (src/cli/waiting_threads.h); tests have it, too.
+set(OCTET_GOMP_SPINCOUNT 3000)
+
 # octet_test(<folder> DEPENDS <layers or targets ...> [SHARDS n] [OPTIMISED]): one googletest program
 # tests/<folder>/*_test.cc, run as the test <folder>, or as n tests <folder>_1 ... side by side.
 # OPTIMISED: its own formulas take longer to run unoptimised than to compile.
@@ -85,7 +88,8 @@ function(octet_test folder)
   endforeach()
   if(NOT arg_SHARDS)
     add_test(NAME ${folder} COMMAND ${folder}_test)
-    set_tests_properties(${folder} PROPERTIES LABELS unit TIMEOUT 600)
+    set_tests_properties(${folder} PROPERTIES LABELS unit TIMEOUT 600
+                         ENVIRONMENT "GOMP_SPINCOUNT=${OCTET_GOMP_SPINCOUNT}")
     return()
   endif()
   math(EXPR last "${arg_SHARDS} - 1")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes the virtual environment with ONNX Runtime, OpenVINO, onnx and TensorRT for RTX: oracles and rivals of the tests
 # and benchmarks, never needed to build or run Octet. Prints the folder. Does nothing when it is already there.
-# With --print it only prints the folder, and fails when it is not there.
+# With --print it only prints the folder, and fails when it is not there. With --nncf it makes and prints one more, which
+# adds OpenVINO's quantiser to the first (bench/product.sh alone needs it).
 set -euo pipefail
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
 venv="$cache/venv-peers-1"
@@ -18,4 +19,17 @@ if [ ! -e "$venv/complete" ]; then
       echo "TensorRT for RTX could not be installed" >&2; exit 1; }
   touch "$venv/complete"
 fi
-echo "$venv"
+[ "${1:-}" = "--nncf" ] || { echo "$venv"; exit 0; }
+
+nncf="$cache/venv-nncf-1"
+if [ ! -e "$nncf/complete" ]; then
+  echo "making the Python environment of NNCF in $nncf ..." >&2
+  rm -rf "$nncf"
+  python3 -m venv "$nncf"
+  site='import site; print(site.getsitepackages()[0])'
+  "$venv/bin/python" -c "$site" > "$("$nncf/bin/python" -c "$site")/peers.pth"  # the same OpenVINO, not another copy
+  "$nncf/bin/python" -m pip --quiet --disable-pip-version-check install nncf==3.4.0 numpy==1.26.4 scipy==1.17.1 \
+    scikit-learn==1.9.1 networkx==3.6.1 >&2
+  touch "$nncf/complete"
+fi
+echo "$nncf"

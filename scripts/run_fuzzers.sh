@@ -1,30 +1,56 @@
 #!/usr/bin/env bash
-# Runs every fuzzer of a fuzz build for some seconds, starting from the small real files of the tests.
-#   scripts/run_fuzzers.sh BUILD_FOLDER SECONDS
+# Runs the fuzzers of a fuzz build, all or those named, each for so many seconds.
+#   scripts/run_fuzzers.sh BUILD_FOLDER SECONDS [NAME ...]
+# They start from the small files of tests/fuzz/corpus/NAME, the tests' own ONNX and YAML files, and what earlier runs
+# found worth keeping in ~/.cache/octet/fuzz/NAME (OCTET_CACHE names another folder than ~/.cache/octet). Runs of five
+# minutes or more add to that; shorter ones take some files of it. An input that breaks something stays there, too, under
+# found/.
 set -euo pipefail
 build="$1" seconds="$2"
+shift 2
 root="$(cd "$(dirname "$0")/.." && pwd)"
+cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}/fuzz"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+names=("$@")
+if [ ${#names[@]} -eq 0 ]; then
+  for fuzzer in "$build"/bin/*_fuzz; do names+=("$(basename "$fuzzer")"); done
+fi
 count=0
-for fuzzer in "$build"/bin/*_fuzz; do
-  name="$(basename "$fuzzer")"
-  corpus="$work/$name"
-  mkdir -p "$corpus"
+for name in "${names[@]}"; do
+  fuzzer="$build/bin/$name"
+  [ -x "$fuzzer" ] || { echo "no fuzzer $fuzzer" >&2; exit 1; }
+  seeds="$work/$name" grown="$cache/$name" new="$work/$name.new"
+  mkdir -p "$seeds" "$new"
+  if [ -d "$root/tests/fuzz/corpus/$name" ]; then cp "$root/tests/fuzz/corpus/$name"/* "$seeds"; fi
   case "$name" in
-    onnx_fuzz) find "$root/tests/onnx/fixtures" -name '*.onnx' -exec cp {} "$corpus" \; 2>/dev/null || true ;;
-    spec_fuzz) cp "$root"/examples/*.yaml "$corpus" ;;
-    *) [ -d "$root/tests/fuzz/seeds/$name" ] && cp "$root/tests/fuzz/seeds/$name"/* "$corpus" ;;
-  esac || true
-  echo "$name: $seconds s, starting from $(find "$corpus" -type f | wc -l) files"
-  if ! "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=3000 -timeout=20 -max_len=65536 -print_final_stats=0 -verbosity=0 \
-       -artifact_prefix="$work/" "$corpus" >"$work/$name.log" 2>&1; then
+    onnx_fuzz) cp "$root"/tests/onnx/fixtures/*.onnx "$seeds" ;;
+    graph_fuzz) cp "$root"/tests/onnx/fixtures/{old_forms_11,residual_ort_qdq,mobile_torchscript_17}.onnx "$seeds" ;;
+    spec_fuzz) cp "$root"/examples/*.yaml "$seeds" ;;
+  esac
+  if [ "$seconds" -ge 300 ]; then
+    mkdir -p "$grown"
+    folders=("$grown" "$seeds")
+  else
+    if [ -d "$grown" ]; then find "$grown" -type f | shuf -n 100 | xargs -r cp -t "$seeds"; fi
+    folders=("$new" "$seeds")
+  fi
+  echo "$name: $seconds s, starting from $(find "${folders[@]}" -type f | wc -l) files"
+  # Entropic scheduling would take most of the time where programs are large.
+  if ! "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=3000 -timeout=20 -max_len=65536 -entropic=0 -print_final_stats=1 \
+       -verbosity=0 -artifact_prefix="$work/found-" "${folders[@]}" >"$work/$name.log" 2>&1; then
     tail -n 60 "$work/$name.log" >&2
-    echo "$name found an input that breaks the reader; its bytes in base64:" >&2
-    find "$work" -maxdepth 1 -type f ! -name '*.log' -exec base64 -w0 {} \; >&2
-    echo >&2
+    mkdir -p "$cache/found"
+    for input in "$work"/found-*; do
+      [ -f "$input" ] || continue
+      cp "$input" "$cache/found/$name-$(basename "$input")"
+      echo "$name found an input that breaks something: $cache/found/$name-$(basename "$input"); in base64:" >&2
+      base64 -w0 "$input" >&2
+      echo >&2
+    done
     exit 1
   fi
+  echo "  $(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log") inputs"
   count=$((count + 1))
 done
 [ "$count" -gt 0 ] || { echo "no fuzzers in $build/bin" >&2; exit 1; }

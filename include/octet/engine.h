@@ -165,7 +165,9 @@ class Throughput {
 
 class Engine {
  public:
-  // Maps the file; loading takes milliseconds. octet::Error: no engine file, truncated, damaged, newer format.
+  // Loading takes milliseconds. octet::Error: no engine file, truncated, damaged, newer format. Large weights stay mapped
+  // until the first context of a profile has been made: replace the file by renaming another one over it. Writing over it in
+  // place makes a first context fail, and in the middle of loading it may end the process (docs/deployment.md).
   static Engine load(const std::string& path);
   // The same from memory (copied); `name` is for messages.
   static Engine from_memory(const void* bytes, size_t size, const std::string& name = "engine");

@@ -44,6 +44,7 @@ const char* octet_version(void);
 
 /* ---- engine ---- */
 
+/* Replace a file that is in use by renaming another one over it, not by writing over it (octet/engine.h). */
 octet_status octet_engine_load(const char* path, octet_engine** engine);
 /* The same from memory (copied); `name` is for messages and may be NULL. */
 octet_status octet_engine_from_memory(const void* bytes, size_t size, const char* name, octet_engine** engine);

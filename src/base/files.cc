@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -141,18 +143,43 @@ void make_results_directory(const fs::path& path) {
   }
 }
 
-MappedFile::MappedFile(const fs::path& path) {
-  const InputFile file(path);
+MappedFile::MappedFile(const fs::path& path) : MappedFile(path, InputFile(path)) {}
+
+MappedFile::MappedFile(const fs::path& path, const InputFile& file) {
   file.require_regular();
   size_ = static_cast<size_t>(file.info().st_size);
   if (size_ == 0) return;
-  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  reserved_ = round_up(size_) + round_up(1);
+  void* data = ::mmap(nullptr, reserved_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (data == MAP_FAILED) fail(path.string(), ": cannot be mapped into memory: ", std::strerror(errno));
   data_ = static_cast<const std::byte*>(data);
 }
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_) ::munmap(const_cast<std::byte*>(data_), reserved_);
+}
+
+size_t MappedFile::round_down(size_t offset) {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return offset / page * page;
+}
+
+size_t MappedFile::round_up(size_t offset) {
+  return round_down(offset + static_cast<size_t>(::sysconf(_SC_PAGESIZE)) - 1);
+}
+
+void MappedFile::copy_pages(size_t begin, size_t end) {
+  if (begin >= end) return;
+  OCTET_CHECK(data_ != nullptr && end <= reserved_ && round_down(begin) == begin && round_down(end) == end);
+  void* const copy = ::mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) throw std::bad_alloc();
+  if (begin < size_) std::memcpy(copy, data_ + begin, std::min(end, size_) - begin);
+  if (::mremap(copy, end - begin, end - begin, MREMAP_MAYMOVE | MREMAP_FIXED, const_cast<std::byte*>(data_ + begin)) !=
+      MAP_FAILED)
+    return;
+  const int error = errno;
+  ::munmap(copy, end - begin);
+  fail("a file cannot be copied into memory: ", std::strerror(error));
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {

@@ -12,6 +12,8 @@
 
 namespace octet {
 
+class InputFile;
+
 // The whole file. UserError when it cannot be read, is no regular file, or is an output of this command.
 std::string read_file(const std::filesystem::path& path);
 // The same for short texts, which may also come from a pipe (`-e <(make_spec)`, /dev/stdin) or be /dev/null. A pipe that
@@ -52,16 +54,23 @@ class MappedFile {
  public:
   // UserError when it cannot be opened, is no regular file, or is an output of this command.
   explicit MappedFile(const std::filesystem::path& path);
+  // A page of room is kept behind the end of the file, to be made readable by copy_pages.
+  MappedFile(const std::filesystem::path& path, const InputFile& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   // Gives back the memory of the whole pages within `part`; reading them again brings them back from the file.
   void release(std::span<const std::byte> part) const;
+  // Replaces pages by copies in memory, at the same place: whatever happens to the file, they stay. The bounds are offsets
+  // and multiples of a page; beyond the end of the file, where one further page may be named, there are zeros.
+  void copy_pages(size_t begin, size_t end);
+  static size_t round_up(size_t offset);  // to pages
+  static size_t round_down(size_t offset);
 
  private:
   const std::byte* data_ = nullptr;
-  size_t size_ = 0;
+  size_t size_ = 0, reserved_ = 0;
 };
 
 // 64-bit content hash (XXH3), for checksums and provenance; not cryptographic.

@@ -99,6 +99,12 @@ size_t InputFile::read(std::span<char> out) const {
   return static_cast<size_t>(n);
 }
 
+bool InputFile::unchanged() const {
+  struct stat now {};
+  return ::fstat(descriptor_, &now) == 0 && now.st_size == info_.st_size &&
+         now.st_mtim.tv_sec == info_.st_mtim.tv_sec && now.st_mtim.tv_nsec == info_.st_mtim.tv_nsec;
+}
+
 void InputFile::require_regular() const {
   if (!S_ISREG(info_.st_mode))
     fail(path_.string(), ": is ", file_type_name(info_.st_mode), ", expected a regular file; copy its bytes to one first");

@@ -26,6 +26,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+const std::string kRivals[] = {"onnxruntime", "openvino"};
+
 struct Options {
   std::string model, baseline, json, trace, isa, mode = "latency";
   std::vector<std::string> rivals, onnx;
@@ -40,7 +42,7 @@ struct Row {
   std::unique_ptr<Contender> contender;
   WindowTimes times;
   TimesAsLong ratio;  // to the first row
-  bool rival() const { return kind == "onnxruntime" || kind == "openvino"; }
+  bool rival() const { return std::find(std::begin(kRivals), std::end(kRivals), kind) != std::end(kRivals); }
 };
 
 // All contenders with one number of threads.
@@ -77,11 +79,21 @@ Row engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, const st
   return row;
 }
 
-// The files that rivals run: --onnx, or the model itself.
-std::vector<std::string> rival_files(const Options& options) {
-  if (!options.onnx.empty()) return options.onnx;
-  if (options.model.ends_with(".onnx")) return {options.model};
-  fail_usage("--compare ", options.rivals.front(), ": name the ONNX file that it runs with --onnx");
+// The files that a rival runs: those that --onnx names for it (RIVAL=FILE) or for all, or the model itself.
+std::vector<std::string> rival_files(const Options& options, const std::string& rival) {
+  std::vector<std::string> files;
+  for (const std::string& file : options.onnx) {
+    const auto named = std::find_if(std::begin(kRivals), std::end(kRivals), [&](const std::string& name) {
+      return file.starts_with(name + "=");
+    });
+    if (named == std::end(kRivals))
+      files.push_back(file);
+    else if (*named == rival)
+      files.push_back(file.substr(rival.size() + 1));
+  }
+  if (options.onnx.empty() && options.model.ends_with(".onnx")) files.push_back(options.model);
+  if (files.empty()) fail_usage("--compare ", rival, ": name the ONNX file that it runs with --onnx");
+  return files;
 }
 
 void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std::vector<Row>& rows) {
@@ -91,7 +103,7 @@ void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std
       log_info(rival, " is left out: nothing holds it to ", isa_name(isa));
       continue;
     }
-    for (const std::string& file : rival_files(options)) {
+    for (const std::string& file : rival_files(options, rival)) {
       auto contender = std::make_unique<RivalContender>(
           RivalProcess::Options{.peer = rival,
                                 .model = file,
@@ -223,8 +235,8 @@ ExitCode run(const Options& options) {
   std::vector<int> thread_counts;
   for (int64_t t : options.threads) thread_counts.push_back(t > 0 ? static_cast<int>(t) : available_cpus());
   if (thread_counts.empty()) thread_counts = {available_cpus()};
-  if (!options.rivals.empty())
-    for (const std::string& file : rival_files(options)) require_file(file, "--onnx");
+  for (const std::string& rival : options.rivals)
+    for (const std::string& file : rival_files(options, rival)) require_file(file, "--onnx");
   const BenchModel model = load_bench_model(options.model, options.batch_size, thread_counts.back(), isa);
   std::unique_ptr<BenchModel> baseline;
   if (!options.baseline.empty())
@@ -312,9 +324,10 @@ Command bench_command() {
         app.add_option("--baseline", options->baseline, "Second engine or ONNX file to time");
         app.add_option("--compare", options->rivals, "onnxruntime, openvino, or both with a comma")
             ->delimiter(',')
-            ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+            ->check(CLI::IsMember(std::vector<std::string>(std::begin(kRivals), std::end(kRivals))));
         app.add_option("--onnx", options->onnx,
-                       "ONNX files that the rivals run, each of them a contender; default: MODEL if that is one")
+                       "ONNX files that the rivals run, each of them a contender; RIVAL=FILE: for that one alone, OpenVINO's may "
+                       "be its .xml; default: MODEL if that is one")
             ->delimiter(',');
         app.add_option("--mode", options->mode,
                        "latency: one inference at a time on all threads; throughput: one on each thread")

@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/training_setup.h"
 #include "onnx/export.h"
+#include "tasks/image_graph.h"
 #include "train/torch_runtime.h"
 
 namespace octet::cli {
@@ -28,7 +29,7 @@ ExitCode run(const Options& options) {
   options.output.check();
   train::initialise_torch();
   ir::Graph graph = starting_network(spec, spec::Stage::kCalibration, options.model);
-  DataStream images = open_calibration_data(spec);
+  DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph));
   const quant::CalibrationSet observed =
       calibrate(graph, *images.loader, placement_options(spec), calibration_options(spec), weight_options(spec));
   graph.metadata["octet.stage"] = "calibration";

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "ir/infer.h"
 #include "passes/pipeline.h"
@@ -63,6 +64,9 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
     if (pass.changes > 0) log_debug(pass.name, ": ", pass.changes, " changes");
   const int placed = passes::place_fake_quant(graph, placement);
   ir::infer_shapes(graph);
+  if (placed == 0)
+    fail("there is nothing to quantise: the network has no convolution, product, sum or pooling",
+         placement.exclude.empty() ? "" : " that is not excluded", "; octet compile takes the float model as it is");
   log_info("placed ", placed, " quantisers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed =

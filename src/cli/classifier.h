@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "metrics/scores.h"
 #include "metrics/top_k.h"
 
 namespace octet::cli {
@@ -19,6 +20,7 @@ class Classifier {
   // Scores of `batch.size` images, [image][class].
   virtual std::vector<float> scores(const data::Batch& batch) = 0;
   virtual int64_t classes() const = 0;
+  virtual metrics::ScoreKind score_kind() const = 0;
   // Images at a time, where that is fixed; 0: any number.
   virtual int64_t batch_size() const { return 0; }
   virtual std::string description() const = 0;  // "engine, avx512_vnni, 2 threads"

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <cmath>
 
 #include "base/error.h"
 #include "cli/class_names.h"
@@ -7,17 +6,6 @@
 #include "report/progress.h"
 
 namespace octet::cli {
-namespace {
-
-double cross_entropy(std::span<const float> scores, int64_t label) {
-  double largest = scores[0], sum = 0;
-  for (float s : scores) largest = std::max<double>(largest, s);
-  for (float s : scores) sum += std::exp(s - largest);
-  return largest + std::log(sum) - scores[static_cast<size_t>(label)];
-}
-
-}  // namespace
-
 void Classifier::read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file) {
   class_names_ = class_names_of(metadata, file);
   if (static_cast<int64_t>(class_names_.size()) > classes())
@@ -43,7 +31,7 @@ Classification classify(Classifier& classifier, data::Loader& loader, int top_k,
         fail("image ", loader.dataset().name(batch->indices[i]), " has the label ", expected, ", the model has ",
              classes, " classes");
       out.accuracy.add(row, {&batch->labels[i], 1});
-      out.loss += cross_entropy(row, expected);
+      out.loss -= metrics::log_probability(row, classifier.score_kind(), static_cast<int>(expected));
       labelled++;
     }
     out.scores.insert(out.scores.end(), scores.begin(), scores.end());

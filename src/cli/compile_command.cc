@@ -64,6 +64,11 @@ std::vector<lower::CompileOptions> read_profiles(const Options& options, Isa isa
   return out;
 }
 
+bool batch_is_free(const ir::Graph& graph) {
+  return !graph.inputs().empty() && graph.inputs()[0]->type.shape && !graph.inputs()[0]->type.shape->empty() &&
+         graph.inputs()[0]->type.shape->front() == ir::kDynamic;
+}
+
 engine::Plan compile(const ir::Graph& graph, const lower::CompileOptions& compile, const Options& options) {
   engine::Plan plan = lower::lower(graph, compile);
   const engine::TacticOptions tactics{.isa = compile.isa, .threads = static_cast<int>(options.threads)};
@@ -82,6 +87,8 @@ ExitCode run(const Options& options) {
   options.output.check();
   const ir::Graph graph = load_network(options.model);
   const Isa isa = chosen_isa(options.isa);
+  if (options.profiles.empty() && options.batch_size == 0 && batch_is_free(graph))
+    log_info("the batch is free: this engine takes 1 image at a time; --profiles 1,4,8 makes one file for several batches");
   std::vector<engine::Plan> plans;
   for (const lower::CompileOptions& profile : read_profiles(options, isa))
     plans.push_back(compile(graph, profile, options));

@@ -1,10 +1,12 @@
 // The Classifier that runs an engine file, and the choice between the kinds of files.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "cli/classifier.h"
 #include "cli/flags.h"
+#include "data/network_input.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
 #ifndef OCTET_WITH_TRAINING
@@ -15,6 +17,27 @@
 namespace octet::cli {
 namespace {
 
+// From the output back to the step that makes the numbers, through those that only move or convert them.
+metrics::ScoreKind score_kind_of(const engine::Plan& plan) {
+  int wanted = plan.root(plan.outputs[0]);
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+    const bool writes = std::any_of(step->outputs.begin(), step->outputs.end(), [&](int id) { return plan.root(id) == wanted; });
+    if (!writes) continue;
+    if (step->kind == "softmax") {
+      // Over the classes, of every image by itself.
+      const std::vector<int64_t>& shape = plan.buffers[static_cast<size_t>(plan.outputs[0])].shape;
+      if (step->ints.at("outer") != shape[0] || step->ints.at("axis") != shape[1]) break;
+      const auto logarithm = step->ints.find("logarithm");
+      return logarithm != step->ints.end() && logarithm->second == 1 ? metrics::ScoreKind::kLogProbabilities
+                                                                     : metrics::ScoreKind::kProbabilities;
+    }
+    static const std::set<std::string> moves = {"strided_copy", "copy", "quantize", "dequantize"};
+    if (moves.count(step->kind) == 0 || step->inputs.size() != 1) break;
+    wanted = plan.root(step->inputs[0]);
+  }
+  return metrics::ScoreKind::kLogits;
+}
+
 class EngineClassifier : public Classifier {
  public:
   EngineClassifier(std::shared_ptr<const engine::Plan> plan, const std::string& path, const ClassifierOptions& options)
@@ -24,37 +47,39 @@ class EngineClassifier : public Classifier {
                  " outputs; a classifier has one of each");
     const engine::Buffer& input = plan->buffers[static_cast<size_t>(plan->inputs[0])];
     const engine::Buffer& output = plan->buffers[static_cast<size_t>(plan->outputs[0])];
-    input_ = input.shape;
     output_ = output.shape;
-    if (input_.size() != 4 || output_.size() != 2 || input_[0] != output_[0])
-      fail_usage(path, ": is no classifier of images: input of rank ", input_.size(), ", output of rank ", output_.size());
+    if (output_.size() != 2 || input.shape.at(0) != output_[0])
+      fail_usage(path, ": is no classifier of images: input of rank ", input.shape.size(), ", output of rank ", output_.size());
+    input_ = data::read_network_input(input.name, input.shape);
+    kind_ = score_kind_of(*plan);
     read_class_names(plan->metadata, path);
     buffer_.resize(static_cast<size_t>(input.elements()));
     result_.resize(static_cast<size_t>(output.elements()));
   }
 
   std::vector<float> scores(const data::Batch& batch) override {
-    if (batch.channels != input_[1] || batch.height != input_[2] || batch.width != input_[3])
-      fail("the images are ", batch.channels, "x", batch.height, "x", batch.width, ", the engine was compiled for ",
-           input_[1], "x", input_[2], "x", input_[3]);
-    OCTET_CHECK(batch.size <= input_[0]);
-    std::fill(std::copy_n(batch.images.data(), batch.images.size(), buffer_.begin()), buffer_.end(), 0.0f);
+    data::require_fit(input_, batch.channels, batch.height, batch.width);
+    OCTET_CHECK(batch.size <= input_.batch);
+    data::arrange(batch, input_, buffer_);
     const float* in = buffer_.data();
     float* out = result_.data();
     executor_.run(&in, &out);
     return {result_.begin(), result_.begin() + batch.size * output_[1]};
   }
   int64_t classes() const override { return output_[1]; }
-  int64_t batch_size() const override { return input_[0]; }
+  int64_t batch_size() const override { return input_.batch; }
+  metrics::ScoreKind score_kind() const override { return kind_; }
   std::string description() const override {
     return str("engine, ", isa_name(executor_.isa()), ", ", executor_.threads(),
                executor_.threads() == 1 ? " thread" : " threads");
   }
-  std::vector<int64_t> input_shape() const override { return {input_.begin() + 1, input_.end()}; }
+  std::vector<int64_t> input_shape() const override { return {input_.channels, input_.height, input_.width}; }
 
  private:
   engine::Executor executor_;
-  std::vector<int64_t> input_, output_;
+  data::NetworkInput input_;
+  std::vector<int64_t> output_;
+  metrics::ScoreKind kind_;
   std::vector<float> buffer_, result_;
 };
 

@@ -1,7 +1,10 @@
 #include "cli/experiment_data.h"
 
+#include <algorithm>
+
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "data/class_order.h"
 #include "data/subset.h"
 
@@ -58,6 +61,8 @@ DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source
   data::DatasetOptions d = dataset_options(source);
   d.exif_orientation = spec.data.exif_orientation;
   d.channels = static_cast<int>(spec.model.channels());
+  if (d.channels != 1 && d.channels != 3)
+    fail_usage("model.input of the spec has ", d.channels, " channels; images have 1 or 3");
   d.min_decode_side = data::decode_hint(options.transform);
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
   options.seed = static_cast<uint64_t>(spec.data.seed);
@@ -116,13 +121,32 @@ DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_
   return open(spec, *source, evaluation_loader_options(spec, batch_size), classes_for(spec, *source, model_classes));
 }
 
-DataStream open_calibration_data(const spec::ExperimentSpec& spec) {
-  const spec::DataSource* source = spec.data.calibration_source();
-  if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
-  data::LoaderOptions options = evaluation_loader_options(spec, spec.quant.calibration.batch_size);
+data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options, int64_t at_a_time) {
   options.shuffle = true;
   options.max_images = spec.quant.calibration.images;
-  return open(spec, *source, options);
+  options.batch_size = at_a_time > 0 ? at_a_time : spec.quant.calibration.batch_size;
+  options.drop_last = at_a_time > 1;
+  return options;
+}
+
+void check_calibration_batches(const data::Loader& loader) {
+  const data::LoaderOptions& options = loader.options();
+  if (!options.drop_last) return;
+  const int64_t images = options.max_images > 0 ? std::min(options.max_images, loader.dataset().size()) : loader.dataset().size();
+  const int64_t left = images % options.batch_size;
+  if (left == images)
+    fail("the network takes ", options.batch_size, " images at a time, and there are ", images,
+         " to calibrate with; give more images or export the network with a smaller batch");
+  if (left > 0)
+    log_info("the network takes ", options.batch_size, " images at a time: ", left, " of the ", images, " are left out");
+}
+
+DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {
+  const spec::DataSource* source = spec.data.calibration_source();
+  if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
+  DataStream stream = open(spec, *source, calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
+  check_calibration_batches(*stream.loader);
+  return stream;
 }
 
 }  // namespace octet::cli

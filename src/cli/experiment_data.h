@@ -30,7 +30,14 @@ DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Da
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size = 0,
                                 const std::vector<std::string>& model_classes = {});
 // The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, not augmented.
-DataStream open_calibration_data(const spec::ExperimentSpec& spec);
+// `at_a_time` > 0: in whole batches of that (calibration_batches below), else of the spec's size.
+DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time);
+
+// The options of a calibration's loader, from those of an evaluation's. A network that takes a number of images at a time
+// gets whole batches; images that do not fill one are left out, as they would be seen twice.
+data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options, int64_t at_a_time);
+// UserError where the images do not fill a batch; else says how many are left out.
+void check_calibration_batches(const data::Loader& loader);
 
 // How images are read for evaluation: in order, the transform without random choices. `batch_size` 0: that of the spec.
 data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size = 0);

@@ -1,8 +1,12 @@
 // The Classifier that runs an ONNX file with LibTorch.
+#include <algorithm>
+
 #include "cli/classifier.h"
 #include "cli/network_file.h"
+#include "passes/bypass_softmax.h"
 #include "tasks/classification.h"
 #include "tasks/graph_runner.h"
+#include "tasks/image_graph.h"
 
 namespace octet::cli {
 namespace {
@@ -10,28 +14,35 @@ namespace {
 ir::Graph load(const std::string& path) {
   ir::Graph graph = load_network(path);
   tasks::require_classifier(graph, 0);
-  return graph;
+  ir::Graph fed = tasks::image_graph(graph);
+  passes::bypass_softmax(fed);
+  return fed;
 }
 
 class GraphClassifier : public Classifier {
  public:
-  explicit GraphClassifier(const std::string& path) : runner_(load(path)) {
+  explicit GraphClassifier(const std::string& path) : runner_(load(path)), input_(tasks::image_input(runner_.graph())) {
     read_class_names(runner_.graph().metadata, path);
   }
   std::vector<float> scores(const data::Batch& batch) override {
-    return runner_.run({{{batch.size, batch.channels, batch.height, batch.width},
-                         {batch.images.data(), batch.images.size()}}})[0].values;
+    data::require_fit(input_, batch.channels, batch.height, batch.width);
+    const int64_t images = std::max(input_.batch, batch.size);
+    images_.resize(batch.images.size() / static_cast<size_t>(batch.size) * static_cast<size_t>(images));
+    data::arrange(batch, input_, images_);
+    std::vector<float> scores = runner_.run({{input_.shape(images, batch.channels, batch.height, batch.width), images_}})[0].values;
+    scores.resize(scores.size() / static_cast<size_t>(images) * static_cast<size_t>(batch.size));
+    return scores;
   }
   int64_t classes() const override { return runner_.graph().outputs()[0]->type.shape->at(1); }
+  metrics::ScoreKind score_kind() const override { return metrics::ScoreKind::kLogits; }
+  int64_t batch_size() const override { return input_.batch; }
   std::string description() const override { return "graph in float32"; }
-  std::vector<int64_t> input_shape() const override {
-    const ir::TensorType& type = runner_.graph().inputs()[0]->type;
-    if (!type.shape || type.shape->size() != 4) return {-1, -1, -1};
-    return {type.shape->begin() + 1, type.shape->end()};
-  }
+  std::vector<int64_t> input_shape() const override { return {input_.channels, input_.height, input_.width}; }
 
  private:
   tasks::GraphRunner runner_;
+  data::NetworkInput input_;
+  std::vector<float> images_;
 };
 
 }  // namespace

@@ -27,14 +27,6 @@ struct Options {
   int top = 1;
 };
 
-// exp(score) / sum of exp, of the given class.
-double probability(std::span<const float> scores, int index) {
-  double largest = scores[0], sum = 0;
-  for (float s : scores) largest = std::max<double>(largest, s);
-  for (float s : scores) sum += std::exp(s - largest);
-  return std::exp(scores[static_cast<size_t>(index)] - largest) / sum;
-}
-
 ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
@@ -56,7 +48,7 @@ ExitCode run(const Options& options) {
     nlohmann::ordered_json top = nlohmann::ordered_json::array();
     std::string line = image;
     for (int c : metrics::top_k(scores, std::min<int>(options.top, static_cast<int>(classes)))) {
-      const double p = probability(scores, c);
+      const double p = std::exp(metrics::log_probability(scores, model->score_kind(), c));
       char text[256];
       std::snprintf(text, sizeof text, "  %s %.4f", class_name(c).c_str(), p);
       line += text;

@@ -11,6 +11,7 @@
 #include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/other_program.h"
+#include "cli/waiting_threads.h"
 
 namespace octet::cli {
 namespace {
@@ -92,6 +93,7 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments)
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
   if (!command.program.empty()) {
     arguments.insert(arguments.begin(), command.name);
+    let_waiting_threads_sleep();
     become_program(command.program, arguments);
   }
   CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + wrapped(command.details)), whole_name);
@@ -170,6 +172,10 @@ int run_program(const std::vector<std::string>& arguments) {
   const PrintableOutput printable_output;
   install_end_handler();
   try {
+#ifdef OCTET_WITH_TRAINING
+    // Started by hand, not by octet: libgomp has read the environment already.
+    if (let_waiting_threads_sleep()) become_program("octet_training", arguments);
+#endif
     const ExitCode code = run(arguments);
     if (!std::cout.flush()) fail("standard output cannot be written");
     return static_cast<int>(code);

@@ -12,6 +12,7 @@
 #include "cli/network_file.h"
 #include "onnx/export.h"
 #include "quant/lint_placement.h"
+#include "tasks/image_graph.h"
 #include "train/torch_runtime.h"
 
 namespace octet::cli {
@@ -38,11 +39,10 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
   if (options.unsigned_activations) spec.quant.activations.unsigned_range = spec::UnsignedActivations::kAuto;
   for (const std::string& name : options.exclude) spec.quant.exclude.push_back({name, ""});
   for (const std::string& op : options.exclude_ops) spec.quant.exclude.push_back({"", op});
-  const ir::TensorType& input = graph.inputs().at(0)->type;
-  if (!input.shape || input.shape->size() != 4 || input.data_type != ir::DataType::kFloat32)
-    fail_usage("input '", graph.inputs()[0]->name, "' is ", ir::type_string(input), "; a float image [N, C, H, W] is expected");
-  for (size_t i = 0; i < 3; i++)
-    if ((*input.shape)[i + 1] > 0) spec.model.input[i] = (*input.shape)[i + 1];
+  const data::NetworkInput input = tasks::image_input(graph);
+  if (input.channels > 0) spec.model.input[0] = input.channels;
+  if (input.height > 0) spec.model.input[1] = input.height;
+  if (input.width > 0) spec.model.input[2] = input.width;
   return spec;
 }
 
@@ -51,15 +51,13 @@ ExitCode run(const Options& options) {
   options.output.check();
   train::initialise_torch();
   ir::Graph graph = load_network(options.model);
-  if (graph.inputs().size() != 1) fail_usage(options.model, ": has ", graph.inputs().size(), " inputs, expected one image input");
   const spec::ExperimentSpec spec = settings(options, graph);
   quant::CalibrationOptions calibration = calibration_options(spec);
   if (!options.method.empty()) calibration.method = quant::parse_calibration_method(options.method);
   DataStream stream = open_image_files(spec, options.images, spec.model.input, spec.quant.calibration.batch_size);
-  data::LoaderOptions loader_options = stream.loader->options();
-  loader_options.shuffle = true;
-  loader_options.max_images = spec.quant.calibration.images;
-  data::Loader loader(*stream.dataset, loader_options);
+  data::Loader loader(*stream.dataset,
+                      calibration_loader_options(spec, stream.loader->options(), tasks::images_at_a_time(graph)));
+  check_calibration_batches(loader);
   const quant::CalibrationSet observed =
       calibrate(graph, loader, placement_options(spec), calibration, weight_options(spec));
   graph.metadata["octet.stage"] = "calibration";

@@ -13,6 +13,7 @@
 #include "onnx/import.h"
 #include "passes/mark_trainable.h"
 #include "tasks/classification.h"
+#include "tasks/image_graph.h"
 
 namespace octet::cli {
 namespace {
@@ -148,6 +149,11 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   ir::verify(graph);
   ir::check_finite_constants(graph);
   tasks::require_classifier(graph, spec.model.num_classes);
+  data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
+  if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
+    fail_usage(file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
+               ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
+               "train it");
   if (stage == Stage::kQat && spec.quant.enable_qat && !has_quantizers(graph))
     fail_usage(file, ": has no quantisers; run octet calibrate on it first and give its output to stage qat");
   if (stage != Stage::kQat && has_quantizers(graph))

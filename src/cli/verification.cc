@@ -62,7 +62,7 @@ class Verifier {
   }
 
   void add(const data::Batch& batch) {
-    data::require_fit(batch, network_);
+    data::require_fit(network_, batch.channels, batch.height, batch.width);
     data::arrange(batch, network_, images_);
     const float* in = images_.data();
     engine_.run(&in, output_pointers_.data());

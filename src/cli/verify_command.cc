@@ -20,6 +20,7 @@
 #include "passes/snap_biases.h"
 #include "report/progress.h"
 #include "report/text_table.h"
+#include "tasks/image_graph.h"
 
 namespace octet::cli {
 namespace {
@@ -141,7 +142,7 @@ ExitCode run(const Options& options) {
   ir::Graph graph = load_network(options.model);
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
-  const data::NetworkInput network = image_input(graph);
+  const data::NetworkInput network = tasks::image_input(graph);
   passes::fold_batch_norm(graph);
   passes::snap_biases(graph);  // as at the end of a training: those of a checkpoint are not yet on the accumulator's grid
   ir::infer_shapes(graph);

@@ -35,13 +35,12 @@ NetworkInput read_network_input(const std::string& name, const std::vector<int64
   return in;
 }
 
-void require_fit(const Batch& batch, const NetworkInput& input) {
+void require_fit(const NetworkInput& input, int64_t channels, int64_t height, int64_t width) {
   const auto differs = [](int64_t wanted, int64_t has) { return wanted >= 0 && wanted != has; };
-  if (!differs(input.channels, batch.channels) && !differs(input.height, batch.height) && !differs(input.width, batch.width))
-    return;
+  if (!differs(input.channels, channels) && !differs(input.height, height) && !differs(input.width, width)) return;
   fail_usage("input '", input.name, "' takes images of ", list({input.channels, input.height, input.width}),
              " (channels, height, width), model.input of the spec makes them ",
-             list({batch.channels, batch.height, batch.width}), "; set model.input to fit the network");
+             list({channels, height, width}), "; set model.input to fit the network");
 }
 
 void arrange(const Batch& batch, const NetworkInput& input, std::span<float> out) {

@@ -25,7 +25,7 @@ struct NetworkInput {
 NetworkInput read_network_input(const std::string& name, const std::vector<int64_t>& shape);
 
 // UserError (exit 2) naming both where images of these sizes do not fit the input.
-void require_fit(const Batch& batch, const NetworkInput& input);
+void require_fit(const NetworkInput& input, int64_t channels, int64_t height, int64_t width);
 
 // The images of `batch` (NCHW) in the order of the input, at the front of `out`; what is behind them repeats the last one, so
 // that a fixed batch is full of real images.

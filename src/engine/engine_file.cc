@@ -11,7 +11,9 @@
 #include "base/cpu_limits.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/input_file.h"
 #include "base/parallel.h"
+#include "engine/file_constants.h"
 #include "engine/plan_json.h"
 #include "engine/profiles.h"
 
@@ -51,19 +53,6 @@ uint64_t constant_hash(
   parallel_for(static_cast<int64_t>(hashes.size()) + 1, large ? std::min(available_cpus(), kMaxThreads) : 1, work);
   return hash64(std::as_bytes(std::span<const uint64_t>(hashes)), bytes.size());
 }
-
-// Constants that live in a mapped file.
-class MappedBlob : public ConstantBlob {
- public:
-  MappedBlob(std::shared_ptr<MappedFile> file, std::span<const std::byte> bytes)
-      : file_(std::move(file)), bytes_(bytes) {}
-  std::span<const std::byte> bytes() const override { return bytes_; }
-  void release(std::span<const std::byte> part) const override { file_->release(part); }
-
- private:
-  std::shared_ptr<MappedFile> file_;
-  std::span<const std::byte> bytes_;
-};
 
 // Runs `work`; its UserErrors name the file.
 template <typename Work>
@@ -171,14 +160,12 @@ void save_engine(const Plan& plan, const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Plan> load_engine(const std::filesystem::path& path, const PlanLimits& limits) {
-  const auto file = std::make_shared<MappedFile>(path);
-  Sections sections = split(file->bytes(), path.string());
-  // Kernels may load up to one vector beyond the last constant. Behind the end of the file the rest of its last page
-  // can be read; where that is too short, the constants are copied.
-  const bool room = (file->bytes().size() + 4095) / 4096 * 4096 - file->bytes().size() >= 64;
-  const auto blob =
-      room ? std::make_shared<MappedBlob>(file, sections.constants) : make_constant_blob(sections.constants);
-  return std::make_shared<const Plan>(checked_plan(std::move(sections), blob, path.string(), limits));
+  auto file = std::make_unique<InputFile>(path);
+  auto whole = std::make_unique<MappedFile>(path, *file);
+  Sections sections = split(whole->bytes(), path.string());
+  const auto offset = static_cast<size_t>(sections.constants.data() - whole->bytes().data());
+  auto blob = make_file_constants(std::move(file), std::move(whole), offset, sections.plan, path.string());
+  return std::make_shared<const Plan>(checked_plan(std::move(sections), std::move(blob), path.string(), limits));
 }
 
 std::shared_ptr<const Plan> parse_engine(std::span<const std::byte> bytes, const std::string& name,

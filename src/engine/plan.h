@@ -84,6 +84,8 @@ class ConstantBlob {
   // This part of bytes() will not be read soon: where it can be read again from a file, its memory is given back until
   // then.
   virtual void release(std::span<const std::byte> part) const {}
+  // UserError when what stays in a file is no longer what was checked.
+  virtual void check_unchanged() const {}
 };
 // A 64-byte aligned copy.
 std::shared_ptr<const ConstantBlob> make_constant_blob(std::span<const std::byte> bytes);

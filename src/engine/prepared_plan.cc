@@ -37,6 +37,7 @@ PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(st
 }
 
 void PreparedPlan::derive_weights() {
+  if (plan_->constants) plan_->constants->check_unchanged();
   std::vector<DerivedWeights*> open;
   for (const PreparedStep& step : steps_)
     if (step.derived) {
@@ -48,7 +49,7 @@ void PreparedPlan::derive_weights() {
     derived_ = AlignedMemory(derived_bytes_ + kReadSlackBytes);
   } catch (const std::bad_alloc&) {
     fail("cannot allocate the ", derived_bytes_, " bytes of weights that the kernels of ", isa_name(isa_),
-         " need; compile with --tactics that need less, or run on another instruction set (OCTET_ISA)");
+         " need; give the process more memory, or another instruction set by OCTET_ISA");
   }
   std::fill_n(derived_.data() + derived_bytes_, kReadSlackBytes, std::byte{0});
   std::byte* at = derived_.data();
@@ -62,7 +63,8 @@ void PreparedPlan::derive_weights() {
   const int threads = derived_bytes_ < kParallelBytes ? 1 : std::min(available_cpus(), 16);
   parallel_for(static_cast<int64_t>(open.size()), threads,
                [&](int64_t i) { open[i]->make(const_cast<std::byte*>(open[i]->data)); });
-  // The kernels read these from now on, and hardly any of those in the file.
+  if (plan_->constants) plan_->constants->check_unchanged();
+  // The kernels read these from now on, and none of those in the file.
   for (size_t i = 0; i < steps_.size(); ++i)
     if (const auto weights = plan_->steps[i].constants.find("weights");
         steps_[i].derived && weights != plan_->steps[i].constants.end())

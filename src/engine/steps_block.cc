@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/step_reader.h"
+#include "engine/steps_conv.h"
 
 namespace octet::engine {
 namespace {
@@ -66,7 +67,12 @@ kernels::ConvArgs read_layer(const Plan& plan, const StepReader& r, const std::s
   kernels::Epilogue& e = args.epilogue;
   e.multiplier = r.finite_constant(key + "_multiplier", padded).data();
   e.limits =
-      kernels::channel_limits({e.multiplier, static_cast<size_t>(out)}, {args.acc_init, static_cast<size_t>(out)});
+      kernels::channel_limits({e.multiplier, static_cast<size_t>(out)}, {args.acc_init, static_cast<size_t>(out)},
+                              kernels::products_of_a_sum(args.geometry));
+  if (r.has_constant(key + "_function")) {
+    read_code_function(r, key + "_function", &e);
+    return args;
+  }
   if (r.has_constant(key + "_table")) e.table = r.constant<uint8_t>(key + "_table", 256).data();
   e.out.zero_point = code(r, key + "_zero_point");
   e.lo = code(r, key + "_lo");

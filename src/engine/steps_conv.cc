@@ -1,10 +1,12 @@
 #include "engine/steps_conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "base/window.h"
+#include "engine/file_constants.h"
 #include "engine/step_reader.h"
 #include "engine/steps_block.h"
 #include "engine/tactics.h"
@@ -56,13 +58,20 @@ void read_epilogue(const StepReader& r, ConvStep& conv) {
   e.multiplier = r.finite_constant("multiplier", padded).data();
   conv.args.acc_init = r.constant<int32_t>("acc_init", padded).data();
   const auto channels = static_cast<size_t>(out.c());
-  e.limits = kernels::channel_limits({e.multiplier, channels}, {conv.args.acc_init, channels});
+  e.limits = kernels::channel_limits({e.multiplier, channels}, {conv.args.acc_init, channels},
+                                     kernels::products_of_a_sum(conv.args.geometry));
   if (r.has_constant("table")) {
     e.table = r.constant<uint8_t>("table", 256).data();
     conv.zero_point = static_cast<int32_t>(r.integer_or("zero_point", out.zero_point, 0, 255));
   }
-  const int64_t lo = r.integer_or("lo", 0, 0, 255);
-  e.lo = static_cast<int32_t>(lo), e.hi = static_cast<int32_t>(r.integer_or("hi", 255, lo, 255));
+  if (r.has_constant("function")) {
+    r.check(!conv.float_output && !e.table, "a function of steps gives codes and leaves nothing to a table");
+    read_code_function(r, "function", &e);
+    conv.zero_point = 0;
+  } else {
+    const int64_t lo = r.integer_or("lo", 0, 0, 255);
+    e.lo = static_cast<int32_t>(lo), e.hi = static_cast<int32_t>(r.integer_or("hi", 255, lo, 255));
+  }
   e.float_lo = r.real_or("float_lo", -std::numeric_limits<float>::infinity());
   e.float_hi = r.real_or("float_hi", std::numeric_limits<float>::infinity());
   if (conv.float_output) {
@@ -145,14 +154,10 @@ FirstWeights first_weights(const kernels::ConvArgs& shapes, const kernels::ConvT
   };
 }
 
-// Weights of this size come from beyond the second-level cache in every run, 4 KiB pages of a file one translation
-// after the other (in a virtual machine, two): a copy on huge pages is read 2 to 3 % faster. The pages of the file are
-// given back (PreparedPlan).
-constexpr int64_t kWorthHugePages = 512 << 10;
-
+// The pages of the file are given back (PreparedPlan).
 std::shared_ptr<DerivedWeights> copy_on_huge_pages(const kernels::ConvArgs& shapes) {
   const int64_t bytes = kernels::conv_layout(shapes.geometry, shapes.in.c_pitch).weight_bytes;
-  if (bytes < kWorthHugePages) return nullptr;
+  if (bytes < kMovedWeightBytes) return nullptr;
   DerivedWeights copy{.bytes = bytes};
   copy.make = [weights = shapes.weights, bytes](std::byte* to) {
     std::memcpy(to, weights, static_cast<size_t>(bytes));
@@ -166,6 +171,15 @@ RowWork row_work(const kernels::ConvGeometry& g,
 }
 
 }  // namespace
+
+void read_code_function(const StepReader& r, const std::string& key, kernels::Epilogue* e) {
+  kernels::CodeFunction& f = e->function;
+  f.rises = static_cast<int32_t>(r.integer(key + "_rises", 0, kernels::kMostRises));
+  f.turn = static_cast<int32_t>(r.integer(key + "_turn", -128, 127));
+  f.tails = std::ldexp(1.0f, -static_cast<int>(r.integer_or(key + "_tail_shift", 0, 0, kernels::kMostTailShift)));
+  f.rows = r.constant<uint8_t>(key, kernels::CodeFunction::bytes(f.rises)).data();
+  e->lo = kernels::kLeastStep, e->hi = kernels::kGreatestStep;
+}
 
 kernels::ConvGeometry read_conv_geometry(const StepReader& r, const Buffer& in, const Buffer& out, bool halo) {
   kernels::ConvGeometry g;
@@ -212,8 +226,9 @@ kernels::PoolWindow read_pool_window(const StepReader& r, const Buffer& in, cons
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable& table) {
   ConvStep conv = read_conv(plan, step, false);
   kernels::Epilogue& e = conv.args.epilogue;
-  if (e.rounds_twice && table.residual_sum_fuses) e.sum_fuses = table.residual_sum_fuses(conv.shapes(plan).epilogue);
-  if (e.rounds_twice && table.make_residual_tables) {
+  const bool sum_of_codes = e.rounds_twice && !e.function;  // what the shortcuts are proved for
+  if (sum_of_codes && table.residual_sum_fuses) e.sum_fuses = table.residual_sum_fuses(conv.shapes(plan).epilogue);
+  if (sum_of_codes && table.make_residual_tables) {
     const auto tables = std::make_shared<kernels::ResidualTables>();
     if (table.make_residual_tables(conv.shapes(plan).epilogue, tables.get()))
       conv.residual_tables = tables, e.residual_tables = tables.get();
@@ -224,15 +239,16 @@ PreparedStep prepare_conv(const Plan& plan, const Step& step, const KernelTable&
   conv.args.split = choice.split;
   PreparedStep out{.isa = tactic.isa, .kernel = std::string("conv ") + tactic.name};
   if (tactic.scratch_bytes) out.scratch_bytes = tactic.scratch_bytes(shapes);
-  if (tactic.prepared_bytes) {
+  const int64_t prepared_bytes = tactic.prepared_bytes ? tactic.prepared_bytes(shapes) : 0;
+  if (prepared_bytes > 0) {
     out.derived = std::make_shared<DerivedWeights>();
-    out.derived->bytes = tactic.prepared_bytes(shapes);
+    out.derived->bytes = prepared_bytes;
     out.derived->make = [shapes, make = tactic.prepare](std::byte* to) { make(shapes, to); };
   } else {
     out.derived = copy_on_huge_pages(shapes);
   }
   if (tactic.kept_bytes) out.kept = std::make_shared<KeptMemory>(KeptMemory{.bytes = tactic.kept_bytes(shapes)});
-  const bool is_copy = out.derived && !tactic.prepared_bytes;
+  const bool is_copy = out.derived && prepared_bytes == 0;
   const auto bind = [conv, is_copy, derived = out.derived, kept = out.kept](const Memory& m, int part) {
     kernels::ConvArgs args = conv.bind(m);
     if (is_copy) args.weights = reinterpret_cast<const int8_t*>(derived->data);

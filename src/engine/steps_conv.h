@@ -14,14 +14,18 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer&
 // Window of a pooling step. Every window has a tap in the image.
 kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
 
+// The function of steps (kernels/code_function.h) in the constant `key`, with its numbers KEY_rises, KEY_turn and
+// KEY_tail_shift.
+void read_code_function(const StepReader& reader, const std::string& key, kernels::Epilogue* epilogue);
+
 inline constexpr const char* kConvKind = "conv";
 // The tactics that can compute this step of that kind, the one with the lowest estimate first (tactics.h).
 std::vector<TacticCandidate> conv_candidates(const Plan& plan, const Step& step, const kernels::KernelTable& table,
                                              int threads);
 // Inputs: codes, and with "residual" = 1 the residual (codes, or floats where the output is float). Constants: weights,
-// acc_init, multiplier, table. Numbers: geometry, zero_point (before the table), lo, hi, residual_multiplier, mid_* (a
-// residual that rounds twice), float_lo, float_hi. Depthwise with "row_sums" has the sums of its rows as second output
-// (steps_block.h).
+// acc_init, multiplier, table or function. Numbers: geometry, zero_point (before the table), lo, hi,
+// residual_multiplier, mid_* (a residual that rounds twice), float_lo, float_hi. Depthwise with "row_sums" has the sums
+// of its rows as second output (steps_block.h).
 PreparedStep prepare_conv(const Plan& plan, const Step& step, const kernels::KernelTable& table);
 PreparedStep prepare_depthwise(const Plan& plan, const Step& step, const kernels::KernelTable& table);
 

@@ -50,8 +50,8 @@ std::string Node::get_string(const std::string& key, const std::string& fallback
 }
 
 std::vector<int64_t> Node::get_ints(const std::string& key, std::vector<int64_t> fallback) const {
-  if (const auto* v = attribute<std::vector<int64_t>>(*this, key, "ints")) return *v;
-  return fallback;
+  const auto* v = attribute<std::vector<int64_t>>(*this, key, "ints");
+  return v && !v->empty() ? *v : fallback;
 }
 
 Graph Graph::clone() const {

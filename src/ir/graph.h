@@ -50,7 +50,7 @@ struct Node {
   Value* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   Value* output(size_t i = 0) const { return i < outputs.size() ? outputs[i] : nullptr; }
 
-  // Attribute values, or the default of the ops table, or `fallback`. A wrong type is a UserError naming the node.
+  // Attribute values, or the ops table's default, or `fallback` (for empty lists, too). UserError for a wrong type.
   bool has(const std::string& key) const { return attributes.count(key) > 0; }
   int64_t get_int(const std::string& key, int64_t fallback = 0) const;
   float get_float(const std::string& key, float fallback = 0) const;

@@ -14,7 +14,6 @@ constexpr int64_t kMaxWindowParameter = int64_t{1} << 20;
 
 std::vector<int64_t> window_ints(const Node& node, const char* key, size_t count, int64_t fallback, int64_t least) {
   std::vector<int64_t> out = node.get_ints(key, std::vector<int64_t>(count, fallback));
-  if (out.empty()) out.assign(count, fallback);
   if (out.size() != count) misfit(node, key, " has ", out.size(), " values, expected ", count);
   for (const int64_t v : out)
     if (v < least || v > kMaxWindowParameter)
@@ -200,6 +199,13 @@ void infer_conv_transpose(Node& node) {
     filters = multiply_dims(node, (*w)[1], group);
   }
   require_shape(node, 2, {filters}, "one bias a filter");
+  // Also where the size of the output is stated: they say which pixels meet.
+  const std::vector<int64_t> strides = window_ints(node, "strides", n, 1, 1);
+  const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
+  const std::vector<int64_t> extra = window_ints(node, "output_padding", n, 0, 0);
+  std::vector<int64_t> pads = window_ints(node, "pads", 2 * n, 0, 0);
+  const bool same = same_padding(node);
+  if (same || node.get_string("auto_pad", "NOTSET") == "VALID") pads.assign(2 * n, 0);
   std::optional<Shape> spatial;
   const std::vector<int64_t> stated = node.get_ints("output_shape");
   if (!stated.empty()) {
@@ -208,12 +214,6 @@ void infer_conv_transpose(Node& node) {
       if (d < 1) misfit(node, "output_shape holds ", d, ", expected 1 or more");
     spatial = stated;
   } else if (kernel) {
-    const std::vector<int64_t> strides = window_ints(node, "strides", n, 1, 1);
-    const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
-    const std::vector<int64_t> extra = window_ints(node, "output_padding", n, 0, 0);
-    const bool same = same_padding(node), valid = node.get_string("auto_pad", "NOTSET") == "VALID";
-    const std::vector<int64_t> pads =
-        same || valid ? std::vector<int64_t>(2 * n, 0) : window_ints(node, "pads", 2 * n, 0, 0);
     spatial.emplace();
     for (size_t i = 0; i < n; i++) {
       const int64_t in = (*x)[i + 2];

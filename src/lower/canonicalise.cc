@@ -1,9 +1,12 @@
 #include "lower/canonicalise.h"
 
+#include <algorithm>
 #include <bit>
 #include <vector>
 
+#include "lower/moved_codes.h"
 #include "lower/quant_params.h"
+#include "lower/weighted.h"
 
 namespace octet::lower {
 namespace {
@@ -39,37 +42,23 @@ bool same_params(const Node& a, const Node& b) {
          x.qmin == y.qmin && x.qmax == y.qmax;
 }
 
-bool commutes_with_quantizer(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kMaxPool:
-    case OpKind::kGlobalMaxPool:
-    case OpKind::kFlatten:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-    case OpKind::kTranspose:
-    case OpKind::kConcat:
-    case OpKind::kSlice:
-    case OpKind::kDepthToSpace:
-      return true;
-    case OpKind::kResize:
-      return node.get_string("mode") == "nearest";
-    default:
-      return false;
-  }
-}
-
 // Codes have a layout in ranks 2 and 4; a quantiser stays where it has one.
 bool has_layout(const Value* v) {
   return v->type.shape->size() == 2 || v->type.shape->size() == 4;
 }
 
-size_t data_inputs(const Node& node) {
-  return node.kind == OpKind::kConcat ? node.inputs.size() : 1;
+// Nobody has floats for codes if the quantiser moves from the result of `op` to its inputs: the engine moves the codes,
+// or products read through `op`. A rank without a layout has none to lose.
+bool codes_reach_readers(const Graph& graph, const Node& op, const Value* quantized) {
+  if (!has_layout(op.output()) || moves_codes(op)) return true;
+  return flattens_images(op) && !graph.is_output(quantized) &&
+         std::all_of(quantized->users.begin(), quantized->users.end(), [&](const Node* user) {
+           return user->kind == OpKind::kGemm && is_constant_gemm(*user) && user->input(0) == quantized;
+         });
 }
 
-bool single_use(const Graph& graph, const Value* v) {
-  return v->users.size() == 1 && !graph.is_output(v);
+size_t data_inputs(const Node& node) {
+  return node.kind == OpKind::kConcat ? node.inputs.size() : 1;
 }
 
 // `bias` as a constant of `channels` elements that lies along `axis` of a tensor of `rank`; nothing when it does not.
@@ -187,6 +176,7 @@ void hoist_quantizers(Graph& graph) {
       Node* op = x->producer;
       if (op == nullptr || !commutes_with_quantizer(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
       if (has_layout(x) && !has_layout(op->input(0))) continue;
+      if (!codes_reach_readers(graph, *op, quantizer->output())) continue;
       quantizer_params(*quantizer);  // refuses what cannot be moved
       for (size_t i = 0; i < data_inputs(*op); ++i) {
         Value* in = op->input(i);

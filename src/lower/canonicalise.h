@@ -16,9 +16,9 @@ void fold_bias_adds(ir::Graph& graph);
 // Quantisers of one tensor with the same parameters become one.
 void merge_quantizers(ir::Graph& graph);
 
-// Moves a quantiser of the only kind of reader from behind an operator that commutes with it to its inputs: MaxPool,
-// GlobalMaxPool, Flatten, Reshape, Squeeze, Unsqueeze, Transpose, Concat, Slice, DepthToSpace, nearest Resize. What
-// reads the quantised tensor then reads the operator's output, which takes the quantised tensor's name. Requires
+// Moves a quantiser of the only kind of reader from behind an operator that commutes with it (moved_codes.h) to its
+// inputs, where the codes come through: the engine moves them, or the products that read them read what lies before.
+// What reads the quantised tensor then reads the operator's output, which takes the quantised tensor's name. Requires
 // types; leaves those of new values set.
 void hoist_quantizers(ir::Graph& graph);
 

@@ -124,6 +124,12 @@ CodeLimits code_limits(const Bounds& bounds, const numerics::QuantParams& params
   return {numerics::quantize(bounds.lo, params) + offset, numerics::quantize(bounds.hi, params) + offset};
 }
 
+void write_function(Step& s, const std::string& key, const StepFunction& function, const engine::ConstantRef& rows) {
+  s.constants[key] = rows;
+  s.ints[key + "_rises"] = function.rises, s.ints[key + "_turn"] = function.turn;
+  if (function.tail_shift > 0) s.ints[key + "_tail_shift"] = function.tail_shift;
+}
+
 namespace {
 
 // The buffers of one convolution step; residual -1: none.
@@ -143,6 +149,7 @@ void emit_conv(PlanBuilder& b, const Int8Chain& chain, const ConvBuffers& at) {
   const auto accumulator = b.constant(chain.weights->accumulator), multiplier = b.constant(multipliers(chain));
   engine::ConstantRef table_ref;
   if (table) table_ref = b.constant(chain.table);
+  if (chain.function) table_ref = b.constant(chain.function->rows);
   b.set_source(*chain.end, *chain.weighted.node, chain.op);
   Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {at.out});
   s.int8 = true;
@@ -159,8 +166,12 @@ void emit_conv(PlanBuilder& b, const Int8Chain& chain, const ConvBuffers& at) {
     if (std::isfinite(chain.bounds.hi)) s.floats["float_hi"] = chain.bounds.hi;
     return;
   }
-  const CodeLimits limits = code_limits(chain.bounds, *chain.output);
-  s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
+  if (chain.function) {
+    write_function(s, "function", *chain.function, table_ref);
+  } else {
+    const CodeLimits limits = code_limits(chain.bounds, *chain.output);
+    s.ints["lo"] = limits.lo, s.ints["hi"] = limits.hi;
+  }
   if (!chain.residual) return;
   s.floats["residual_multiplier"] = chain.residual_params.scale / chain.output->scale;
   if (!chain.middle) return;
@@ -235,8 +246,7 @@ void emit_phases(PlanBuilder& b, const Int8Chain& chain, const ConvBuffers& at) 
 void emit_int8_chain(PlanBuilder& b, const Int8Chain& chain) {
   ConvBuffers at{.in = b.codes(chain.weighted.x)};
   if (chain.residual) at.residual = chain.output ? b.codes(chain.residual) : b.real(chain.residual);
-  at.out = chain.output ? b.define_codes(chain.out, chain.table.empty() ? *chain.output : chain.table_output)
-                        : b.define_real(chain.out);
+  at.out = chain.output ? b.define_codes(chain.out, chain.written()) : b.define_real(chain.out);
   if (chain.weighted.transposed)
     emit_phases(b, chain, at);
   else

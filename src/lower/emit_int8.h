@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lower/plan_builder.h"
+#include "lower/step_function.h"
 #include "lower/weighted.h"
 #include "numerics/quantize.h"
 
@@ -28,10 +29,17 @@ struct Int8Chain {
   // The codes go through a table of 256 bytes and are then codes of `table_output`.
   std::vector<uint8_t> table;
   numerics::QuantParams table_output;
+  // Or `output` are the steps of this function, whose codes are those of `table_output`.
+  std::optional<StepFunction> function;
+  // Of the codes that are written.
+  const numerics::QuantParams& written() const { return table.empty() && !function ? *output : table_output; }
 };
 std::vector<int8_t> pack_weights(const Int8Chain& chain, bool depthwise);
 // Accumulators to the units of the output (or of the codes in the middle), padded.
 std::vector<float> multipliers(const Int8Chain& chain);
+// The constant `key` of a step, with its numbers.
+void write_function(engine::Step& step, const std::string& key, const StepFunction& function,
+                    const engine::ConstantRef& rows);
 void emit_int8_chain(PlanBuilder& builder, const Int8Chain& chain);
 
 // x * gate(mean(x)): squeeze-and-excite. The layers are 1x1 convolutions over one pixel; the last makes the gate.

@@ -10,9 +10,11 @@
 #include "ir/print.h"
 #include "lower/canonicalise.h"
 #include "lower/lowering.h"
+#include "lower/moved_codes.h"
 #include "lower/rewrite_forms.h"
 #include "lower/wide_weights.h"
 #include "passes/fold_batch_norm.h"
+#include "passes/free_batch.h"
 
 namespace octet::lower {
 namespace {
@@ -34,7 +36,19 @@ class PassDump {
   int count_ = 0;
 };
 
-// The batch may be chosen freely, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
+// Another batch than the file's is taken where the network provably treats its images apart (passes/free_batch.h).
+void require_free_batch(ir::Graph& graph, int64_t batch) {
+  if (graph.inputs().size() != 1) return;
+  const ir::Value* input = graph.inputs()[0];
+  if (!input->type.shape || input->type.shape->empty()) return;
+  const int64_t own = input->type.shape->front();
+  if (own != ir::kDynamic && own != batch && !passes::free_batch(graph))
+    fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
+               ", and the network does not treat the images of another batch each by itself, so the engine can have the batch ",
+               own, " only");
+}
+
+// The batch may be chosen so, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
 void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
   require(graph.inputs().size() == 1, "the model has ", graph.inputs().size(),
           " inputs; a whole shape can be given to a model of one input, so give the batch alone");
@@ -45,16 +59,28 @@ void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
     fits = shape[i] > 0 && (i == 0 || own[i] == ir::kDynamic || own[i] == shape[i]);
   require(fits, "the shape ", ir::shape_string(shape), " does not fit the input '", input->name, "', which is ",
           ir::type_string(input->type), "; only the batch and sizes marked '?' can be chosen");
-  input->type.shape = shape;
+  require_free_batch(graph, shape[0]);
+  graph.inputs()[0]->type.shape = shape;
   ir::infer_shapes(graph);
 }
 
 void choose_batch(ir::Graph& graph, int64_t batch) {
-  if (batch > 0) return ir::set_batch(graph, batch);
+  if (batch > 0) {
+    require_free_batch(graph, batch);
+    return ir::set_batch(graph, batch);
+  }
   for (ir::Value* input : graph.inputs())
     if (input->type.shape && !input->type.shape->empty() && input->type.shape->front() == ir::kDynamic)
       input->type.shape->front() = 1;
   ir::infer_shapes(graph);
+}
+
+// "1x3x224x224": sizes that somebody could choose for this input.
+std::string example_profile(const ir::Shape& shape) {
+  std::string out;
+  for (size_t i = 0; i < shape.size(); ++i)
+    out += (i > 0 ? "x" : "") + std::to_string(shape[i] > 0 ? shape[i] : i == 0 ? 1 : 224);
+  return out;
 }
 
 // The engine plans its memory before it runs, so every size must be known.
@@ -65,6 +91,10 @@ void require_static(const ir::Graph& graph) {
     for (int64_t d : *v->type.shape) require(d > 0, "'", v->name, "' is empty: ", ir::type_string(v->type));
   };
   for (const ir::Value* input : graph.inputs()) {
+    if (graph.inputs().size() == 1 && input->type.shape && !ir::is_static(*input->type.shape))
+      fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
+                 "; the engine needs fixed sizes, so choose them, as in octet compile --profiles ",
+                 example_profile(*input->type.shape), " (several shapes, with commas, make one file for all)");
     check(input);
     require(input->type.data_type == ir::DataType::kFloat32, "input '", input->name, "' has the type ",
             ir::type_string(input->type), "; inputs of an engine are float32");
@@ -125,6 +155,7 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   require_static(graph);
   dump(graph, "set_batch");
   refuse_loose_codes(graph);
+  quantize_behind_moves(graph);
   rewrite_forms(graph);
   ir::infer_shapes(graph);
   dump(graph, "rewrite_forms");
@@ -142,7 +173,7 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   graph.remove_dead();
   ir::infer_shapes(graph);
   dump(graph, "hoist_quantizers");
-  engine::Plan plan = Lowering(graph).run();
+  engine::Plan plan = Lowering(graph, source).run();
   plan.isa = isa_name(options.isa);
   return plan;
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
+#include "lower/moved_codes.h"
 #include "lower/moves.h"
 #include "lower/quant_params.h"
 
@@ -37,18 +38,16 @@ bool only_quantized(const Value* v) {
          std::all_of(v->users.begin(), v->users.end(), [](const Node* user) { return is_quantizer(user); });
 }
 
-bool unit_steps(const BoxMoves& boxes) {
-  for (const BoxMove& move : boxes.moves)
-    for (int64_t step : move.step)
-      if (step != 1) return false;
-  return true;
-}
-
 }  // namespace
 
-Lowering::Lowering(const ir::Graph& graph) : graph_(graph) {
+Lowering::Lowering(const ir::Graph& graph, const ir::Graph& source) : graph_(graph), source_(source) {
   find_quantized();
-  pointwise_.emplace(graph, [this](const Value* v) { return quant(v); });
+  const auto params = [this](const Value* v) { return quant(v); };
+  pointwise_.emplace(graph, params);
+  activations_.emplace(graph, params, [this](const Value* v) {
+    const Node* p = v->producer;
+    return is_weighted(p) || (p != nullptr && p->kind == OpKind::kAdd && int8_chain_at(v).weighted != nullptr);
+  });
 }
 
 const QuantParams* Lowering::quant(const Value* v) const {
@@ -77,11 +76,7 @@ bool Lowering::carries_codes(const Node& node) const {
   const QuantParams& params = *quant(node.input(0));
   for (const Value* out : node.outputs)
     if (out == nullptr || !out->type.shape || !has_code_layout(out)) return false;
-  const bool image = shape_of(node.input(0)).size() == 4;
   switch (node.kind) {
-    case OpKind::kMaxPool:
-    case OpKind::kGlobalMaxPool:
-      return image && node.outputs.size() == 1;
     case OpKind::kRelu:
       return !only_quantized(node.output());
     case OpKind::kClip: {
@@ -89,26 +84,14 @@ bool Lowering::carries_codes(const Node& node) const {
       const Bounds b = *clamp_bounds(node);
       return (std::isinf(b.lo) || exact(b.lo, params)) && (std::isinf(b.hi) || exact(b.hi, params));
     }
-    case OpKind::kFlatten:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-      return keeps_features(node);
     case OpKind::kConcat:
       for (const Value* in : node.inputs)
         if (!quantized(in) || *quant(in) != params) return false;
       return true;
-    case OpKind::kSplit:
-    case OpKind::kSlice:
-      return unit_steps(*box_moves(node));
     case OpKind::kPad:
       return node.get_string("mode", "constant") == "constant" && exact(*box_moves(node)->fill, params);
-    case OpKind::kResize:
-      if (node.get_string("mode") != "nearest") return false;
-      check_resize(node);
-      return true;
     default:
-      return false;
+      return moves_codes(node);
   }
 }
 
@@ -149,15 +132,16 @@ void Lowering::select_quantizer(const Node& node) {
   if (!has_code_layout(y)) {
     // No layout of codes for this rank: the function itself, through codes of a row of features.
     fail("FakeQuantize '", node.name, "': '", x->name, "' has rank ", shape_of(x).size(),
-         "; the engine quantises tensors of rank 2 and 4 only, so exclude the node that reads it from quantisation");
+         "; the engine quantises tensors of rank 2 and 4 only, so leave the node that reads it float (octet quantize --exclude "
+         "NODE, or quant.exclude of a spec)");
   }
   if (quantized(x) && *quant(x) == params) {
     need_codes(x);
     jobs_.push_back([x, y](PlanBuilder& b) { b.same_codes(y, x); });
     return;
   }
-  for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::squeeze_excite, &Lowering::fused_sum,
-                             &Lowering::fused_average})
+  for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::function_chain,
+                             &Lowering::squeeze_excite, &Lowering::fused_sum, &Lowering::fused_average})
     if (auto job = (this->*pattern)(node)) {
       jobs_.push_back(std::move(*job));
       return;
@@ -277,20 +261,43 @@ void Lowering::select_real(const Node& node) {
   });
 }
 
+const Value* Lowering::in_source(const Value* v) const {
+  const auto known = [this](const Value* value) { return source_.find_value(value->name) != nullptr; };
+  const Value* back = v;
+  while (!known(back) && back->producer != nullptr &&
+         (is_quantizer(back->producer) || commutes_with_quantizer(*back->producer)))
+    back = back->producer->input(0);
+  if (known(back)) return back;
+  // A part of an operator that was rewritten: what that operator makes of it.
+  const Value* on = v;
+  while (!known(on) && !on->users.empty() && on->users[0]->outputs.size() == 1) on = on->users[0]->output();
+  return known(on) ? on : v;
+}
+
+std::string Lowering::input_reason(const Value* x) const {
+  const std::string input = "input '" + in_source(x)->name + "' is ";
+  if (codes_before_moves(x) == nullptr) return input + "not quantised";
+  if (!has_code_layout(x))
+    return str(input, "quantised, but the engine has codes of rank 2 and 4 only, not ", shape_of(x).size());
+  return input + "quantised, but moved as floats";
+}
+
 std::string Lowering::reason(const Node& node) const {
   if (!has_quantizers_) return "";
-  const Value* x = nullptr;  // the first input that is not quantised
+  const Value* x = nullptr;  // the first input that is not quantised, else the first whose codes do not come through
   for (const Value* in : node.inputs)
-    if (in != nullptr && !is_constant(in) && !quantized(in) && x == nullptr) x = in;
+    if (in != nullptr && !is_constant(in) && !quantized(in) &&
+        (x == nullptr || (codes_before_moves(x) != nullptr && codes_before_moves(in) == nullptr)))
+      x = in;
   const bool result = std::any_of(node.output()->users.begin(), node.output()->users.end(), is_quantizer);
   const bool has_kernel = unary_function(node) || node.kind == OpKind::kBatchNormalization ||
                           node.kind == OpKind::kAdd || node.kind == OpKind::kSub || node.kind == OpKind::kMul ||
                           node.kind == OpKind::kConcat || node.kind == OpKind::kAveragePool ||
-                          node.kind == OpKind::kGlobalAveragePool || node.kind == OpKind::kReduceMean ||
+                          node.kind == OpKind::kGlobalAveragePool || is_global_average(node) ||
                           node.kind == OpKind::kMaxPool || node.kind == OpKind::kGlobalMaxPool;
   if (!has_kernel) return std::string("no INT8 kernel for ") + node.info().name;
-  if (x != nullptr && result) return "input '" + x->name + "' is not quantised";
-  if (x != nullptr) return "neither its input '" + x->name + "' nor its result is quantised";
+  if (x != nullptr && (result || codes_before_moves(x) != nullptr)) return input_reason(x);
+  if (x != nullptr) return "neither its input '" + in_source(x)->name + "' nor its result is quantised";
   if (node.kind == OpKind::kConcat) return "its inputs have different scales and its result is not quantised";
   return result ? "no INT8 kernel for operands of these shapes" : "its result is not quantised";
 }

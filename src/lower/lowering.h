@@ -27,8 +27,8 @@ struct QuantizedAverage {
 
 class Lowering {
  public:
-  // `graph` is canonical, with types; it outlives this.
-  explicit Lowering(const ir::Graph& graph);
+  // `graph` is canonical, with types, and made from `source`, whose names reasons use; both outlive this.
+  Lowering(const ir::Graph& graph, const ir::Graph& source);
   engine::Plan run();
 
  private:
@@ -52,6 +52,7 @@ class Lowering {
   // Jobs that end in the quantiser `node`; nothing when the pattern does not fit.
   std::optional<Job> fused_chain(const ir::Node& node);
   std::optional<Int8Chain> read_fused_chain(const ir::Node& node);
+  std::optional<Int8Chain> read_chain(const Chain& chain, const numerics::QuantParams& output) const;
   Job chain_job(const Int8Chain& chain);
   std::optional<Job> fused_sum(const ir::Node& node);
   std::optional<Job> fused_average(const ir::Node& node);
@@ -60,6 +61,9 @@ class Lowering {
   PointwiseAnalysis::Source table_source(const ir::Node& quantizer) const;  // root: nullptr where it is no table
   // A convolution with the table behind it.
   std::optional<Int8Chain> read_table_chain(const ir::Node& node);
+  // A convolution, its activation and the quantiser behind it, with nothing quantised between them.
+  std::optional<Int8Chain> read_function_chain(const ir::Node& node);
+  std::optional<Job> function_chain(const ir::Node& node);
   std::optional<Job> squeeze_excite(const ir::Node& node);
   // Do those who read `root`, and what lies between it and the result of `quantizer`, serve that result alone?
   struct Readers {
@@ -68,13 +72,20 @@ class Lowering {
   Readers readers(const ir::Value* root, const ir::Node& quantizer) const;
   // A chain with INT8 arithmetic and float output; the reason goes to *why when it cannot be.
   std::optional<Job> int8_chain_to_float(const Chain& chain, const ir::Value* value, std::string* why);
+  Chain int8_chain_at(const ir::Value* value) const;  // that ends there, with what may be its residual
   bool read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const;
   std::string reason(const ir::Node& node) const;
+  // "input 'x' is not quantised", or why a quantised one is no use.
+  std::string input_reason(const ir::Value* x) const;
+  // A value of the source graph that stands for one that the compiler may have made.
+  const ir::Value* in_source(const ir::Value* v) const;
 
   const ir::Graph& graph_;
+  const ir::Graph& source_;
   bool has_quantizers_ = false;
   std::unordered_map<const ir::Value*, numerics::QuantParams> quant_;
   std::optional<PointwiseAnalysis> pointwise_;
+  std::optional<PointwiseAnalysis> activations_;  // with the results of convolutions (and residual sums) as roots
   std::unordered_set<const ir::Value*> needs_codes_, needs_real_;
   std::unordered_map<const ir::Value*, PlanBuilder::Place> places_;
   std::vector<Job> jobs_;  // last node first

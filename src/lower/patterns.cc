@@ -6,6 +6,7 @@
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/lowering.h"
+#include "lower/pointwise_program.h"
 #include "lower/quant_params.h"
 #include "lower/transposed_conv.h"
 
@@ -19,6 +20,21 @@ using numerics::QuantParams;
 
 const ir::Shape& shape_of(const Value* v) {
   return *v->type.shape;
+}
+
+// No sum of a convolution and its residual is larger.
+float greatest_sum(const Int8Chain& chain) {
+  const QuantizedWeights& w = *chain.weights;
+  const size_t per_channel = w.codes.size() / w.scales.size();
+  double greatest = 0;
+  for (size_t c = 0; c < w.scales.size(); ++c) {
+    double low = w.accumulator[c], high = low;
+    for (size_t i = c * per_channel; i < (c + 1) * per_channel; ++i)
+      (w.codes[i] < 0 ? low : high) += 255.0 * w.codes[i];
+    greatest = std::max(greatest, std::max(-low, high) * w.scales[c]);
+  }
+  const double residual = chain.residual ? 256 * chain.residual_params.scale : 0;
+  return static_cast<float>(greatest * chain.input.scale * 1.0001 + residual);
 }
 
 }  // namespace
@@ -56,9 +72,9 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   }
   if (!quantized(w->x)) {
     const bool weights_too = !is_quantizer(node.input(1)->producer);
-    *why = weights_too
-               ? "left out of quantisation: neither its input '" + w->x->name + "' nor its weights are quantised"
-               : "input '" + w->x->name + "' is not quantised";
+    *why = weights_too ? "left out of quantisation: neither its input '" + in_source(w->x)->name +
+                             "' nor its weights are quantised"
+                       : input_reason(w->x);
     return false;
   }
   *weights = quantize_weights(*w, *quant(w->x));
@@ -66,12 +82,21 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   return why->empty();
 }
 
+Chain Lowering::int8_chain_at(const Value* value) const {
+  return match_chain(graph_, value, {.quantized_residual = true}, [this](const Value* v) { return quantized(v); });
+}
+
 std::optional<Int8Chain> Lowering::read_fused_chain(const Node& node) {
-  const Chain chain =
-      match_chain(graph_, node.input(0), {.quantized_residual = true}, [this](const Value* v) { return quantized(v); });
+  const Chain chain = int8_chain_at(node.input(0));
   // The chain's result must be read by this quantiser alone, or it is needed as floats anyway.
   if (chain.weighted == nullptr || !single_use(graph_, node.input(0))) return std::nullopt;
-  Int8Chain job{.end = &node, .out = node.output(), .op = chain.op, .output = quantizer_params(node)};
+  auto job = read_chain(chain, quantizer_params(node));
+  if (job) job->end = &node, job->out = node.output();
+  return job;
+}
+
+std::optional<Int8Chain> Lowering::read_chain(const Chain& chain, const QuantParams& output) const {
+  Int8Chain job{.op = chain.op, .output = output};
   auto weights = std::make_shared<QuantizedWeights>();
   std::string why;
   if (!read_weighted(chain, &job.weighted, weights.get(), &why)) return std::nullopt;
@@ -195,6 +220,35 @@ std::optional<Int8Chain> Lowering::read_table_chain(const Node& node) {
   chain->op += "+" + pointwise_->operators(node.output(), source.root);
   chain->table = pointwise_->table(node.output(), source), chain->table_output = quantizer_params(node);
   return chain;
+}
+
+std::optional<Int8Chain> Lowering::read_function_chain(const Node& node) {
+  for (const PointwiseAnalysis::Source& source : activations_->sources(node.output())) {
+    if (source.per_channel) return std::nullopt;
+    if (quantized(source.root)) continue;
+    const Readers only = readers(source.root, node);
+    const Chain found = int8_chain_at(source.root);
+    if (!only.root || !only.inner || found.weighted == nullptr) continue;
+    // The steps follow from the function, and the multipliers from the steps.
+    auto chain = read_chain(found, {});
+    if (!chain) return std::nullopt;
+    const QuantParams out = quantizer_params(node);
+    PointwiseProgram program(*activations_, node.output(), source.root, 0);
+    const auto code_of = [&](float x) { return static_cast<uint8_t>(program.code_of(x) + code_offset(out)); };
+    chain->function = step_function(code_of, greatest_sum(*chain));
+    if (!chain->function) return std::nullopt;
+    chain->output = chain->function->steps(), chain->table_output = out;
+    chain->end = &node, chain->out = node.output();
+    chain->op += "+" + activations_->operators(node.output(), source.root);
+    return chain;
+  }
+  return std::nullopt;
+}
+
+std::optional<Lowering::Job> Lowering::function_chain(const Node& node) {
+  const auto chain = read_function_chain(node);
+  if (!chain) return std::nullopt;
+  return chain_job(*chain);
 }
 
 std::optional<Lowering::Job> Lowering::table(const Node& node) {

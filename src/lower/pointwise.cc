@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "lower/pointwise_program.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 
@@ -20,28 +21,6 @@ using kernels::UnaryOp;
 using numerics::QuantParams;
 
 constexpr int kMaxNodes = 32;  // of one function
-
-float apply_binary(BinaryOp op, float a, float b) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return a + b;
-    case BinaryOp::kSub:
-      return a - b;
-    case BinaryOp::kMul:
-      return a * b;
-    case BinaryOp::kDiv:
-      return a / b;
-    case BinaryOp::kMin:
-      return std::min(a, b);
-    case BinaryOp::kMax:
-      return std::max(a, b);
-    case BinaryOp::kPow:
-      return std::pow(a, b);
-    case BinaryOp::kPRelu:
-      return a < 0 ? a * b : a;
-  }
-  return a;
-}
 
 float bound(const Node& node, size_t input, float fallback) {
   if (!node.has_input(input)) return fallback;
@@ -180,8 +159,8 @@ int32_t QuantizedSum::apply(int32_t a_code, int32_t b_code) const {
              : numerics::add_quantized(x, a_multiplier(), y, b_multiplier(), out.zero_point, lo, hi);
 }
 
-PointwiseAnalysis::PointwiseAnalysis(const ir::Graph& graph, Params params)
-    : graph_(graph), params_(std::move(params)) {
+PointwiseAnalysis::PointwiseAnalysis(const ir::Graph& graph, Params params, IsRoot is_root)
+    : graph_(graph), params_(std::move(params)), is_root_(std::move(is_root)) {
   for (const auto& node : graph.nodes()) visit(*node);
 }
 
@@ -230,7 +209,7 @@ std::vector<PointwiseAnalysis::Source> PointwiseAnalysis::sources(const Value* v
 
 std::vector<PointwiseAnalysis::Source> PointwiseAnalysis::chain(const Value* value) const {
   std::vector<Source> out = sources(value);
-  if (params_(value)) out.insert(out.begin(), Source{.root = value});
+  if (params_(value) || (is_root_ && is_root_(value))) out.insert(out.begin(), Source{.root = value});
   return out;
 }
 
@@ -253,62 +232,19 @@ std::string PointwiseAnalysis::operators(const Value* value, const Value* root) 
   return out.empty() ? "Requantize" : out;
 }
 
-template <typename Of>
-float PointwiseAnalysis::real(const Value* value, int64_t channel, Of number_of) const {
-  const Node& node = *value->producer;
-  const auto operand = [&](size_t i) {
-    const Value* in = node.input(i);
-    if (!in->is_constant()) return number_of(in).real;
-    const size_t at = in->constant->size() == 1 ? 0 : static_cast<size_t>(channel);
-    if (in->constant->data_type() == ir::DataType::kFloat32) return in->constant->values<float>()[at];
-    return in->constant->to_floats()[at];
-  };
-  if (const auto unary = unary_function(node))
-    return kernels::apply_unary(unary->op, operand(0), unary->alpha, unary->beta);
-  if (node.kind == OpKind::kBatchNormalization) {
-    // The same two roundings as the engine's float step: scale and shift are computed in double.
-    const double scale = operand(1) / std::sqrt(static_cast<double>(operand(4)) + node.get_float("epsilon"));
-    const double shift = operand(2) - operand(3) * scale;
-    return operand(0) * static_cast<float>(scale) + static_cast<float>(shift);
-  }
-  float result = operand(0);
-  for (size_t i = 1; i < node.inputs.size(); ++i) result = apply_binary(*binary_function(node), result, operand(i));
-  return result;
-}
-
 std::vector<uint8_t> PointwiseAnalysis::table(const Value* value, const Source& source) const {
   const QuantParams &in = *params_(source.root), &out = *params_(value);
-  const auto order = between(value, source.root);
-  std::unordered_map<const Value*, Number> numbers;
-  std::unordered_map<const Value*, QuantizedSum> sums;
-  for (const Value* v : order)
-    if (is_quantizer(v->producer))
-      if (const auto sum = quantized_sum(*v->producer)) sums[v] = *sum;
-  const auto number_of = [&](const Value* v) -> const Number& { return numbers.at(v); };
   const int64_t channels = source.per_channel ? (*source.root->type.shape)[1] : 1;
   std::vector<uint8_t> entries(static_cast<size_t>(channels) * 256);
-  for (int64_t c = 0; c < channels; ++c)
+  for (int64_t c = 0; c < channels; ++c) {
+    PointwiseProgram program(*this, value, source.root, c);
     for (int stored = 0; stored < 256; ++stored) {
       // Bytes that no code is stored as take the nearest code, so that every entry is defined.
       const int32_t code = std::clamp(stored - code_offset(in), in.qmin, in.qmax);
-      numbers[source.root] = {numerics::dequantize(code, in), code};
-      for (const Value* v : order) {
-        const QuantParams* params = params_(v);
-        Number n;
-        if (const auto sum = sums.find(v); sum != sums.end()) {
-          n.code = sum->second.apply(number_of(sum->second.a).code, number_of(sum->second.b).code);
-          n.real = numerics::dequantize(n.code, *params);
-        } else if (is_quantizer(v->producer)) {
-          n.code = numerics::quantize(number_of(v->producer->input(0)).real, *params);
-          n.real = numerics::dequantize(n.code, *params);
-        } else {
-          n.real = real(v, c, number_of);
-          if (params) n.code = numerics::quantize(n.real, *params);
-        }
-        numbers[v] = n;
-      }
-      entries[static_cast<size_t>(c) * 256 + stored] = static_cast<uint8_t>(number_of(value).code + code_offset(out));
+      entries[static_cast<size_t>(c) * 256 + static_cast<size_t>(stored)] =
+          static_cast<uint8_t>(program.code_of(numerics::dequantize(code, in), code) + code_offset(out));
     }
+  }
   return entries;
 }
 

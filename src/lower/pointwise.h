@@ -48,17 +48,19 @@ struct QuantizedSum {
 
 class PointwiseAnalysis {
  public:
-  // `params` tells how a value is quantised, or nothing. It and `graph` outlive this.
+  // `params` tells how a value is quantised, or nothing; `is_root`, or nothing, which others sources may end in. They
+  // and `graph` outlive this.
   using Params = std::function<const numerics::QuantParams*(const ir::Value*)>;
-  PointwiseAnalysis(const ir::Graph& graph, Params params);
+  using IsRoot = std::function<bool(const ir::Value*)>;
+  explicit PointwiseAnalysis(const ir::Graph& graph, Params params, IsRoot is_root = nullptr);
 
   struct Source {
     const ir::Value* root = nullptr;
     bool per_channel = false;
     int nodes = 0;
   };
-  // The quantised tensors that `value` is an element-wise function of: the nearest first, each a function of the next.
-  // Quantisers between them are part of the function.
+  // The quantised tensors (and those of is_root) that `value` is an element-wise function of: the nearest first, each a
+  // function of the next. Quantisers between them are part of the function.
   std::vector<Source> sources(const ir::Value* value) const;
   // Stored codes (u8) of `value`, which is quantised, for every stored code of the root; 256 entries, or 256 for each
   // channel.
@@ -69,18 +71,15 @@ class PointwiseAnalysis {
   std::vector<const ir::Value*> between(const ir::Value* value, const ir::Value* root) const;
   std::optional<QuantizedSum> quantized_sum(const ir::Node& quantizer) const;
 
+  const numerics::QuantParams* params(const ir::Value* value) const { return params_(value); }
+
  private:
-  struct Number {
-    float real = 0;
-    int32_t code = 0;  // of quantised values
-  };
   void visit(const ir::Node& node);
   std::vector<Source> chain(const ir::Value* value) const;  // sources, and `value` itself where it is quantised
-  template <typename Of>
-  float real(const ir::Value* value, int64_t channel, Of number_of) const;
 
   const ir::Graph& graph_;
   Params params_;
+  IsRoot is_root_;
   std::unordered_map<const ir::Value*, Source> nearest_;
 };
 

@@ -59,6 +59,7 @@ std::optional<Lowering::Job> Lowering::squeeze_excite(const Node& node) {
     }
     auto chain = read_fused_chain(*v->producer);
     if (!chain) chain = read_table_chain(*v->producer);
+    if (!chain) chain = read_function_chain(*v->producer);
     if (!chain || !is_layer(*chain) || block.layers.size() == kMaxLayers) return std::nullopt;
     v = chain->weighted.x;
     block.op = "+" + chain->op + block.op;
@@ -83,6 +84,7 @@ void emit_squeeze_excite(PlanBuilder& b, const SqueezeExcite& block) {
     c.weights = b.constant(pack_weights(layer, false));
     c.acc_init = b.constant(layer.weights->accumulator), c.multiplier = b.constant(multipliers(layer));
     if (!layer.table.empty()) c.table = b.constant(layer.table);
+    if (layer.function) c.table = b.constant(layer.function->rows);
   }
   b.set_source(*block.end, *block.name, block.op);
   engine::Step& s = b.step("squeeze_excite", *block.end, {in, sums}, {out});
@@ -99,7 +101,10 @@ void emit_squeeze_excite(PlanBuilder& b, const SqueezeExcite& block) {
     const Int8Chain& layer = block.layers[i];
     const std::string key = std::to_string(i) + "_";
     s.ints[key + "channels"] = layer.weighted.geometry.out_channels;
-    write(key, *layer.output, layer.bounds);
+    if (layer.function)
+      write_function(s, key + "function", *layer.function, constants[i].table);
+    else
+      write(key, *layer.output, layer.bounds);
     s.constants[key + "weights"] = constants[i].weights, s.constants[key + "acc_init"] = constants[i].acc_init;
     s.constants[key + "multiplier"] = constants[i].multiplier;
     if (!layer.table.empty()) s.constants[key + "table"] = constants[i].table;

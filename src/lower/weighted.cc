@@ -125,6 +125,13 @@ bool is_constant_gemm(const Node& node) {
   return shape.empty() || (ir::element_count(shape) == shape.back());
 }
 
+bool flattens_images(const Node& reshape) {
+  if (reshape.kind != OpKind::kFlatten && reshape.kind != OpKind::kReshape) return false;
+  const ir::Shape &image = shape_of(reshape.input(0)), &rows = shape_of(reshape.output());
+  return image.size() == 4 && rows.size() == 2 && image[0] == rows[0] && image[1] * image[2] * image[3] == rows[1] &&
+         image[2] <= kMaxKernel && image[3] <= kMaxKernel;
+}
+
 Weighted read_gemm(const Node& node, bool through_flatten) {
   const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
   Weighted w{.node = &node, .x = node.input(0)};
@@ -132,10 +139,8 @@ Weighted read_gemm(const Node& node, bool through_flatten) {
   w.transpose_weights = node.get_int("transB") == 0;
   w.weight_axis = w.transpose_weights ? 1 : 0;
   const Node* p = w.x->producer;
-  if (!through_flatten || p == nullptr || (p->kind != OpKind::kFlatten && p->kind != OpKind::kReshape)) return w;
+  if (!through_flatten || p == nullptr || !flattens_images(*p)) return w;
   const ir::Shape& image = shape_of(p->input(0));
-  if (image.size() != 4 || image[0] != in[0] || image[1] * image[2] * image[3] != in[1]) return w;
-  if (image[2] > kMaxKernel || image[3] > kMaxKernel) return w;
   w.x = p->input(0);
   w.geometry.in_channels = image[1];
   w.geometry.kernel_h = w.in_h = image[2], w.geometry.kernel_w = w.in_w = image[3];

@@ -31,6 +31,8 @@ Weighted read_conv(const ir::Node& node);
 // Gemm with constant weights, no transposed input, one row of bias. `through_flatten`: see Weighted::x.
 bool is_constant_gemm(const ir::Node& node);
 Weighted read_gemm(const ir::Node& node, bool through_flatten);
+// `reshape` (Flatten or Reshape) makes rows of images, which a Gemm reads as the images themselves.
+bool flattens_images(const ir::Node& reshape);
 
 // Everything an INT8 convolution step needs besides its epilogue.
 struct QuantizedWeights {

@@ -105,8 +105,11 @@ class Planner {
     for (const auto& node : graph.nodes())
       if (node->kind == OpKind::kFakeQuantize || node->kind == OpKind::kQuantizeLinear ||
           node->kind == OpKind::kDequantizeLinear)
-        fail("graph '", graph.name, "' is quantised already (", node->info().name, " '", node->name,
-             "'); start from the float model, or take the quantisers out first (pass remove_fake_quant)");
+        fail("graph '", graph.name, "' is quantised already, at least in part (", node->info().name, " '", node->name,
+             "'); start from the float model",
+             node->kind == OpKind::kFakeQuantize
+                 ? ", or take the quantisers out with 'octet export --data_type fp32' and quantise what that writes"
+                 : "");
     if (!options.quantize_first_layer) excluded_.merge(outermost_weighted(graph, true));
     if (!options.quantize_last_layer) excluded_.merge(outermost_weighted(graph, false));
   }

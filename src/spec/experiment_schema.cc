@@ -257,7 +257,9 @@ void describe(Section& s, TrainSpec& train) {
       .unit("epochs")
       .known_elsewhere_as({"validation_interval", "validation_period_during_training"})
       .help("Evaluate on `data.val` every so many epochs, and at the end.");
-  s.field("threads", train.threads).range(0, 1024).help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
+  s.field("threads", train.threads)
+      .range(0, 1024)
+      .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
             "split between them; a run that goes on keeps the number that it began with, and refuses another.");
 }
 

@@ -9,7 +9,8 @@
 namespace octet::tasks {
 
 // Runs one epoch of `loader` through `graph`, whose FakeQuantize nodes pass their input through, and returns what each of
-// them saw. Memory does not grow with the number of images and the result does not depend on the batch size.
+// them saw. Memory does not grow with the number of images and the result does not depend on the batch size. Where
+// images_at_a_time(graph) fixes that, the loader must give whole batches of it.
 quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& loader,
                                           const std::function<void(int64_t images)>& progress = {});
 

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
+#include "passes/bypass_softmax.h"
+#include "tasks/image_graph.h"
 
 namespace octet::tasks {
 namespace {
@@ -33,6 +35,7 @@ void require_classifier(const ir::Graph& graph, int64_t classes) {
   if (graph.inputs().size() != 1 || graph.outputs().size() != 1)
     fail_usage("the network has ", graph.inputs().size(), " inputs and ", graph.outputs().size(),
                " outputs; a classifier has one of each");
+  image_input(graph);
   const ir::TensorType& type = graph.outputs()[0]->type;
   if (!type.shape || type.shape->size() != 2)
     fail_usage("output '", graph.outputs()[0]->name, "' is ", ir::type_string(type),
@@ -69,6 +72,12 @@ ClassificationResult evaluate_classifier(train::Executor& executor, data::Loader
 
 ClassificationTask::ClassificationTask(const ClassificationOptions& options, data::Loader* validation)
     : options_(options), validation_(validation) {}
+
+ir::Graph ClassificationTask::executed_graph(const ir::Graph& network) const {
+  ir::Graph graph = image_graph(network);
+  passes::bypass_softmax(graph);
+  return graph;
+}
 
 at::Tensor ClassificationTask::loss(const std::vector<at::Tensor>& outputs, const data::Batch& batch) {
   require_labels(batch, outputs.at(0).size(1));

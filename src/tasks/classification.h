@@ -20,12 +20,12 @@ struct ClassificationResult {
   int64_t classes = 0;
 };
 
-// Runs the executor in evaluation mode over one epoch of `loader` (which must neither shuffle nor drop). `progress` is
+// `executor` gives logits. Runs it in evaluation mode over one epoch of `loader` (which must neither shuffle nor drop). `progress` is
 // told how many images are done. UserError when a label is not below the number of outputs.
 ClassificationResult evaluate_classifier(train::Executor& executor, data::Loader& loader, int top_k,
                                          const std::function<void(int64_t)>& progress = {});
 
-// UserError (exit 2) unless the graph has one image input of `channels` x height x width and one output of `classes` scores.
+// UserError (exit 2) unless the graph has one image input and one output of `classes` scores (0: any number).
 void require_classifier(const ir::Graph& graph, int64_t classes);
 
 struct ClassificationOptions {
@@ -37,6 +37,8 @@ class ClassificationTask : public train::Task {
  public:
   // `validation` may be null: then there is no evaluation. It is not owned.
   ClassificationTask(const ClassificationOptions& options, data::Loader* validation);
+  // On images in [N, C, H, W], up to the logits.
+  ir::Graph executed_graph(const ir::Graph& network) const override;
   at::Tensor loss(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override;
   std::map<std::string, double> evaluate(train::Executor& executor) override;
   std::string primary_metric() const override { return validation_ ? "val_top1" : ""; }

@@ -40,7 +40,7 @@ class Run {
  public:
   Run(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options, TrainListener* listener)
       : graph_(graph), loader_(loader), task_(task), options_(options), listener_(listener),
-        executor_(graph, options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
+        executor_(task.executed_graph(graph), options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
     if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();

@@ -19,7 +19,10 @@ namespace octet::train {
 class Task {
  public:
   virtual ~Task() = default;
-  // Scalar loss of one batch from the graph's outputs.
+  // What is executed in the place of `network`: a graph over the same constants by name, with outputs that loss() takes.
+  // What is saved is the network.
+  virtual ir::Graph executed_graph(const ir::Graph& network) const { return network.clone(); }
+  // Scalar loss of one batch from the executed graph's outputs.
   virtual at::Tensor loss(const std::vector<at::Tensor>& outputs, const data::Batch& batch) = 0;
   // Metrics of the network as it stands. Called between epochs and at the end.
   virtual std::map<std::string, double> evaluate(Executor& executor) = 0;

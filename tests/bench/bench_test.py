@@ -203,6 +203,71 @@ class Table(unittest.TestCase):
         self.assertEqual(before.split("<!-- tables: end -->")[1], after.split("<!-- tables: end -->")[1])
 
 
+class ProductTable(unittest.TestCase):
+    """bench/product_table.py on a made-up report."""
+
+    @staticmethod
+    def report(ratios):
+        contenders = [{"name": "Octet INT8 (avx512_vnni)", "graph": "avx512_vnni", "how": "", "min_ms": 1.0, "median_ms": 1.1,
+                       "times_as_long": [1, 1, 1]},
+                      {"name": "openvino 2026.4.1", "graph": "nncf", "how": "53 of 53 in INT8", "min_ms": 2.0, "median_ms": 2.2,
+                       "times_as_long": ratios}]
+        row = {"threads": 2, "contenders": contenders}
+        decibels = {"sqnr_db": 30.04, "differences_db": 12.0}
+        return {"cpu": "A CPU", "cpus": 2, "best_isa": "amx_int8", "date": "2026-01-01", "commit": "abc", "load_average_before": 0.1,
+                "windows": 3, "window_ms": 100, "threads": 2, "nncf": "3.4.0", "pictures": 200, "held_out": 24,
+                "networks": {"mobilenet_v2": {"latency": {"avx512_vnni": row, "amx_int8": row},
+                                              "accuracy": {p: decibels for p in ("octet", "openvino", "onnxruntime")}}}}
+
+    def table(self, report, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "report.json"
+            path.write_text(json.dumps(report))
+            document = path.with_name("doc.md")
+            document.write_text((ROOT / "docs/performance.md").read_text())
+            done = subprocess.run([sys.executable, ROOT / "bench/product_table.py", path, "--update", document, *arguments],
+                                  capture_output=True, text=True)
+            return done, document.read_text()
+
+    def test_the_median_of_the_windows_decides(self):
+        done, _ = self.table(self.report([9, 2.0, 1.5]), "--check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| MobileNetV2 | AVX-512 VNNI | 1.000 (1.100) | openvino 2026.4.1 | 2.000 (2.200) | 53 of 53 in INT8 | **2.00** "
+                      "(1.50-9.00) | 2.0 | holds |", done.stdout)
+        self.assertIn("| MobileNetV2 | AMX | 1.000 (1.100) | openvino 2026.4.1 | 2.000 (2.200) | 53 of 53 in INT8 | **2.00** "
+                      "(1.50-9.00) | - |  |", done.stdout)
+        self.assertIn("| MobileNetV2 | 30.0 (12.0) | 30.0 (12.0) | 30.0 (12.0) |", done.stdout)
+
+    def test_a_missed_requirement_fails_the_check(self):
+        done, _ = self.table(self.report([1.997, 1.9, 3]), "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("mobilenet_v2 avx512_vnni 1.997 < 2.0", done.stderr)
+        self.assertIn("**1.997** (1.90-3.00) | 2.0 | **missed** |", done.stdout)
+
+    def test_update_replaces_what_stands_between_its_markers_alone(self):
+        before = (ROOT / "docs/performance.md").read_text()
+        _, after = self.table(self.report([2, 2, 2]))
+        self.assertIn("| MobileNetV2 | AVX-512 VNNI | 1.000", after)
+        self.assertEqual(before.split("<!-- product: begin")[0], after.split("<!-- product: begin")[0])
+        self.assertEqual(before.split("<!-- product: end -->")[1], after.split("<!-- product: end -->")[1])
+
+
+class TrainingUnderLoad(unittest.TestCase):
+    """bench/training_under_load.py: what it makes of the speeds of its rounds."""
+
+    def test_ratios_are_of_the_same_round(self):
+        sys.path.insert(0, str(ROOT / "bench"))
+        import training_under_load
+
+        # A slow second round hits all alike, and no ratio.
+        speeds = {(0, "default"): [1000, 500], (0, "one-thread"): [600, 300], (2, "default"): [500, 250], (2, "one-thread"): [400, 200]}
+        rows = {(r["busy"], r["variant"]): r for r in training_under_load.rows_of(speeds)}
+        self.assertEqual(rows[2, "default"]["of_idle"], 0.5)
+        self.assertEqual(rows[2, "default"]["of_one_thread"], 1.25)
+        self.assertEqual(rows[0, "one-thread"]["of_default"], 0.6)
+        self.assertEqual(rows[2, "one-thread"]["images_per_s"], {"median": 300, "most": 400})
+
+
 class Rivals(Bench):
     ONNX = ["--onnx", "mobilenetv2_u8s8.onnx", "--onnx", "mobilenetv2_s8s8.onnx"]
 
@@ -221,6 +286,17 @@ class Rivals(Bench):
         for result in report["results"][1:]:
             if result["kind"] == "openvino" or result["file"] == "mobilenetv2_u8s8.onnx":
                 self.assertIn("53 of 53", result["detail"])
+
+    def test_a_file_for_one_rival_alone(self):
+        files = ["openvino=mobilenetv2_s8s8.onnx", "onnxruntime=mobilenetv2_u8s8.onnx"]
+        _, report = self.bench("net.octet", "--compare", "onnxruntime,openvino", "--onnx", files[0], "--onnx", files[1], "--threads", "2",
+                               "--runs", "2", "--windows", "1")
+        self.assertEqual([(r["kind"], r["file"]) for r in report["results"][1:]],
+                         [("onnxruntime", "mobilenetv2_u8s8.onnx"), ("openvino", "mobilenetv2_s8s8.onnx")])
+        done = subprocess.run([OCTET, "bench", "net.octet", "--compare", "openvino", "--onnx", files[1]], cwd=self.folder,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--compare openvino: name the ONNX file that it runs with --onnx", done.stderr)
 
     def test_throughput(self):
         _, report = self.compare("--mode", "throughput", "--windows", "1")
@@ -252,8 +328,9 @@ def main():
         have = subprocess.run([ROOT / "scripts/peers_venv.sh", "--print"], capture_output=True)
         if have.returncode != 0:
             sys.exit(77)
-    case = {"report": Report, "rivals": Rivals, "table": Table}[part]
-    result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    cases = {"report": [Report], "rivals": [Rivals], "table": [Table, ProductTable, TrainingUnderLoad]}[part]
+    load = unittest.defaultTestLoader.loadTestsFromTestCase
+    result = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(map(load, cases)))
     sys.exit(not result.wasSuccessful())
 
 

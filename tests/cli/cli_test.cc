@@ -114,6 +114,32 @@ TEST_F(Cli, TrainingIsAProgramOfItsOwn) {
                        "its work, so keep it beside " + folder_ + "/alone\n");
 }
 
+// libgomp reads its environment when it is loaded, so it must be there before octet_training starts.
+TEST_F(Cli, ThreadsOfTrainingDoNotSpinForLong) {
+  if (octet("--version").out.find("without training") != std::string::npos) GTEST_SKIP() << "this build cannot train";
+  fs::copy_file(program(), folder_ + "/octet");
+  write("octet_training", "#!/bin/sh\necho \"$GOMP_SPINCOUNT/$OMP_WAIT_POLICY\"\n");
+  fs::permissions(folder_ + "/octet_training", fs::perms::owner_all);
+  const auto environment = [&](const std::string& before) {
+    const std::string line = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY " + before;
+    EXPECT_EQ(std::system((line + " ./octet train > out").c_str()), 0);
+    std::ifstream in(folder_ + "/out");
+    std::string text;
+    std::getline(in, text);
+    return text;
+  };
+  const std::string ours = environment("");
+  EXPECT_THAT(ours, testing::MatchesRegex("[1-9][0-9]*/"));
+  EXPECT_EQ(environment("GOMP_SPINCOUNT=77"), "77/");
+  EXPECT_EQ(environment("OMP_WAIT_POLICY=active"), "/active");
+
+  // Started without octet, it starts itself once more; libgomp shows what it has read at each load.
+  const std::string direct = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=verbose '" +
+                             fs::path(program()).replace_filename("octet_training").string() + "' --version 2>&1 >out | " +
+                             "grep GOMP_SPINCOUNT | tail -1 | grep -q \"'" + ours.substr(0, ours.size() - 1) + "'\"";
+  EXPECT_EQ(std::system(direct.c_str()), 0) << direct;
+}
+
 TEST_F(Cli, ModelsAreListedAndWritten) {
   EXPECT_THAT(octet("models").out, HasSubstr("resnet20"));
   EXPECT_THAT(octet("models --json -").out, HasSubstr("\"name\": \"resnet20\""));

@@ -11,44 +11,13 @@
 #include "../engine/wide_plan.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
-#include "engine/executor.h"
 #include "engine/plan_json.h"
 #include "plan_mutation.h"
+#include "run_plan.h"
 
 namespace {
 
 using octet::engine::Plan;
-
-// What keeps one input fast; plans beyond it are only parsed and checked.
-constexpr int64_t kMaxArena = 1 << 20, kMaxElements = 1 << 16, kMaxSteps = 64;
-
-bool is_tiny(const Plan& plan) {
-  if (plan.steps.size() > kMaxSteps || plan.arena_bytes > kMaxArena) return false;
-  for (const octet::engine::Buffer& b : plan.buffers)
-    if (b.elements() > kMaxElements) return false;
-  // Pooling windows and matrix products may be far larger than their buffers.
-  for (const octet::engine::Step& s : plan.steps)
-    for (const auto& [key, value] : s.ints)
-      if (value > 4096) return false;
-  return true;
-}
-
-void run(std::shared_ptr<const Plan> plan, octet::Isa isa, int threads) {
-  octet::engine::Executor executor(plan, {.threads = threads, .isa = isa});
-  std::vector<std::vector<float>> tensors;
-  std::vector<const float*> inputs;
-  std::vector<float*> outputs;
-  tensors.reserve(plan->inputs.size() + plan->outputs.size());
-  for (int id : plan->inputs) {
-    tensors.emplace_back(plan->buffers[id].elements(), 0.5f);
-    inputs.push_back(tensors.back().data());
-  }
-  for (int id : plan->outputs) {
-    tensors.emplace_back(plan->buffers[id].elements());
-    outputs.push_back(tensors.back().data());
-  }
-  executor.run(inputs.data(), outputs.data());
-}
 
 const Plan& seed_plan(uint8_t choice) {
   static const Plan plans[] = {octet::testing::small_plan(), octet::testing::WidePlan::make(),
@@ -83,9 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<octet::Isa> isas = octet::supported_isas();
   try {
     const auto plan = octet::engine::parse_engine(bytes, "input", {.arena_bytes = 1 << 26});
-    if (!is_tiny(*plan)) return 0;
-    run(plan, octet::Isa::kScalar, 1);
-    if (size > 1) run(plan, isas[data[0] / 3 % isas.size()], 1 + data[1] / 4 % 2);
+    if (!octet::testing::is_tiny(*plan)) return 0;
+    octet::testing::run_plan(plan, octet::Isa::kScalar, 1);
+    if (size > 1) octet::testing::run_plan(plan, isas[data[0] / 3 % isas.size()], 1 + data[1] / 4 % 2);
   } catch (const octet::UserError&) {
   }
   return 0;

@@ -135,6 +135,8 @@ TEST(NodeTest, ReadsAttributesWithDefaults) {
   Value* soft = g.graph.add(OpKind::kSoftmax, "soft", {g.x});
   EXPECT_EQ(soft->producer->get_int("axis", 7), -1);  // the table's default comes before the fallback
   EXPECT_EQ(soft->producer->get_int("other", 7), 7);
+  e->producer->attributes["none"] = std::vector<int64_t>();
+  EXPECT_EQ(e->producer->get_ints("none", {1, 2}), (std::vector<int64_t>{1, 2}));
   EXPECT_THAT(error_of([&] { e->producer->get_ints("alpha"); }),
               HasSubstr("attribute alpha has another type than ints"));
 }

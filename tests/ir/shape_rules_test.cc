@@ -142,6 +142,16 @@ TEST(ConvTransposeRule, GivesOutputSizes) {
                 .shape(),
             "float32[1, 3, 8]");
   EXPECT_THAT(Rule(OpKind::kConvTranspose).in({1, 7, 4}).in({8, 3, 2}).error(), HasSubstr("has 7 channels"));
+  // A stated size of the output excuses nothing else.
+  const auto stated = [](const char* key, const Ints& value) {
+    return Rule(OpKind::kConvTranspose, {{"output_shape", Ints{9}}, {key, value}}).in({1, 8, 4}).in({8, 3, 2});
+  };
+  EXPECT_EQ(stated("strides", {2}).shape(), "float32[1, 3, 9]");
+  EXPECT_THAT(stated("strides", {0}).error(), HasSubstr("strides holds 0"));
+  EXPECT_THAT(stated("strides", {1, 1}).error(), HasSubstr("strides has 2 values, expected 1"));
+  EXPECT_THAT(stated("dilations", {-1}).error(), HasSubstr("dilations holds -1"));
+  EXPECT_THAT(stated("output_padding", {1, 1}).error(), HasSubstr("output_padding has 2 values"));
+  EXPECT_THAT(stated("pads", {0}).error(), HasSubstr("pads has 1 values, expected 2"));
 }
 
 TEST(PoolRule, GivesOutputSizes) {

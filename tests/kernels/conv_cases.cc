@@ -46,7 +46,8 @@ OwnedTensor random_input(std::mt19937& rng, int64_t n, int64_t h, int64_t w, int
 
 void set_limits(ConvCase& c) {
   const auto channels = static_cast<size_t>(c.out.view.c);
-  c.args.epilogue.limits = channel_limits({c.multiplier.data(), channels}, {c.acc_init.data(), channels});
+  c.args.epilogue.limits = channel_limits({c.multiplier.data(), channels}, {c.acc_init.data(), channels},
+                                          products_of_a_sum(c.args.geometry));
 }
 
 std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& shape, const ConvTail& tail) {
@@ -100,7 +101,10 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   c->multiplier.resize(static_cast<size_t>(padded), 0.0f);
   for (int64_t i = 0; i < g.out_channels; ++i)
     c->multiplier[i] = unit(rng) * static_cast<float>((chance(rng, 0.1) ? 40.0 : 1.0) / (70.0 * std::sqrt(taps + 1)));
+  if (tail.function)  // steps are finer than codes
+    for (float& m : c->multiplier) m *= static_cast<float>(pick(rng, 1, 200));
   Epilogue& e = c->args.epilogue;
+  c->args.geometry = g;
   e.out = c->out.view;
   e.multiplier = c->multiplier.data();
   set_limits(*c);
@@ -113,16 +117,26 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
     for (auto& t : c->table) t = static_cast<uint8_t>(rng());
     e.table = c->table.data();
   }
+  if (tail.function) {
+    // Any bytes are a function.
+    e.function.rises = static_cast<int32_t>(pick(rng, 0, kMostRises));
+    e.function.turn = static_cast<int32_t>(pick(rng, -128, 127));
+    if (chance(rng, 0.4)) e.function.tails = std::ldexp(1.0f, -static_cast<int>(pick(rng, 1, kMostTailShift)));
+    c->function.resize(static_cast<size_t>(CodeFunction::bytes(e.function.rises)));
+    for (auto& b : c->function) b = static_cast<uint8_t>(rng());
+    e.function.rows = c->function.data();
+    e.out.zero_point = 0, e.lo = kLeastStep, e.hi = kGreatestStep;
+  }
   if (tail.residual) {
     e.residual = c->residual.view;
-    e.residual_multiplier = unit(rng);
+    e.residual_multiplier = unit(rng) * (tail.function ? 100.0f : 1.0f);
     if (tail.rounds_twice) {
       e.rounds_twice = true;
       e.mid_zero_point = static_cast<int32_t>(pick(rng, 0, 255));
       e.mid_lo = static_cast<int32_t>(pick(rng, 0, 60));
       e.mid_hi = static_cast<int32_t>(pick(rng, 150, 255));
-      e.mid_multiplier = unit(rng);
-      const auto fuses = isa_supported(Isa::kAvx2) ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
+      e.mid_multiplier = unit(rng) * (tail.function ? 100.0f : 1.0f);
+      const auto fuses = isa_supported(Isa::kAvx2) && !tail.function ? kernels(Isa::kAvx2).residual_sum_fuses : nullptr;
       e.sum_fuses = fuses && fuses(e);
     }
   }
@@ -138,7 +152,6 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
     }
     if (tail.narrow) e.float_lo = -1.5f, e.float_hi = 2.25f;
   }
-  c->args.geometry = g;
   c->args.in = c->in.view;
   c->args.weights = c->packed.get();
   c->args.acc_init = c->acc_init.data();
@@ -148,8 +161,8 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
        << g.in_channels << " -> " << g.out_channels << " groups " << g.groups << " kernel " << g.kernel_h << "x"
        << g.kernel_w << " stride " << g.stride_h << "," << g.stride_w << " dilation " << g.dilation_h << ","
        << g.dilation_w << " pad " << g.pad_top << "," << g.pad_left << (tail.residual ? " residual" : "")
-       << (tail.rounds_twice ? " twice" : "") << (tail.table ? " table" : "") << (tail.to_float ? " float" : "")
-       << (tail.narrow ? " limits" : "");
+       << (tail.rounds_twice ? " twice" : "") << (tail.table ? " table" : "") << (tail.function ? " function" : "")
+       << (tail.to_float ? " float" : "") << (tail.narrow ? " limits" : "");
   c->name = name.str();
   return c;
 }
@@ -183,7 +196,8 @@ std::unique_ptr<ConvCase> random_conv_case(std::mt19937& rng, bool depthwise) {
   tail.residual = chance(rng, 0.35);
   tail.rounds_twice = tail.residual && !tail.to_float && chance(rng, 0.4);
   tail.table = !tail.to_float && chance(rng, 0.2);
-  tail.narrow = chance(rng, 0.5);
+  tail.function = !tail.to_float && !tail.table && chance(rng, 0.3);
+  tail.narrow = !tail.function && chance(rng, 0.5);
   return make_conv_case(rng, s, tail);
 }
 
@@ -272,6 +286,24 @@ std::vector<uint8_t> take_output(ConvCase& c) {
   return bytes;
 }
 
+namespace {
+
+// The step'th place of all, walked cell by cell, of a sum that counts in full up to 16384.
+uint8_t function_at(const ConvCase& c, float sum) {
+  const CodeFunction& f = c.args.epilogue.function;
+  const float near = std::clamp(sum, -16384.0f, 16384.0f), beyond = sum - near;
+  const int32_t step = numerics::round_to_int(near + beyond * f.tails, -32768, 32767, 0);
+  const int32_t at = step + 32768, cell = at / 256;
+  int32_t place = at % 256;
+  if (cell - 128 < f.turn) place = 255 - place;
+  const int32_t column = (cell + 128) % 256;  // rows begin with cell 0
+  int32_t code = c.function[static_cast<size_t>(column)];
+  for (int32_t i = 1; i <= f.rises; ++i) code += c.function[static_cast<size_t>(i * 256 + column)] < place ? 1 : 0;
+  return static_cast<uint8_t>(code % 256);
+}
+
+}  // namespace
+
 std::vector<uint8_t> expected_output(const ConvCase& c) {
   const ConvGeometry& g = c.shape.geometry;
   const QTensor &in = c.in.view, &out = c.out.view;
@@ -301,6 +333,20 @@ std::vector<uint8_t> expected_output(const ConvCase& c) {
             uint8_t raw[4];
             std::memcpy(raw, &v, 4);
             bytes.insert(bytes.end(), raw, raw + 4);
+            continue;
+          }
+          if (c.tail.function) {
+            float sum = static_cast<float>(acc32) * c.multiplier[oc];
+            if (c.tail.rounds_twice) {
+              const int32_t mid = numerics::requantize(acc32, c.multiplier[oc], e.mid_zero_point, e.mid_lo, e.mid_hi);
+              sum = static_cast<float>(mid - e.mid_zero_point) * e.mid_multiplier;
+            }
+            if (c.tail.residual) {
+              const QTensor& res = c.residual.view;
+              const uint8_t r = res.data[n * res.image_stride + y * res.row_stride + x * res.c_pitch + oc];
+              sum += static_cast<float>(r - res.zero_point) * e.residual_multiplier;
+            }
+            bytes.push_back(function_at(c, sum));
             continue;
           }
           int32_t q = numerics::requantize(acc32, c.multiplier[oc], out.zero_point, e.lo, e.hi);

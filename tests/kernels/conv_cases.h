@@ -35,7 +35,8 @@ ConvShape square_conv(int64_t size, int64_t in_channels, int64_t out_channels, i
                       int64_t n = 1);
 // What the epilogue does besides scaling. dense: no gaps between the rows of tensors, if nothing is padded.
 struct ConvTail {
-  bool residual = false, rounds_twice = false, table = false, to_float = false, narrow = false, dense = false;
+  bool residual = false, rounds_twice = false, table = false, to_float = false, narrow = false, dense = false,
+       function = false;
 };
 
 struct ConvCase {
@@ -50,7 +51,7 @@ struct ConvCase {
   std::unique_ptr<int8_t, Free> packed;  // 64-byte aligned
   std::vector<int32_t> bias, acc_init;
   std::vector<float> multiplier, float_out, float_residual;
-  std::vector<uint8_t> table;
+  std::vector<uint8_t> table, function;
   ConvArgs args;
 };
 // What the multipliers and starts of the case say of all channels; again after they are changed.

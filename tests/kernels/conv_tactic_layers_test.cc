@@ -41,24 +41,36 @@ void check_every_tactic(ConvCase& c, std::mt19937& rng, Counts& counts) {
 TEST(ConvTacticLayers, LayersOfNetworksEqualTheDirectFormulaAndMeetEveryTactic) {
   std::mt19937 rng(22);
   Counts counts;
-  const ConvTail tails[] = {{}, {.residual = true}, {.residual = true, .rounds_twice = true}, {.table = true},
-                            {.to_float = true}, {.residual = true, .to_float = true}};
+  const ConvTail tails[] = {{},
+                            {.residual = true},
+                            {.residual = true, .rounds_twice = true},
+                            {.table = true},
+                            {.function = true},
+                            {.to_float = true},
+                            {.residual = true, .to_float = true}};
   struct Layer {
     int64_t h, w, ic, oc, k, stride, n;
   };
-  const Layer layers[] = {{14, 14, 64, 256, 1, 1, 1}, {13, 17, 96, 24, 1, 1, 2},   {7, 7, 160, 320, 1, 1, 1},
-                          {9, 9, 256, 64, 1, 2, 1},   {28, 28, 64, 64, 3, 1, 1},   {14, 15, 128, 96, 3, 1, 1},
-                          {7, 7, 256, 64, 3, 1, 2},   {11, 10, 64, 128, 3, 2, 1},  {33, 37, 3, 64, 7, 2, 1},
-                          {32, 31, 3, 32, 3, 2, 2},   {1, 1, 512, 100, 1, 1, 1},   {1, 1, 256, 64, 1, 1, 5},
-                          {34, 60, 64, 64, 3, 1, 1},  {6, 5, 32, 16, 3, 1, 3},     {18, 20, 16, 48, 5, 1, 1},
-                          {75, 14, 64, 40, 3, 2, 1},  {29, 27, 64, 24, 5, 3, 2},   {9, 9, 64, 48, 2, 4, 1},
-                          {5, 5, 192, 80, 3, 1, 1}};  // 7x7 outputs
+  const Layer layers[] = {
+      {14, 14, 64, 256, 1, 1, 1}, {13, 17, 96, 24, 1, 1, 2},  {7, 7, 160, 320, 1, 1, 1}, {9, 9, 256, 64, 1, 2, 1},
+      {28, 28, 64, 64, 3, 1, 1},  {14, 15, 128, 96, 3, 1, 1}, {7, 7, 256, 64, 3, 1, 2},  {11, 10, 64, 128, 3, 2, 1},
+      {33, 37, 3, 64, 7, 2, 1},   {32, 31, 3, 32, 3, 2, 2},   {1, 1, 512, 100, 1, 1, 1}, {1, 1, 256, 64, 1, 1, 5},
+      {34, 60, 64, 64, 3, 1, 1},  {6, 5, 32, 16, 3, 1, 3},    {18, 20, 16, 48, 5, 1, 1}, {75, 14, 64, 40, 3, 2, 1},
+      {29, 27, 64, 24, 5, 3, 2},  {9, 9, 64, 48, 2, 4, 1},    {5, 5, 192, 80, 3, 1, 1}};  // 7x7 outputs
   for (const Layer& l : layers)
     for (const ConvTail& tail : tails) {
       const int64_t pad = l.k / 2;
-      const ConvShape shape{l.n, l.h + 2 * pad, l.w + 2 * pad,
-                            {.in_channels = l.ic, .out_channels = l.oc, .kernel_h = l.k, .kernel_w = l.k,
-                             .stride_h = l.stride, .stride_w = l.stride, .pad_top = pad, .pad_left = pad}};
+      const ConvShape shape{l.n,
+                            l.h + 2 * pad,
+                            l.w + 2 * pad,
+                            {.in_channels = l.ic,
+                             .out_channels = l.oc,
+                             .kernel_h = l.k,
+                             .kernel_w = l.k,
+                             .stride_h = l.stride,
+                             .stride_w = l.stride,
+                             .pad_top = pad,
+                             .pad_left = pad}};
       auto c = testing::make_conv_case(rng, shape, tail);
       check_every_tactic(*c, rng, counts);
       if (HasFatalFailure()) return;

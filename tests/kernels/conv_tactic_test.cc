@@ -283,7 +283,8 @@ TEST(ConvTactics, ResidentWeightsEqualTheDirectFormula) {
       g.in_channels = pick(1, 4), g.kernel_h = g.kernel_w = 3, g.dilation_h = pick(1, 2);
       g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
     }
-    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(5, 14), pick(10, 60), g}, {.table = i % 5 == 4});
+    const auto c = testing::make_conv_case(rng, {pick(1, 2), pick(5, 14), pick(10, 60), g},
+                                           {.table = i % 10 == 4, .function = i % 10 == 9});
     Epilogue& e = c->args.epilogue;
     const int finish = i % 5 == 4 ? 3 : i % 3;
     for (float& m : c->multiplier) m = finish == 1 ? std::abs(m) : m, m = std::clamp(m, -0.2f, 0.2f);
@@ -373,7 +374,8 @@ TEST(ConvTactics, LayersOfNetworksEqualTheDirectFormula) {
     for (const testing::ConvTail& tail :
          {testing::ConvTail{}, testing::ConvTail{.residual = true},
           testing::ConvTail{.residual = true, .rounds_twice = true}, testing::ConvTail{.table = true, .narrow = true},
-          testing::ConvTail{.to_float = true}}) {
+          testing::ConvTail{.to_float = true}, testing::ConvTail{.function = true},
+          testing::ConvTail{.residual = true, .rounds_twice = true, .function = true}}) {
       names.merge(check_tactics(*testing::make_conv_case(rng, shape, tail), rng));
       if (HasFailure()) return;
     }

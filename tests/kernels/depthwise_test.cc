@@ -12,9 +12,14 @@ using testing::ConvShape;
 using testing::ConvTail;
 
 enum class Numbers { kAny, kRelu, kLargeMultipliers };
+enum class End { kCodes, kTable, kFunction };
+End random_end(std::mt19937& rng) {
+  const auto pick = rng() % 6;
+  return pick == 0 ? End::kTable : pick < 3 ? End::kFunction : End::kCodes;
+}
 
 std::unique_ptr<ConvCase> make_case(std::mt19937& rng, int64_t height, int64_t width, int64_t channels, int64_t kernel,
-                                    int64_t stride, bool table, Numbers numbers) {
+                                    int64_t stride, End end, Numbers numbers) {
   const ConvShape shape{2,
                         height,
                         width,
@@ -28,7 +33,8 @@ std::unique_ptr<ConvCase> make_case(std::mt19937& rng, int64_t height, int64_t w
                          .pad_top = kernel / 2,
                          .pad_left = kernel / 2},
                         true};
-  auto c = testing::make_conv_case(rng, shape, ConvTail{.table = table});
+  auto c =
+      testing::make_conv_case(rng, shape, ConvTail{.table = end == End::kTable, .function = end == End::kFunction});
   if (numbers == Numbers::kRelu) c->out.view.zero_point = c->args.epilogue.out.zero_point = 0;
   if (numbers == Numbers::kLargeMultipliers)
     for (float& m : c->multiplier) m *= 300000.0f;
@@ -53,10 +59,9 @@ TEST(Depthwise, KernelsOfNetworksEqualTheDirectFormulaOnEveryIsa) {
     for (int64_t stride : {1, 2})
       for (int64_t channels : {8, 32, 48, 64, 80, 96, 144})
         for (int64_t width : {1, 2, 3, 4, 5, 7, 9, 14, 23}) {
-          const bool table = rng() % 3 == 0;
+          const End end = random_end(rng);
           const Numbers numbers = static_cast<Numbers>(rng() % 3);
-          auto c =
-              make_case(rng, 1 + static_cast<int64_t>(rng() % 12), width, channels, kernel, stride, table, numbers);
+          auto c = make_case(rng, 1 + static_cast<int64_t>(rng() % 12), width, channels, kernel, stride, end, numbers);
           check_on_every_isa(*c, rng);
           if (HasFailure()) return;
         }
@@ -69,7 +74,7 @@ TEST(Depthwise, LongLinesEqualTheDirectFormulaOnEveryIsa) {
     for (int64_t channels : {16, 32, 64, 96})
       for (int64_t width : {63, 64, 65, 130, 301}) {
         auto c = make_case(rng, 2 + static_cast<int64_t>(rng() % 3), width * stride, channels, 3, stride,
-                           rng() % 3 == 0, static_cast<Numbers>(rng() % 3));
+                           random_end(rng), static_cast<Numbers>(rng() % 3));
         check_on_every_isa(*c, rng);
         if (HasFailure()) return;
       }

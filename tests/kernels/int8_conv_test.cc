@@ -61,7 +61,8 @@ TEST(Int8Conv, LayersOfNetworksEqualTheDirectFormulaOnEveryIsa) {
   for (const ConvShape& shape : shapes)
     for (const ConvTail& tail :
          {ConvTail{}, ConvTail{.residual = true}, ConvTail{.residual = true, .rounds_twice = true},
-          ConvTail{.table = true, .narrow = true}, ConvTail{.to_float = true}}) {
+          ConvTail{.table = true, .narrow = true}, ConvTail{.to_float = true}, ConvTail{.function = true},
+          ConvTail{.residual = true, .function = true}}) {
       auto c = testing::make_conv_case(rng, shape, tail);
       check_on_every_isa(*c, rng);
       if (HasFatalFailure()) return;
@@ -72,7 +73,8 @@ TEST(Int8Conv, OnePixelLayersEqualTheDirectFormulaOnEveryIsa) {
   std::mt19937 rng(4);
   for (const int64_t in : {3, 4, 5, 16, 28, 48, 130, 512})
     for (const int64_t out : {2, 4, 10, 16, 17, 33, 48, 64, 100, 240})
-      for (const ConvTail& tail : {ConvTail{}, ConvTail{.narrow = true}, ConvTail{.table = true}}) {
+      for (const ConvTail& tail :
+           {ConvTail{}, ConvTail{.narrow = true}, ConvTail{.table = true}, ConvTail{.function = true}}) {
         auto c = testing::make_conv_case(rng, {1, 1, 1, {.in_channels = in, .out_channels = out}}, tail);
         const std::vector<uint8_t> want = testing::expected_output(*c);
         testing::take_output(*c);

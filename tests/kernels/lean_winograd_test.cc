@@ -88,8 +88,9 @@ TEST_P(LeanWinograd, EqualsTheDirectFormula) {
     g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
     const bool seven = i % 5 == 4;
     const int64_t h = seven ? 9 - 2 * g.pad_top : pick(3, 16), w = seven ? 9 - 2 * g.pad_left : pick(3, 16);
-    const auto c = testing::make_conv_case(rng, {seven ? 1 : pick(1, 2), h, w, g},
-                                           {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3});
+    const auto c = testing::make_conv_case(
+        rng, {seven ? 1 : pick(1, 2), h, w, g},
+        {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3, .function = i % 8 == 7});
     if (i % 3 == 0) take_extreme_weights(*c, rng);
     sevens += c->args.epilogue.out.h == 7 && c->args.epilogue.out.w == 7 && c->args.epilogue.out.n == 1;
     if (!tactic->applies(c->args)) continue;
@@ -136,8 +137,9 @@ TEST_P(InterleavedWinograd, EqualsTheDirectFormula) {
   for (int i = 0; i < 80 && !HasFailure(); ++i) {
     ConvGeometry g{.in_channels = pick(1, 10) * 64, .out_channels = pick(17, 140), .kernel_h = 3, .kernel_w = 3};
     g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
-    const auto c = testing::make_conv_case(rng, {1, 9 - 2 * g.pad_top, 9 - 2 * g.pad_left, g},
-                                           {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3});
+    const auto c = testing::make_conv_case(
+        rng, {1, 9 - 2 * g.pad_top, 9 - 2 * g.pad_left, g},
+        {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3, .function = i % 8 == 7});
     if (i % 3 == 0) take_extreme_weights(*c, rng);
     if (!tactic->applies(c->args)) continue;  // pixels with gaps
     const int32_t parts = check(*tactic, *c, pick(1, 3));

@@ -107,7 +107,8 @@ TEST(Winograd, RandomShapesEqualTheDirectFormula) {
     tail.residual = i % 3 == 0;
     tail.rounds_twice = tail.residual && !tail.to_float && i % 2 == 0;
     tail.table = !tail.to_float && i % 5 == 0;
-    tail.narrow = i % 2 == 1;
+    tail.function = !tail.to_float && !tail.table && i % 4 == 1;
+    tail.narrow = !tail.function && i % 2 == 1;
     auto c = testing::make_conv_case(rng, shape, tail);
     check(*c, rng);
     if (HasFatalFailure()) return;

@@ -48,7 +48,7 @@ TEST(Errors, CodesReadWithManyOtherScales) {
 TEST(Errors, DynamicImageSize) {
   QuantNet net(31);
   net.finish({net.relu(net.input({ir::kDynamic, 3, ir::kDynamic, 8}))});
-  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed")));
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed"), HasSubstr("--profiles 1x3x224x8")));
 }
 
 TEST(Errors, DynamicBatchIsChosenByTheOption) {
@@ -71,6 +71,25 @@ TEST(Errors, BatchOfTheFileUnlessGiven) {
   QuantNet dynamic(33);
   dynamic.finish({dynamic.relu(dynamic.input({ir::kDynamic, 3, 4, 4}))});
   EXPECT_EQ(compile(dynamic.graph, 0)->buffers[0].shape[0], 1);
+}
+
+// A batch of 1 that a Reshape names becomes another one; one that the network goes over cannot.
+TEST(Errors, AnotherBatchOnlyWhereImagesStayApart) {
+  for (const bool apart : {true, false}) {
+    ir::Graph g;
+    ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 3, 8, 8}});
+    ir::Value* list = g.add_constant("list", ir::Tensor::of<int64_t>({apart ? 2 : 1}, apart ? std::vector<int64_t>{1, -1}
+                                                                                          : std::vector<int64_t>{0}));
+    g.add_output(apart ? g.add(ir::OpKind::kReshape, "y", {x, list})
+                       : g.add(ir::OpKind::kReduceSum, "y", {x, list}, {{"keepdims", int64_t{1}}}));
+    if (apart) {
+      const auto plan = compile(g, 4);
+      EXPECT_EQ(plan->buffers[plan->outputs[0]].shape, (std::vector<int64_t>{4, 192}));
+    } else {
+      EXPECT_THAT(error_of(g, 4), HasSubstr("the engine can have the batch 1 only"));
+      EXPECT_THROW(lower::lower(g, {.input_shape = {4, 3, 8, 8}}), UserError);
+    }
+  }
 }
 
 TEST(Errors, ObservingQuantiser) {

@@ -38,7 +38,7 @@ class RandomNet {
     ir::Value* x = any();
     const ir::Shape s = shape(x);
     ir::Value* y = nullptr;
-    switch (net.random.integer(0, 9)) {
+    switch (net.random.integer(0, 10)) {
       case 0:
       case 1:
       case 2: {
@@ -78,6 +78,12 @@ class RandomNet {
       case 8: {  // a gate of the tensor itself, with a quantiser of its own
         auto* gate = net.op(net.random.integer(0, 1) ? OpKind::kSigmoid : OpKind::kTanh, {x});
         y = net.op(OpKind::kMul, {x, net.fq(gate, 1.0f / 127)});
+        break;
+      }
+      case 9: {  // an activation behind a convolution, with nothing quantised between them
+        auto* a = net.conv(x, s[1], net.random.integer(1, 40), 1);
+        y = net.random.integer(0, 1) ? net.op(OpKind::kMul, {a, net.op(OpKind::kSigmoid, {a})})
+                                     : net.op(OpKind::kTanh, {a});
         break;
       }
       default:

@@ -141,8 +141,25 @@ class ConvNet {
       if (chance(40)) y = quantise(y);
       y = net.op(OpKind::kAdd, {y, x_});
     }
-    if (chance(50)) y = chance(50) ? net.relu(y) : net.relu6(y);
+    if (chance(50))
+      y = chance(50) ? net.relu(y) : net.relu6(y);
+    else if (chance(60))
+      y = activation(y);
     x_ = quantise(y);
+  }
+
+  // Behind nothing quantised, so that the step of the convolution ends in a function.
+  ir::Value* activation(ir::Value* x) {
+    switch (integer(0, 3)) {
+      case 0:
+        return net.op(OpKind::kMul, {x, net.op(OpKind::kSigmoid, {x})});
+      case 1:
+        return net.op(OpKind::kLeakyRelu, {x}, {{"alpha", 0.01f}});
+      case 2:
+        return net.op(OpKind::kHardSwish, {x});
+      default:
+        return net.op(OpKind::kTanh, {x});
+    }
   }
 
   ir::Value* x_ = nullptr;
@@ -187,8 +204,8 @@ TEST(SameBits, RandomNetworksOnEveryInstructionSetAndThreadCount) {
           ASSERT_TRUE(scalar.dumps[i].codes == run.dumps[i].codes && scalar.dumps[i].values == run.dumps[i].values)
               << "seed " << seed << ", " << run.dumps[i].name << " on " << isa_name(isa) << ", " << threads
               << " threads, tactic " << tactics->steps[std::min(i, tactics->steps.size() - 1)].tactic;
-        ASSERT_FALSE(HasFailure()) << "seed " << seed << " on " << isa_name(isa) << ", " << threads << " threads, bands "
-                                   << which;
+        ASSERT_FALSE(HasFailure()) << "seed " << seed << " on " << isa_name(isa) << ", " << threads
+                                   << " threads, bands " << which;
       }
   }
   EXPECT_EQ(banded[0], 0u);

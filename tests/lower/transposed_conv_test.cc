@@ -58,6 +58,11 @@ TEST(TransposedConv, StrideOneIsOneConvolution) {
             "quantize conv dequantize");
 }
 
+TEST(TransposedConv, EmptyListsAreAbsent) {
+  EXPECT_EQ(check({.kernel = {3, 3}, .strides = {}, .dilations = {}, .pads = {}, .output_padding = {}}),
+            "quantize conv dequantize");
+}
+
 TEST(TransposedConv, OddSizesOfEverything) {
   check({.in = 19, .out = 21, .kernel = {3, 4}, .strides = {3, 2}, .pads = {0, 1, 2, 0}, .output_padding = {2, 1}});
   check({.kernel = {3, 3}, .strides = {2, 3}, .dilations = {2, 3}, .pads = {2, 1, 1, 2}});
@@ -148,17 +153,24 @@ TEST(TransposedConv, NobodyReadsItsPhasesWithinTheirBands) {
 }
 
 TEST(TransposedConv, StaysFloatWithAReason) {
-  const auto reason = [](const Transposed& t) {
+  const auto reason = [](const Transposed& t, int64_t rows = 3) {
     QuantNet net(34);
-    auto* x = net.fq(net.input({1, t.in, 3, 3}), 1.0f / 127);
+    auto* x = net.fq(net.input({1, t.in, rows, 3}), 1.0f / 127);
     net.finish({net.fq(net.relu(transposed(net, x, t)), 0.02f)});
     std::shared_ptr<const engine::Plan> plan;
-    check_graph(net, {.bit_equal = false}, &plan);
+    if (rows == 3)
+      check_graph(net, {.bit_equal = false}, &plan);
+    else
+      plan = compile(net.graph, 1);
     for (const engine::Step& s : plan->steps)
       if (s.kind == "float_conv_transpose") return s.reason;
     return std::string("none");
   };
   EXPECT_EQ(reason({.kernel = {9, 9}, .strides = {9, 9}}), "no INT8 kernel for so large a stride");
+  // Nor does anything take as long as the padding is large.
+  const int64_t far = 1 << 16;
+  EXPECT_EQ(reason({.in = 1, .out = 1, .strides = {1, 1}, .pads = {far - 8, 0, 0, 0}}, far),
+            "no INT8 kernel for so large a window");
   EXPECT_EQ(reason({.scale_axis = 0}), "weights have scales along another axis than that of the output channels");
 }
 

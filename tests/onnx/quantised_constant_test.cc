@@ -144,11 +144,12 @@ TEST(QuantisedConstants, FloatsBehindBothMove) {
     if (computed) d.node("Neg", {"w0"}, {"n"});
     const Read r = read(d.node("Transpose", {computed ? "n" : "w0"}, {"w"}));
     EXPECT_EQ(r.quantised, !computed);
-    if (computed)
+    if (computed) {
       EXPECT_THAT(r.values, ElementsAre(0, -7, -0.0f, -20));
-    else
+    } else {
       EXPECT_THAT(r.values, ElementsAre(0.2f, 7, 1.4f, 19));
-    if (!computed) EXPECT_EQ(r.axis, 0);
+      EXPECT_EQ(r.axis, 0);
+    }
   }
 }
 

@@ -418,6 +418,12 @@ class ReferenceEvaluator {
         return unary([](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); });
       case K::kTanh:
         return unary([](double v) { return std::tanh(v); });
+      case K::kElu:
+        return unary([&](double v) { return v < 0 ? node.get_float("alpha") * std::expm1(v) : v; });
+      case K::kSoftplus:
+        return unary([](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); });
+      case K::kErf:
+        return unary([](double v) { return std::erf(v); });
       case K::kExp:
         return unary([](double v) { return std::exp(v); });
       case K::kNeg:

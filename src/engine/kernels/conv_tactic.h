@@ -19,7 +19,8 @@ struct ConvTactic {
   // `data` only tells whether they exist. nullptr: takes every convolution.
   bool (*applies)(const ConvArgs& args) = nullptr;
   // Bytes of the weights in an order of the tactic's own, and how they are made from the packed ones (once for all
-  // contexts of an engine; 64-byte aligned). nullptr: the tactic works on the packed weights.
+  // contexts of an engine; 64-byte aligned). nullptr, or 0 bytes: the tactic works on the packed weights; else it
+  // reads these alone, as the packed ones may be gone.
   int64_t (*prepared_bytes)(const ConvArgs& args) = nullptr;
   void (*prepare)(const ConvArgs& args, std::byte* prepared) = nullptr;
   // They begin with those of every block of output channels, each as large as the packed ones: the convolution before

@@ -6,11 +6,12 @@
 namespace octet::kernels {
 namespace {
 
-// With |multiplier| < 1/2 a scaled sum stays within 2^30, and a residual adds less than 2^29: no sum needs a limit
-// before it is converted to int32.
+// With |sum| <= 2^31 and |multiplier| < 1/2 a scaled sum stays within 2^30, and a residual adds less than 2^29: no sum
+// needs a limit before it is converted to int32. Smaller sums may have larger multipliers.
 inline bool sums_are_bounded(const Epilogue& e) {
   const auto small = [](float x, float limit) { return x < limit && x > -limit; };
-  return small(e.limits.least_multiplier, 0.5f) && small(e.limits.greatest_multiplier, 0.5f) &&
+  const float multiplier = 1073741824.0f / static_cast<float>(e.limits.greatest_sum);
+  return small(e.limits.least_multiplier, multiplier) && small(e.limits.greatest_multiplier, multiplier) &&
          small(e.residual_multiplier, 2097152.0f) && small(e.mid_multiplier, 2097152.0f);
 }
 

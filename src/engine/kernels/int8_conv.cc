@@ -95,11 +95,16 @@ void make_acc_init(std::span<const int8_t> weights, int64_t out_channels, std::s
   }
 }
 
-ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init) {
+int64_t products_of_a_sum(const ConvGeometry& g) {
+  return g.kernel_h * g.kernel_w * (g.in_channels / g.groups);
+}
+
+ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init, int64_t products) {
   OCTET_CHECK(!multiplier.empty() && !acc_init.empty());
   const auto [least, greatest] = std::minmax_element(multiplier.begin(), multiplier.end());
   const auto [low, high] = std::minmax_element(acc_init.begin(), acc_init.end());
-  return {*least, *greatest, std::max(-int64_t{*low}, int64_t{*high})};
+  const int64_t start = std::max(-int64_t{*low}, int64_t{*high});
+  return {*least, *greatest, start, std::min(int64_t{1} << 31, start + products * 255 * 128)};
 }
 
 ConvShare conv_share(const ConvArgs& args, int part, int parts) {

@@ -15,6 +15,7 @@
 #include <limits>
 #include <span>
 
+#include "engine/kernels/code_function.h"
 #include "engine/kernels/tensor.h"
 
 namespace octet::kernels {
@@ -57,9 +58,11 @@ struct ChannelLimits {
   float least_multiplier = -std::numeric_limits<float>::infinity();
   float greatest_multiplier = std::numeric_limits<float>::infinity();
   int64_t greatest_start = std::numeric_limits<int32_t>::max();  // the greatest magnitude in acc_init
+  int64_t greatest_sum = int64_t{1} << 31;                       // ... of an accumulator
 };
-// Of the real channels, without the padding.
-ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init);
+// Of the real channels, without the padding. `products`: of a code and a weight, in one accumulator.
+ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init, int64_t products);
+int64_t products_of_a_sum(const ConvGeometry& geometry);
 
 // The residual's product as a sum of two numbers: high[r / 16] + low[r % 16] for a code r.
 struct ResidualTables {
@@ -70,7 +73,7 @@ struct ResidualTables {
 //   v = float(acc) * multiplier[oc]
 //   rounds_twice:  v = float(clamp(rne(v) + mid_zero_point, mid_lo, mid_hi) - mid_zero_point) * mid_multiplier
 //   residual:      v = v + float(q_r - residual.zero_point) * residual_multiplier
-//   q = clamp(rne(v) + out.zero_point, lo, hi);  table: q = table[q]
+//   q = clamp(rne(v) + out.zero_point, lo, hi);  table: q = table[q];  function: q = function of that step
 // float output: y = float(acc) * multiplier[oc]; float_residual: y = y + float_residual[i]; y = clamp(y, float_lo,
 // float_hi). Every operation rounds on its own (no FMA): all instruction sets give the same bytes, also for float
 // output. A u8 output is written in whole blocks of 16 channels where out.c_pitch >= 16, else in 4 bytes.
@@ -80,6 +83,7 @@ struct Epilogue {
   QTensor out;                     // data == nullptr: float output
   int32_t lo = 0, hi = 255;        // 0 <= lo <= hi <= 255; ReLU is lo = out.zero_point
   const uint8_t* table = nullptr;  // 256 entries, or none
+  CodeFunction function;           // or none; then lo and hi are the limits of steps, the zero point 0, and no table
   QTensor residual;                // data == nullptr: none; same n, h, w, c as out
   float residual_multiplier = 0;
   bool rounds_twice = false;  // only with a residual: the graph quantises the convolution's own output before the Add

@@ -144,6 +144,8 @@ class Winograd {
     if (header_of(prepared).at_once) {
       e.multiplier = reinterpret_cast<const float*>(prepared + plan.multipliers_at);
       e.limits.least_multiplier /= 64, e.limits.greatest_multiplier /= 64;
+      constexpr int64_t kMost = int64_t{1} << 31;
+      e.limits.greatest_sum = e.limits.greatest_sum > kMost / 64 ? kMost : e.limits.greatest_sum * 64;
     }
     return e;
   }

@@ -36,7 +36,7 @@ struct FinishJob {
 // What is known of a layer's numbers, and saves instructions.
 enum class Values {
   kAny,
-  kTable,    // as kAny, with a table in registers behind the codes
+  kTable,    // as kAny, with a table in registers behind the codes, or a function of steps
   kBounded,  // no scaled sum leaves int32, so the upper limit can wait for the codes
   kPlain,    // besides, all zero points are 0 and the limits are 0 and 255: saturation is all there is
   kRelu      // besides, relu_shortcut() holds
@@ -44,7 +44,8 @@ enum class Values {
 
 template <Values V>
 OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
-  if constexpr (V == Values::kTable) return look_up64(pack(a, b, c, d, k), k.table);
+  if constexpr (V == Values::kTable)
+    return k.function ? pack_function(a, b, c, d, k) : look_up64(pack(a, b, c, d, k), k.table);
   if constexpr (V < Values::kPlain) return pack(a, b, c, d, k);
   return _mm512_permutexvar_epi32(pack_order(),
                                   _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
@@ -240,7 +241,7 @@ FinishChoice choose_finish(const ConvArgs& a, const Constants& c, int64_t produc
     return {e.rounds_twice ? finish_table_block<N, Sum::kTwice> : finish_table_block<N, Sum::kOnce>};
   }
   const bool zero = e.out.zero_point == 0 && (e.residual.data == nullptr || e.residual.zero_point == 0);
-  const Values values = e.table                            ? Values::kTable
+  const Values values = e.table || e.function              ? Values::kTable
                         : !c.bounded                       ? Values::kAny
                         : zero && e.lo == 0 && e.hi == 255 ? Values::kPlain
                                                            : Values::kBounded;

@@ -145,7 +145,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
       if (groups) centres.learn(sample), groups = copy.template operator()<true>();
     }
     if (!groups && !copy.template operator()<false>()) {
-      conv_words(a, {row, row + height}, blocks, scratch);
+      conv_words(a, {row, row + height}, blocks, scratch, {panels, p.even_dwords});
       row += height;
       continue;
     }

@@ -20,7 +20,8 @@ struct WordDot {
 constexpr int64_t kShortSegment = 16, kMostShortSteps = 128;
 
 // `scratch`: word_plan(a).scratch_bytes, 64-byte aligned.
-inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch) {
+inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* scratch,
+                       const RaisedWeights& raised = {}) {
   const ConvGeometry& g = a.geometry;
   const Epilogue& e = a.epilogue;
   const WordPlan p = word_plan(a);
@@ -66,7 +67,7 @@ inline void conv_words(const ConvArgs& a, Range rows, Range blocks, std::byte* s
             static_cast<int32_t>(placed * e.out.row_stride + x * e.out.c_pitch),
             static_cast<int32_t>(placed * e.residual.row_stride + x * e.residual.c_pitch)};
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
-      widen_weights(a, p, b, panel);
+      widen_weights(a, p, raised, b, panel);
       tile.in = reinterpret_cast<const uint8_t*>(words + block_channel_offset(g, b));
       start_sums(a, b, relu, start);
       tile.aim(e, n, y0, b * 16);

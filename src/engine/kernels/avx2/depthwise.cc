@@ -94,7 +94,9 @@ void multiply_strips(const Strips& s, Y* sums) {
 #pragma GCC unroll 4
       for (int i = 0; i < kPairs; ++i) {
         const Y ac = words[row][0][i], bd = words[row][1][i];
-        codes[i] = kEnd == End::kReluCodes ? Limits::pack_words_only(ac, bd) : s.finish->limits().pack_words(ac, bd);
+        codes[i] = kEnd == End::kReluCodes
+                       ? Limits::pack_words_only(ac, bd)
+                       : _mm256_permutevar8x32_epi32(s.finish->pack_words(ac, bd), Limits::words_order());
       }
       store_codes_of_row<P>(s, codes, s.out[row]);
     }

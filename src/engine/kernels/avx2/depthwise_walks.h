@@ -109,11 +109,10 @@ OCTET_INLINE Y pack_rounded(const Finish& finish, Y a, Y b) {
   return kCodes == Codes::kRelu ? _mm256_packs_epi32(a, b) : finish.limits().words(a, b);
 }
 template <Codes kCodes>
-OCTET_INLINE Y codes_of(const Finish& finish, Y codes) {
-  if constexpr (kCodes != Codes::kRelu) {
-    codes = finish.limits().clamp(codes);
-    if (finish.has_table()) finish.look_up(&codes, 1);
-  }
+OCTET_INLINE Y codes_of(const Finish& finish, Y low, Y high) {
+  if constexpr (kCodes == Codes::kRelu) return _mm256_packus_epi16(low, high);
+  Y codes = finish.pack_words(low, high);
+  if (finish.has_table()) finish.look_up(&codes, 1);
   return codes;
 }
 
@@ -138,8 +137,8 @@ struct Walk1 {
       words[r] = pack_rounded<kCodes>(finish, a, b);
     }
     if constexpr (kRows == 1) words[1] = words[0];
-    const Y codes = codes_of<kCodes>(finish, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(words[0], words[1]),
-                                                                         _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+    const Y codes = _mm256_permutevar8x32_epi32(codes_of<kCodes>(finish, words[0], words[1]),
+                                                _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 #pragma GCC unroll 2
     for (int r = 0; r < kRows; ++r) {
       const __m128 row = _mm_castsi128_ps(r ? _mm256_extracti128_si256(codes, 1) : _mm256_castsi256_si128(codes));
@@ -227,7 +226,7 @@ struct Walk2 {
 
   OCTET_INLINE Y load(const uint8_t* p) const { return kAdjacent ? load32(p) : two_lanes(p, p + s.in_lane); }
   OCTET_INLINE void store(uint8_t* to, Y low, Y high) const {
-    const Y codes = codes_of<kCodes>(finish, _mm256_packus_epi16(low, high));
+    const Y codes = codes_of<kCodes>(finish, low, high);
     if constexpr (kAdjacent) {
       store32(to, codes);
     } else {

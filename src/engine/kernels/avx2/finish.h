@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "engine/kernels/avx2/function.h"
 #include "engine/kernels/avx2/lookup.h"
 #include "engine/kernels/avx2/vector.h"
 #include "engine/kernels/epilogue_shortcuts.h"
@@ -31,8 +32,9 @@ class Finish {
         sum_(e.residual.data == nullptr ? Sum::kNone
              : e.rounds_twice           ? Sum::kTwice
                                         : Sum::kOnce),
-        bounded_(sums_are_bounded(e)) {
+        bounded_(sums_are_bounded(e) && !e.function.has_tails()) {
     if (e.table && e.out.data) lookup_.emplace(e.table);
+    if (e.function && e.out.data) function_.emplace(e.function);
   }
 
   Sum sum() const { return sum_; }
@@ -55,6 +57,7 @@ class Finish {
       const Y code = _mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(residual)), residual_zero_);
       v = _mm256_add_ps(v, _mm256_mul_ps(_mm256_cvtepi32_ps(code), residual_multiplier_));
     }
+    if (!kBounded && e_.function.has_tails()) v = Function::draw_in(v, e_.function);
     return kBounded ? _mm256_cvtps_epi32(v) : limits_.round(v);
   }
   static OCTET_INLINE Y relu_value(Y acc, __m256 multiplier) {
@@ -66,7 +69,14 @@ class Finish {
     if constexpr (S == Sum::kRelu)
       return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)),
                                          _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    if (function_)
+      return _mm256_permutevar8x32_epi32((*function_)(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)),
+                                         _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return limits_.pack(a, b, c, d);
+  }
+  // 32 words of limits().words() -> codes as vpackuswb leaves them, before the table.
+  OCTET_INLINE Y pack_words(Y low, Y high) const {
+    return function_ ? (*function_)(low, high) : limits_.clamp(_mm256_packus_epi16(low, high));
   }
   const Limits& limits() const { return limits_; }
   __attribute__((noinline)) void look_up(Y* codes, int64_t vectors) const {
@@ -120,7 +130,7 @@ class Finish {
   void codes(const int32_t* acc, int64_t channel, uint8_t* out, const uint8_t* residual) const {
     const Y v0 = value<S, false>(load32(acc), channel, residual);
     const Y v1 = value<S, false>(load32(acc + 8), channel + 8, S == Sum::kNone ? nullptr : residual + 8);
-    Y both = limits_.pack(v0, v1, v0, v1);
+    Y both = pack<S>(v0, v1, v0, v1);
     if (lookup_) both = (*lookup_)(both);
     store_codes(out, _mm256_castsi256_si128(both), e_.out.c_pitch < 16);
   }
@@ -133,7 +143,7 @@ class Finish {
     };
     for (int64_t p = 0; p < pixels; p += 2) {
       const int64_t q = smaller(p + 1, pixels - 1);  // an odd last pixel is computed twice
-      Y both = limits_.pack(half(p, 0), half(p, 8), half(q, 0), half(q, 8));
+      Y both = pack<S>(half(p, 0), half(p, 8), half(q, 0), half(q, 8));
       if (lookup_) both = (*lookup_)(both);
       store16(out + p * e_.out.c_pitch, _mm256_castsi256_si128(both));
       store16(out + q * e_.out.c_pitch, _mm256_extracti128_si256(both, 1));
@@ -159,6 +169,7 @@ class Finish {
   const Sum sum_;
   const bool bounded_;
   std::optional<Lookup> lookup_;
+  std::optional<Function> function_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 
 class Lookup {
  public:
+  Lookup() = default;
   explicit Lookup(const uint8_t* table) {
     for (int i = 0; i < 16; ++i) {
       __m128i row = load16(table + 16 * i);

@@ -77,10 +77,10 @@ struct Limits {
   }
   // And in two steps: words(a, c) and words(b, d) -> 32 codes.
   OCTET_INLINE Y words(Y a, Y b) const { return _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point16); }
-  OCTET_INLINE Y pack_words(Y ac, Y bd) const { return clamp(pack_words_only(ac, bd)); }
   static OCTET_INLINE Y pack_words_only(Y ac, Y bd) {
-    return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(ac, bd), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+    return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(ac, bd), words_order());
   }
+  static OCTET_INLINE Y words_order() { return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7); }
   OCTET_INLINE Y clamp(Y codes) const {
     return _mm256_min_epu8(_mm256_max_epu8(codes, _mm256_broadcastsi128_si256(low8)),
                            _mm256_broadcastsi128_si256(high8));

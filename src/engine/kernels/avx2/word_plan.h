@@ -105,8 +105,15 @@ inline void widen_row(const ConvArgs& a, const WordPlan& p, const uint8_t* in, u
   }
 }
 
+// Weights of 1x1 layers as conv_bytes.h prepares them, plus 128: what is read instead of a.weights where it is given.
+struct RaisedWeights {
+  const int8_t* panels = nullptr;
+  int64_t dwords = 0;  // of a block
+};
+
 // The packed weights of a block (16 output channels x 4 bytes) -> pairs of words.
-inline void widen_weights(const ConvArgs& a, const WordPlan& p, int64_t block, int16_t* panel) {
+inline void widen_weights(const ConvArgs& a, const WordPlan& p, const RaisedWeights& raised, int64_t block,
+                          int16_t* panel) {
   const ConvLayout& l = p.layout;
   const int8_t* w = a.weights + block * l.segments * l.dwords * 64;
   if (p.compact) {
@@ -127,9 +134,16 @@ inline void widen_weights(const ConvArgs& a, const WordPlan& p, int64_t block, i
   const Y first = _mm256_broadcastsi128_si256(_mm_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13));
   const Y second =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(-1, 2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15));
+  if (raised.panels) w = raised.panels + block * raised.dwords * 64;
+  const int64_t stored = raised.panels ? raised.dwords : p.pairs / 2;  // padding behind them
+  const Y raise = _mm256_set1_epi8(raised.panels ? -128 : 0);
   for (int64_t s = 0; s < l.segments; ++s, w += l.dwords * 64)
     for (int64_t d = 0; d < p.pairs / 2; ++d, panel += 64) {
-      const Y low = load32(w + d * 64), high = load32(w + d * 64 + 32);
+      Y low = _mm256_setzero_si256(), high = low;
+      if (d < stored) {
+        low = _mm256_xor_si256(load32(w + d * 64), raise);
+        high = _mm256_xor_si256(load32(w + d * 64 + 32), raise);
+      }
       store32(panel, _mm256_srai_epi16(_mm256_shuffle_epi8(low, first), 8));
       store32(panel + 16, _mm256_srai_epi16(_mm256_shuffle_epi8(high, first), 8));
       store32(panel + 32, _mm256_srai_epi16(_mm256_shuffle_epi8(low, second), 8));

@@ -15,17 +15,17 @@ struct alignas(64) CodesFinish {
 };
 
 // How: see relu_shortcut(); else the numbers are bounded, and the codes with zero point 0 and 0..255, or any, or any
-// and then the table (Constants::table).
+// and then the table (Constants::table), or the function of steps.
 enum class Finish { kRelu, kPlain, kAny, kTable };
 constexpr int kFinishes = 4;
 
 OCTET_INLINE Finish choose_finish(bool relu, const Constants& c) {
-  return relu ? Finish::kRelu : c.table ? Finish::kTable : c.plain ? Finish::kPlain : Finish::kAny;
+  return relu ? Finish::kRelu : c.table || c.function ? Finish::kTable : c.plain ? Finish::kPlain : Finish::kAny;
 }
 
 // Whether the finish of these codes can be one of them.
 OCTET_INLINE bool has_codes_finish(const Epilogue& e) {
-  return e.out.data && !e.residual.data && (!e.table || has_vbmi()) && sums_are_bounded(e);
+  return e.out.data && !e.residual.data && (!e.table || has_vbmi()) && sums_are_bounded(e) && !e.function.has_tails();
 }
 
 // Takes over the numbers of `vectors` blocks of channels from block `block` on.
@@ -61,6 +61,8 @@ OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f
     Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
     if constexpr (F == Finish::kAny || F == Finish::kTable)
       low = _mm512_adds_epi16(low, f.constants.zero_point16), high = _mm512_adds_epi16(high, f.constants.zero_point16);
+    if (F == Finish::kTable && f.constants.function)
+      return _mm512_permutexvar_epi32(pack_order(), function_codes(low, high, f.constants.function));
     const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
     if constexpr (F != Finish::kAny && F != Finish::kTable) return bytes;
     const Z limited = _mm512_min_epu8(_mm512_max_epu8(bytes, f.constants.low8), f.constants.high8);

@@ -22,7 +22,8 @@ OCTET_INLINE Z gather(const Block& block, const uint8_t* in, int64_t kernel_h, i
   return codes<Finish::kClamped>(acc, block, k, nullptr);
 }
 
-// Residuals, float outputs and very large kernels: 16 channels a vector, one tap per dword, the common epilogue.
+// Residuals, float outputs, very large kernels, and functions of steps behind uncommon ones: 16 channels a vector, one
+// tap per dword, the common epilogue.
 void general(const ConvArgs& a, Range rows) {
   const ConvGeometry& g = a.geometry;
   const Epilogue& e = a.epilogue;
@@ -54,8 +55,8 @@ void general(const ConvArgs& a, Range rows) {
 // The shortest way that is right for these numbers.
 Finish choose_finish(const ConvArgs& a, const Constants& constants) {
   if (relu_shortcut(a, a.geometry.kernel_h * a.geometry.kernel_w)) return Finish::kRelu;
-  if (!constants.bounded) return Finish::kClamped;
-  return constants.table ? Finish::kTable : Finish::kScale;
+  if (!sums_are_bounded(a.epilogue)) return Finish::kClamped;
+  return constants.table || constants.function ? Finish::kTable : Finish::kScale;
 }
 
 Walks walks_for(Finish finish, const ConvGeometry& g, int64_t parts) {
@@ -168,7 +169,9 @@ void depthwise_avx512_vnni(const ConvArgs& a, Range rows) {
     return general(a, rows);
   const Constants constants = make_constants(e);
   const Job job{a, constants, padded, choose_finish(a, constants)};
-  if (has_walks(g) && job.finish != Finish::kClamped) {
+  const bool walks = has_walks(g) && job.finish != Finish::kClamped;
+  if (e.function && !walks) return general(a, rows);
+  if (walks) {
     walk(job, rows);
     if (job.finish == Finish::kTable) return;
   } else {

@@ -35,6 +35,8 @@ struct Constants {
   bool bounded = false;            // Numbers::kBounded
   bool plain = false;              // zero point 0, codes 0..255: what saturation gives
   const uint8_t* table = nullptr;  // applied in registers
+  CodeFunction function;
+  bool tails = false;  // of the function
 };
 
 OCTET_INLINE Constants make_constants(const Epilogue& e) {
@@ -52,9 +54,11 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.zero_point16 = _mm512_set1_epi16(static_cast<int16_t>(e.out.zero_point));
   c.low8 = _mm512_set1_epi8(static_cast<char>(e.lo));
   c.high8 = _mm512_set1_epi8(static_cast<char>(e.hi));
-  c.bounded = sums_are_bounded(e);
+  c.bounded = sums_are_bounded(e) && !e.function.has_tails();  // else only scale() would have to draw them in
   c.plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
   c.table = has_vbmi() ? e.table : nullptr;
+  c.function = e.function;
+  c.tails = e.function.has_tails();
   return c;
 }
 
@@ -87,6 +91,7 @@ OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Co
   }
   if constexpr (S == Sum::kTwiceFused) v = _mm512_fmadd_ps(v, c.mid_multiplier, residual_product<K>(residual, c));
   if constexpr (S == Sum::kOnce || S == Sum::kTwice) v = _mm512_add_ps(v, residual_product<K>(residual, c));
+  if (K == Numbers::kAny && c.tails) v = draw_in(v, c.function);
   return _mm512_cvtps_epi32(K == Numbers::kAny ? _mm512_min_ps(v, c.high) : v);
 }
 
@@ -97,6 +102,12 @@ OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const Constants& k) {
   low = _mm512_adds_epi16(low, k.zero_point16), high = _mm512_adds_epi16(high, k.zero_point16);
   const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
   return _mm512_min_epu8(_mm512_max_epu8(bytes, k.low8), k.high8);
+}
+
+// The same with the function of these steps.
+OCTET_INLINE Z pack_function(Z a, Z b, Z c, Z d, const Constants& k) {
+  return _mm512_permutexvar_epi32(pack_order(),
+                                  function_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), k.function));
 }
 
 // Stores the 16 bytes of lane L, or 4 where a pixel has no more.
@@ -130,6 +141,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
     if constexpr (S == Sum::kRelu)
       return _mm512_permutexvar_epi32(pack_order(),
                                       _mm512_packus_epi16(_mm512_packs_epi32(v0, v1), _mm512_packs_epi32(v2, v3)));
+    if (c.function) return pack_function(v0, v1, v2, v3, c);
     const Z q = pack(v0, v1, v2, v3, c);
     return c.table ? look_up64(q, table) : q;
   };

@@ -84,8 +84,8 @@ bool applies(const ConvArgs& a) {
   const auto seven_or_eight = [](int64_t k) { return k == 7 || k == 8; };
   return g.in_channels == 3 && a.in.c_pitch == 4 && g.groups == 1 && seven_or_eight(g.kernel_h) &&
          seven_or_eight(g.kernel_w) && g.stride_h == 2 && g.stride_w == 2 && g.dilation_h == 1 && g.dilation_w == 1 &&
-         e.out.data != nullptr && e.residual.data == nullptr && e.table == nullptr && sums_are_bounded(e) &&
-         e.out.c_pitch >= kChannelBlock;
+         e.out.data != nullptr && e.residual.data == nullptr && e.table == nullptr && !e.function &&
+         sums_are_bounded(e) && e.out.c_pitch >= kChannelBlock;
 }
 
 bool has_seven_taps(const ConvGeometry& g) {

@@ -223,6 +223,8 @@ class TileFinish {
     if (kept.proof->at_once) {
       e.multiplier = kept.multipliers;
       e.limits.least_multiplier /= 64, e.limits.greatest_multiplier /= 64;
+      constexpr int64_t kMost = int64_t{1} << 31;
+      e.limits.greatest_sum = e.limits.greatest_sum > kMost / 64 ? kMost : e.limits.greatest_sum * 64;
     }
     return e;
   }

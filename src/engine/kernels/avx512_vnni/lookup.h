@@ -2,6 +2,7 @@
 // loads.
 #pragma once
 #include "engine/kernels/avx512_vnni/vector.h"
+#include "engine/kernels/code_function.h"
 
 namespace octet::kernels {
 namespace {
@@ -30,6 +31,70 @@ OCTET_INLINE Z look_up64(Z index, const Table64& t) {
 // table[index] for 64 bytes; only with has_vbmi().
 OCTET_INLINE Z look_up64(Z index, const uint8_t* table) {
   return look_up64(index, load_table(table));
+}
+
+// vpermb: bytes of `table` by the low six bits of `index`; in `lanes` alone, or in all.
+OCTET_INLINE Z permute64(Z index, const uint8_t* table) {
+  Z out;
+  asm("vpermb %2, %1, %0" : "=v"(out) : "v"(index), "m"(*reinterpret_cast<const uint8_t(*)[64]>(table)));
+  return out;
+}
+OCTET_INLINE void permute64(Z& out, __mmask64 lanes, Z index, const uint8_t* table) {
+  asm("vpermb %3, %2, %0%{%1%}"
+      : "+v"(out)
+      : "Yk"(lanes), "v"(index), "m"(*reinterpret_cast<const uint8_t(*)[64]>(table)));
+}
+
+// Sums in steps, with less weight far out (CodeFunction::tails). The product is exact, so the sum rounds once.
+OCTET_INLINE __m512 draw_in(__m512 v, const CodeFunction& f) {
+  const __m512 inner = _mm512_set1_ps(static_cast<float>(kInnerSteps)),
+               near = _mm512_min_ps(_mm512_max_ps(v, _mm512_sub_ps(_mm512_setzero_ps(), inner)), inner);
+  return _mm512_fmadd_ps(_mm512_sub_ps(v, near), _mm512_set1_ps(f.tails), near);
+}
+
+// Without AVX512-VBMI, word by word.
+__attribute__((noinline)) inline Z function_codes_by_words(Z low, Z high, const CodeFunction& f) {
+  alignas(64) int16_t steps[64];
+  alignas(64) uint8_t codes[64];
+  _mm512_store_si512(steps, low), _mm512_store_si512(steps + 32, high);
+  for (int i = 0; i < 64; ++i) {
+    const int32_t cell = steps[i] >> 8;
+    const uint8_t* column = f.rows + (cell & 255);
+    const int32_t place = cell < f.turn ? 255 - (steps[i] & 255) : steps[i] & 255;
+    int32_t code = column[0];
+    for (int32_t r = 1; r <= f.rises; ++r) code += place > column[r * 256];
+    codes[i] = static_cast<uint8_t>(code);
+  }
+  // As vpackuswb would order them.
+  const Z first = _mm512_load_si512(codes);
+  return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), first);
+}
+
+// The function of 64 steps, 32 words in each half -> codes, in the order that vpackuswb leaves.
+OCTET_INLINE Z function_codes(Z low, Z high, const CodeFunction& f) {
+  if (!has_vbmi()) return function_codes_by_words(low, high, f);
+  const Z cell = _mm512_packus_epi16(_mm512_srli_epi16(low, 8), _mm512_srli_epi16(high, 8));
+  const Z bytes = _mm512_set1_epi16(255), ones = _mm512_set1_epi8(-1);
+  Z place = _mm512_packus_epi16(_mm512_and_si512(low, bytes), _mm512_and_si512(high, bytes));
+  const __mmask64 backwards = _mm512_cmplt_epi8_mask(cell, _mm512_set1_epi8(static_cast<char>(f.turn)));
+  place = _mm512_mask_sub_epi8(place, backwards, ones, place);
+  // Quarters of a row by the upper two bits of the cell.
+  const __mmask64 upper = _mm512_movepi8_mask(cell), odd = _mm512_test_epi8_mask(cell, _mm512_set1_epi8(64));
+  const __mmask64 second = odd & ~upper, third = upper & ~odd, fourth = upper & odd;
+  const auto entries = [&](const uint8_t* row) __attribute__((always_inline)) {
+    Z out = permute64(cell, row);
+    permute64(out, second, cell, row + 64);
+    permute64(out, third, cell, row + 128);
+    permute64(out, fourth, cell, row + 192);
+    return out;
+  };
+  const uint8_t* row = f.rows;
+  Z codes = entries(row);
+  for (int32_t i = 0; i < f.rises; ++i) {
+    row += 256;
+    codes = _mm512_mask_sub_epi8(codes, _mm512_cmpgt_epu8_mask(place, entries(row)), codes, ones);
+  }
+  return codes;
 }
 
 // out[i] = table[in[i]]; in and out may be the same.

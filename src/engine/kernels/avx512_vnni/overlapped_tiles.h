@@ -322,7 +322,8 @@ void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
 }
 
 inline bool overlapped_finish_applies(const Epilogue& e) {
-  return e.out.data != nullptr && !e.table && sums_are_bounded(e) && (e.residual.data == nullptr || e.rounds_twice);
+  return e.out.data != nullptr && !e.table && !e.function && sums_are_bounded(e) &&
+         (e.residual.data == nullptr || e.rounds_twice);
 }
 
 using RunPixels = void(const TileFinish&, const Pixels&, Weights&);

@@ -58,10 +58,25 @@ void pixel_conv_avx512_vnni(const ConvArgs& a) {
     } else {
       multiply<1>(a, block, dwords, sum);
     }
+    const auto rounded = [&](int64_t v) __attribute__((always_inline)) {
+      __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[v]), _mm512_loadu_ps(e.multiplier + (block + v) * kChannelBlock));
+      if (e.function.has_tails()) y = draw_in(y, e.function);
+      return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(y, low), high));
+    };
+    if (e.function) {
+      const auto steps = [&](int64_t v) __attribute__((always_inline)) {
+        return v < count ? rounded(v) : _mm512_setzero_si512();
+      };
+      const Z codes = _mm512_permutexvar_epi32(
+          pack_order(),
+          function_codes(_mm512_packs_epi32(steps(0), steps(1)), _mm512_packs_epi32(steps(2), steps(3)), e.function));
+      const int64_t bytes = smaller(count * 16, e.out.c_pitch);
+      _mm512_mask_storeu_epi8(e.out.data + block * 16, bytes >= 64 ? ~0ull : (1ull << bytes) - 1, codes);
+      continue;
+    }
     for (int64_t v = 0; v < count; ++v) {
       const int64_t channel = (block + v) * 16;
-      const __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[v]), _mm512_loadu_ps(e.multiplier + channel));
-      const Z q = _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(y, low), high));
+      const Z q = rounded(v);
       const __m128i codes = _mm512_cvtepi32_epi8(_mm512_add_epi32(q, zero_point));
       if (e.out.c_pitch < 16) {
         _mm_storeu_si32(e.out.data, codes);

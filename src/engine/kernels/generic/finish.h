@@ -20,12 +20,36 @@ class Finish {
     for (int i = 0; i < 4; ++i) v[i] = floats(acc[i]) * load<Floats>(e_.multiplier + channel + 4 * i);
     if (e_.out.data == nullptr) return write_floats(v, channel, (n * e_.out.h + y) * e_.out.w + x);
     if (e_.residual.data) add_residual(v, at(e_.residual, channel, n, y, x));
-    Codes codes = narrow(limits_(v[0]), limits_(v[1]), limits_(v[2]), limits_(v[3]));
-    look_up(codes, e_.table);
+    if (e_.function.has_tails())
+      for (Floats& f : v) f = draw_in(f, e_.function.tails);
+    const Ints rounded[4] = {limits_(v[0]), limits_(v[1]), limits_(v[2]), limits_(v[3])};
+    Codes codes;
+    if (e_.function) {
+      codes = apply(e_.function, rounded);
+    } else {
+      codes = narrow(rounded[0], rounded[1], rounded[2], rounded[3]);
+      look_up(codes, e_.table);
+    }
     store_codes(at(e_.out, channel, n, y, x), codes, e_.out.c_pitch);
   }
 
  private:
+  static Floats draw_in(Floats v, float tails) {
+    const Floats inner = all(static_cast<float>(kInnerSteps)), near = clamp(v, -inner, inner);
+    return near + (v - near) * all(tails);
+  }
+  static Codes apply(const CodeFunction& f, const Ints (&steps)[4]) {
+    Codes codes;
+    for (int i = 0; i < 16; ++i) {
+      const int32_t step = steps[i / 4][i % 4], cell = step >> 8;
+      const uint8_t* column = f.rows + (cell & 255);
+      const int32_t place = cell < f.turn ? 255 - (step & 255) : step & 255;
+      int32_t code = column[0];
+      for (int32_t r = 1; r <= f.rises; ++r) code += place > column[r * 256];
+      codes[i] = static_cast<uint8_t>(code);
+    }
+    return codes;
+  }
   static uint8_t* at(const QTensor& t, int64_t channel, int64_t n, int64_t y, int64_t x) {
     return t.data + n * t.image_stride + y * t.row_stride + x * t.c_pitch + channel;
   }

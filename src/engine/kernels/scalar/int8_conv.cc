@@ -12,6 +12,18 @@ namespace {
 using numerics::requantize;
 using numerics::requantize_with_residual;
 
+// From a sum in steps to its code.
+uint8_t apply(const CodeFunction& f, float v) {
+  const float inner = static_cast<float>(kInnerSteps), near = std::min(std::max(v, -inner), inner);
+  const int32_t step = numerics::round_to_int(near + (v - near) * f.tails, kLeastStep, kGreatestStep, 0);
+  const int32_t cell = step >> 8;
+  const uint8_t* column = f.rows + (cell & 255);
+  const int32_t place = cell < f.turn ? 255 - (step & 255) : step & 255;
+  uint8_t code = column[0];
+  for (int32_t i = 1; i <= f.rises; ++i) code = static_cast<uint8_t>(code + (place > column[i * 256]));
+  return code;
+}
+
 // Writes output channel oc of pixel (n, y, x).
 void finish(const Epilogue& e, int32_t acc, int64_t oc, int64_t n, int64_t y, int64_t x) {
   if (e.out.data == nullptr) {
@@ -21,22 +33,32 @@ void finish(const Epilogue& e, int32_t acc, int64_t oc, int64_t n, int64_t y, in
     e.float_out[at] = limited(v, e.float_lo, e.float_hi);
     return;
   }
+  uint8_t& out = e.out.data[n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + oc];
+  const auto residual = [&] {
+    return e.residual.data[n * e.residual.image_stride + y * e.residual.row_stride + x * e.residual.c_pitch + oc] -
+           e.residual.zero_point;
+  };
+  const auto middle = [&] {
+    return requantize(acc, e.multiplier[oc], e.mid_zero_point, e.mid_lo, e.mid_hi) - e.mid_zero_point;
+  };
+  if (e.function) {
+    float v =
+        e.rounds_twice ? static_cast<float>(middle()) * e.mid_multiplier : static_cast<float>(acc) * e.multiplier[oc];
+    if (e.residual.data) v = v + static_cast<float>(residual()) * e.residual_multiplier;
+    out = apply(e.function, v);
+    return;
+  }
   int32_t q;
   if (e.residual.data == nullptr) {
     q = requantize(acc, e.multiplier[oc], e.out.zero_point, e.lo, e.hi);
+  } else if (e.rounds_twice) {
+    q = numerics::add_quantized(middle(), e.mid_multiplier, residual(), e.residual_multiplier, e.out.zero_point, e.lo,
+                                e.hi);
   } else {
-    const int32_t r =
-        e.residual.data[n * e.residual.image_stride + y * e.residual.row_stride + x * e.residual.c_pitch + oc] -
-        e.residual.zero_point;
-    if (e.rounds_twice) {
-      const int32_t mid = requantize(acc, e.multiplier[oc], e.mid_zero_point, e.mid_lo, e.mid_hi) - e.mid_zero_point;
-      q = numerics::add_quantized(mid, e.mid_multiplier, r, e.residual_multiplier, e.out.zero_point, e.lo, e.hi);
-    } else {
-      q = requantize_with_residual(acc, e.multiplier[oc], r, e.residual_multiplier, e.out.zero_point, e.lo, e.hi);
-    }
+    q = requantize_with_residual(acc, e.multiplier[oc], residual(), e.residual_multiplier, e.out.zero_point, e.lo,
+                                 e.hi);
   }
-  e.out.data[n * e.out.image_stride + y * e.out.row_stride + x * e.out.c_pitch + oc] =
-      e.table ? e.table[q] : static_cast<uint8_t>(q);
+  out = e.table ? e.table[q] : static_cast<uint8_t>(q);
 }
 
 const uint8_t* first_byte(const ConvArgs& a, int64_t n, int64_t y, int64_t x) {
@@ -48,8 +70,8 @@ const uint8_t* first_byte(const ConvArgs& a, int64_t n, int64_t y, int64_t x) {
 // [output channel][4 input channels], as the packed weights are.
 using BlockSums = std::array<int32_t, kChannelBlock * 4>;
 
-// Adds the products of a run of input channels to the sums of a block. Written so that a compiler makes vectors of it for
-// any CPU: sums of its own, which no weight can be, and the four codes as often as there are output channels.
+// Adds the products of a run of input channels to the sums of a block. Written so that a compiler makes vectors of it
+// for any CPU: sums of its own, which no weight can be, and the four codes as often as there are output channels.
 void add_products(const uint8_t* run, const int8_t* weights, int64_t dwords, BlockSums& block_sums) {
   BlockSums sums = block_sums;
   for (int64_t d = 0; d < dwords; ++d, run += 4, weights += sums.size()) {

@@ -1,0 +1,60 @@
+"""What the programs of bench/ share: where things are, the name of the CPU, running `octet`, what is kept of its reports."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+STRENGTH = ("scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8")  # instruction sets, ascending
+
+
+def run_octet(program, *words):
+    """What it prints; ends this program with its message where it fails."""
+    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True,
+                          env={**os.environ, "OCTET_RIVAL_SCRIPT": str(ROOT / "bench/rival.py")})
+    if done.returncode != 0:
+        sys.exit(f"octet {' '.join(map(str, words))}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def warn_if_busy(load):
+    if load > 0.5:
+        print(f"warning: the machine is busy (load {load}); these numbers mean little", file=sys.stderr)
+
+
+def cpu_name():
+    """As /proc/cpuinfo has it."""
+    found = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1].strip() if found else "unknown CPU"
+
+
+def cpu_slug(cpu, isa=""):
+    """For file names: 'intel-xeon-amxint8'."""
+    words = re.sub(r"\((r|tm)\)|\bcpu\b|\bprocessor\b|@.*", " ", cpu.lower())
+    return "-".join(re.findall(r"[a-z0-9]+", words) + ([isa.replace("_", "")] if isa else []))
+
+
+def rounded(value):
+    return round(value, 4)
+
+
+def kept_measurement(measurement):
+    """What is worth keeping of one number of threads."""
+    contenders = []
+    for result in measurement["results"]:
+        ratio = result["times_as_long"]
+        contenders.append({"name": result["name"], "graph": pathlib.Path(result["file"]).stem, "how": result["detail"],
+                           "min_ms": rounded(result["min_ms"]), "median_ms": rounded(result["median_ms"]),
+                           "times_as_long": [rounded(r) for r in ratio["per_window"]]})
+    ratio = measurement["ratio"]
+    return {"threads": measurement["threads"], "min_ms": rounded(measurement["min_ms"]),
+            "median_ms": rounded(measurement["median_ms"]), "fastest_rival": measurement["fastest_rival"],
+            "ratio": ratio and {k: rounded(ratio[k]) for k in ("median", "min", "max")}, "contenders": contenders}
+
+
+def write_json(path, report):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"wrote {path}")

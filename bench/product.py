@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Product against product, from the same FP32 file and pictures; writes bench/results/product-<cpu>.json; see bench/product.sh.
+
+Octet runs what `octet quantize` and `octet compile` make, OpenVINO what NNCF makes, ONNX Runtime what its own quantiser makes.
+All speed is measured by `octet bench`, in turns within one run, as in bench/inference.py.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import parts
+import product_table
+
+NETWORKS = tuple(product_table.TITLES)
+PICTURES, HELD_OUT = 200, 24
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Product against product: Octet, OpenVINO with NNCF, ONNX Runtime.")
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--isas", nargs="+", choices=parts.STRENGTH[1:], help="default: the best and avx512_vnni")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--windows", type=int, default=9, help="interleaved turns of each contender (default 9)")
+    parser.add_argument("--window-ms", type=int, default=120, help="least length of a turn (default 120)")
+    parser.add_argument("--build", type=pathlib.Path, default=parts.ROOT / "build/release", help="build folder with bin/octet")
+    parser.add_argument("--work", type=pathlib.Path, default=parts.ROOT / "build/bench/product", help="models, engines, raw reports")
+    parser.add_argument("--again", action="store_true", help="make also the rivals' models anew")
+    parser.add_argument("--output", type=pathlib.Path, help="default: bench/results/product-<cpu>.json")
+    parser.add_argument("--check", action="store_true", help="fail when a ratio of bench/product_targets.json does not hold")
+    return parser.parse_args()
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.program = options.build / "bin/octet"
+        self.python = pathlib.Path(subprocess.run([parts.ROOT / "scripts/peers_venv.sh", "--nncf"], check=True, capture_output=True,
+                                                  text=True).stdout.strip()) / "bin/python"
+        self.calibration, self.held_out = options.work / "pictures", options.work / "held_out"
+
+    def octet(self, *words):
+        return parts.run_octet(self.program, *words)
+
+    def models(self, *words):
+        """What bench/product_models.py prints last."""
+        done = subprocess.run([self.python, parts.ROOT / "bench/product_models.py", *map(str, words)], capture_output=True, text=True,
+                              env={**os.environ, "OCTET_LIB": str(self.options.build / "lib/liboctet.so")})
+        if done.returncode != 0:
+            sys.exit(f"product_models.py {' '.join(map(str, words))}\n{done.stderr.strip()}")
+        return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+
+    def make_pictures(self):
+        for folder, count, first in ((self.calibration, PICTURES, 0), (self.held_out, HELD_OUT, 1000)):
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run([sys.executable, parts.ROOT / "bench/make_images.py", folder, str(count), str(first)], check=True)
+
+    def prepare(self, network):
+        """The files of all products, by name. The float file and the rivals' are kept from one run to the next."""
+        folder = self.options.work / network
+        folder.mkdir(exist_ok=True)
+        files = {"float": folder / "float.onnx", "octet": folder / "octet.qdq.onnx", "openvino": folder / "nncf.xml",
+                 "onnxruntime": folder / "onnxruntime.qdq.onnx"}
+        raw = folder / "initial.onnx"
+        self.octet("models", network, "-o", raw, "--force", "--quiet")
+        if self.options.again or not files["float"].exists():
+            self.models("settle", raw, self.calibration, files["float"])
+        for rival in ("openvino", "onnxruntime"):
+            if self.options.again or not files[rival].exists():
+                self.models(rival, files["float"], self.calibration, files[rival])
+        self.octet("quantize", "-m", files["float"], "--images", self.calibration, "--mean", "0.485,0.456,0.406", "--std",
+                   "0.229,0.224,0.225", "-o", files["octet"], "--force", "--quiet")
+        return files
+
+    def run(self, network, isas):
+        files = self.prepare(network)
+        found = {"latency": {}}
+        for isa in isas:
+            engine, report = files["octet"].with_name(f"{isa}.octet"), files["octet"].with_name(f"{isa}.json")
+            self.octet("compile", files["octet"], "-o", engine, "--isa", isa, "--tactics", "timing", "--threads", self.options.threads,
+                       "--force", "--quiet")
+            self.octet("bench", engine, "--isa", isa, "--threads", self.options.threads, "--compare", "openvino,onnxruntime",
+                       "--onnx", f"openvino={files['openvino']}", "--onnx", f"onnxruntime={files['onnxruntime']}",
+                       "--runs", 3 * self.options.windows, "--windows", self.options.windows, "--window_ms", self.options.window_ms,
+                       "--json", report)
+            measured = json.loads(report.read_text())
+            found["latency"][isa] = parts.kept_measurement(measured["measurements"][0])
+            found["latency"][isa]["float_layers"] = [f"{l['name']}: {l['reason']}" for l in measured["layers"]
+                                                     if l["precision"] == "fp32" and l["op"] in ("conv", "gemm", "matmul")]
+            for contender in found["latency"][isa]["contenders"]:
+                ratios = sorted(contender["times_as_long"])
+                print(f"{network:15} {isa:12} {contender['name']:28} {contender['median_ms']:8.3f} ms, {ratios[len(ratios) // 2]:.2f} times "
+                      f"as long as Octet ({ratios[0]:.2f}-{ratios[-1]:.2f})", flush=True)
+        found["accuracy"] = json.loads(self.models("accuracy", files["float"], self.held_out, f"octet={engine}",
+                                                   f"openvino={files['openvino']}", f"onnxruntime={files['onnxruntime']}"))
+        return found
+
+
+def commit():
+    done = subprocess.run(["git", "-C", parts.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def main():
+    options = arguments()
+    bench = Bench(options)
+    if not bench.program.exists():
+        sys.exit("build first: cmake --preset release && cmake --build --preset release")
+    started = time.time()
+    options.work.mkdir(parents=True, exist_ok=True)
+    bench.make_pictures()
+    probe = options.work / "probe"
+    bench.octet("models", "resnet20", "-o", probe.with_suffix(".onnx"), "--force", "--quiet")
+    bench.octet("bench", probe.with_suffix(".onnx"), "--runs", 1, "--json", probe.with_suffix(".json"))
+    native = json.loads(probe.with_suffix(".json").read_text())
+    weaker = ["avx512_vnni"] if parts.STRENGTH.index(native["isa"]) > parts.STRENGTH.index("avx512_vnni") else []
+    nncf = subprocess.run([bench.python, "-c", "import importlib.metadata as m; print(m.version('nncf'))"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    report = {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
+              "commit": commit(), "load_average_before": round(os.getloadavg()[0], 2), "windows": options.windows,
+              "window_ms": options.window_ms, "threads": options.threads, "nncf": nncf, "pictures": PICTURES, "held_out": HELD_OUT,
+              "networks": {}}
+    parts.warn_if_busy(report["load_average_before"])
+    for network in options.networks:
+        report["networks"][network] = bench.run(network, options.isas or [native["isa"], *weaker])
+    report["minutes"] = round((time.time() - started) / 60, 1)
+    output = options.output or parts.ROOT / "bench/results" / f"product-{parts.cpu_slug(native['cpu'], native['isa'])}.json"
+    parts.write_json(output, report)
+    print("\n" + product_table.markdown(report))
+    if options.check and (failed := product_table.missed(report)):
+        sys.exit("required and not reached: " + "; ".join(failed))
+
+
+if __name__ == "__main__":
+    main()

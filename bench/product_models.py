@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""What bench/product.py needs of the rivals' Python: their quantisers, and the outputs of all products.
+
+    product_models.py settle FLOAT.onnx PICTURES OUT.onnx        batch norms with the statistics of 16 pictures
+    product_models.py openvino FLOAT.onnx PICTURES OUT.xml       NNCF's post-training quantisation, OpenVINO IR
+    product_models.py onnxruntime FLOAT.onnx PICTURES OUT.onnx   ONNX Runtime's static quantisation, QDQ
+    product_models.py accuracy FLOAT.onnx PICTURES octet=ENGINE openvino=XML onnxruntime=ONNX
+                                                                 prints JSON: {product: {"sqnr_db": ..., "differences_db": ...}}
+
+Run by the Python of `scripts/peers_venv.sh --nncf`. PICTURES is a folder of PPM files as bench/make_images.py writes them.
+accuracy takes Octet's library from OCTET_LIB.
+"""
+import ctypes
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, what networks of this kind are trained with
+
+
+def pictures(folder, count=None):
+    """Arrays 1 x 3 x H x W, normalised."""
+    for path in sorted(pathlib.Path(folder).glob("*.ppm"))[:count]:
+        header, pixels = path.read_bytes().split(b" 255\n", 1)
+        width, height = map(int, header.split()[1:3])
+        image = np.frombuffer(pixels, np.uint8).reshape(height, width, 3).astype(np.float32) / 255
+        yield np.ascontiguousarray(((image - np.float32(MEAN)) / np.float32(STD)).transpose(2, 0, 1)[None])
+
+
+# --- statistics of batch norms ----------------------------------------------------------------------------------------
+def settle(source, folder, out):
+    """A network with random weights and the initial statistics (mean 0, variance 1) may shrink what flows through it to 1e-9,
+    as no trained network does. Every batch norm gets the statistics of its input in one pass over some pictures."""
+    import onnx
+    import onnxruntime
+    from onnx import helper, numpy_helper
+
+    model = onnx.load(source)
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    initial = {i.name: i for i in model.graph.initializer}
+    norms = [n for n in model.graph.node if n.op_type == "BatchNormalization"]
+    pass_ = onnx.ModelProto()
+    pass_.CopyFrom(model)
+    nodes, outputs = [], []
+
+    def average(x, name):
+        if opset < 18:
+            return helper.make_node("ReduceMean", [x], [name], axes=[0, 2, 3], keepdims=1)
+        return helper.make_node("ReduceMean", [x, "settle.axes"], [name], keepdims=1)
+
+    pass_.graph.initializer.append(numpy_helper.from_array(np.array([0, 2, 3], np.int64), "settle.axes"))
+    pass_.graph.initializer.append(numpy_helper.from_array(np.array([1, -1, 1, 1], np.int64), "settle.shape"))
+    for n in model.graph.node:
+        if n.op_type != "BatchNormalization":
+            nodes.append(n)
+            continue
+        x, scale, shift, y = n.input[0], n.input[1], n.input[2], n.output[0]
+        epsilon = next((a.f for a in n.attribute if a.name == "epsilon"), 1e-5)
+        pass_.graph.initializer.append(numpy_helper.from_array(np.float32(epsilon), y + ".eps"))
+        nodes += [average(x, y + ".mean"), helper.make_node("Sub", [x, y + ".mean"], [y + ".d"]),
+                  helper.make_node("Mul", [y + ".d", y + ".d"], [y + ".dd"]), average(y + ".dd", y + ".var"),
+                  helper.make_node("Add", [y + ".var", y + ".eps"], [y + ".ve"]), helper.make_node("Sqrt", [y + ".ve"], [y + ".s"]),
+                  helper.make_node("Div", [y + ".d", y + ".s"], [y + ".n"]),
+                  helper.make_node("Reshape", [scale, "settle.shape"], [y + ".g"]),
+                  helper.make_node("Reshape", [shift, "settle.shape"], [y + ".b"]),
+                  helper.make_node("Mul", [y + ".n", y + ".g"], [y + ".m"]), helper.make_node("Add", [y + ".m", y + ".b"], [y])]
+        outputs += [y + ".mean", y + ".var"]
+    del pass_.graph.node[:], pass_.graph.output[:], pass_.graph.value_info[:]
+    pass_.graph.node.extend(nodes)
+    pass_.graph.output.extend(helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, None) for o in outputs)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(pass_.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found = session.run(outputs, {session.get_inputs()[0].name: np.concatenate(list(pictures(folder, 16)))})
+    for n, mean, variance in zip(norms, found[0::2], found[1::2]):
+        initial[n.input[3]].CopyFrom(numpy_helper.from_array(mean.reshape(-1), n.input[3]))
+        initial[n.input[4]].CopyFrom(numpy_helper.from_array(variance.reshape(-1), n.input[4]))
+    onnx.save(model, out)
+
+
+# --- the rivals' quantisers -------------------------------------------------------------------------------------------
+def quantize_openvino(source, folder, out):
+    """NNCF as its documentation says: the converted model, the pictures, the defaults."""
+    import nncf
+    import openvino
+
+    model = openvino.convert_model(source)
+    images = list(pictures(folder))
+    model.reshape([1, *images[0].shape[1:]])
+    quantized = nncf.quantize(model, nncf.Dataset(images), subset_size=len(images), target_device=nncf.TargetDevice.CPU)
+    openvino.save_model(quantized, out, compress_to_fp16=False)
+    return nncf.__version__
+
+
+def quantize_onnxruntime(source, folder, out):
+    """ONNX Runtime as its documentation says for CPUs with VNNI: prepared, QDQ, u8 activations, s8 weights per channel."""
+    import onnxruntime
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    with tempfile.TemporaryDirectory() as temporary:
+        prepared = os.path.join(temporary, "prepared.onnx")
+        quant_pre_process(source, prepared, skip_symbolic_shape=True)
+        name = onnxruntime.InferenceSession(prepared, providers=["CPUExecutionProvider"]).get_inputs()[0].name
+
+        class Reader(CalibrationDataReader):
+            images = ({name: image} for image in pictures(folder))
+
+            def get_next(self):
+                return next(self.images, None)
+
+        quantize_static(prepared, out, Reader(), quant_format=QuantFormat.QDQ, per_channel=True, activation_type=QuantType.QUInt8,
+                        weight_type=QuantType.QInt8, reduce_range=False)
+    return onnxruntime.__version__
+
+
+# --- outputs ----------------------------------------------------------------------------------------------------------
+def run_onnxruntime(path, images):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return [session.run(None, {name: image})[0] for image in images]
+
+
+def run_openvino(path, images):
+    import openvino
+
+    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return [compiled(image)[0] for image in images]
+
+
+def run_octet(path, images):
+    """Through the C interface (include/octet/octet.h)."""
+    lib = ctypes.CDLL(os.environ["OCTET_LIB"])
+    lib.octet_last_error.restype = ctypes.c_char_p
+    floats = ctypes.POINTER(ctypes.c_float)
+
+    class Info(ctypes.Structure):
+        _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                    ("rank", ctypes.c_int32), ("size", ctypes.c_int64)]
+
+    def good(status):
+        if status:
+            sys.exit(f"{path}: {lib.octet_last_error().decode()}")
+
+    engine, context, info = ctypes.c_void_p(), ctypes.c_void_p(), Info(ctypes.sizeof(Info))
+    good(lib.octet_engine_load(os.fsencode(path), ctypes.byref(engine)))
+    good(lib.octet_context_create(engine, None, ctypes.byref(context)))
+    good(lib.octet_engine_output(engine, 0, ctypes.byref(info)))
+    output = np.empty(info.shape[:info.rank], np.float32)
+    good(lib.octet_context_bind_output(context, 0, output.ctypes.data_as(floats)))
+    outputs = []
+    for image in images:
+        good(lib.octet_context_bind_input(context, 0, image.ctypes.data_as(floats)))
+        good(lib.octet_context_run(context))
+        outputs.append(output.copy())
+    lib.octet_context_free(context)
+    lib.octet_engine_free(engine)
+    return outputs
+
+
+def ratio_db(signal, noise):
+    return round(float(10 * np.log10((signal ** 2).sum() / max((noise ** 2).sum(), 1e-300))), 2)
+
+
+def accuracy(source, folder, products):
+    """Signal to quantisation noise of the outputs. "differences_db": after the mean output over the pictures is taken off, as
+    random networks answer nearly the same to every picture."""
+    images = list(pictures(folder))
+    expected = np.concatenate(run_onnxruntime(source, images)).astype(np.float64)
+    found = {}
+    for product in products:
+        name, path = product.split("=", 1)
+        run = {"octet": run_octet, "openvino": run_openvino, "onnxruntime": run_onnxruntime}[name]
+        got = np.concatenate(run(path, images)).astype(np.float64)
+        centred = expected - expected.mean(0)
+        found[name] = {"sqnr_db": ratio_db(expected, got - expected),
+                       "differences_db": ratio_db(centred, got - got.mean(0) - centred)}
+    print(json.dumps(found))
+
+
+def main():
+    command, arguments = sys.argv[1], sys.argv[2:]
+    if command == "settle":
+        settle(*arguments)
+    elif command == "accuracy":
+        accuracy(arguments[0], arguments[1], arguments[2:])
+    else:
+        version = {"openvino": quantize_openvino, "onnxruntime": quantize_onnxruntime}[command](*arguments)
+        print(f"version {version}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+// What an activation and the quantiser behind it make of the sums of a convolution: a function from 16-bit steps of the
+// sum (docs/numerics.md) to codes, without arithmetic on floats, so that every instruction set gives the same bytes.
+//
+// The 65,536 steps are 256 cells of 256. In a cell the codes only rise, or only fall: cells before `turn` are walked
+// from their end, so that they rise, too (Silu falls before its minimum and rises behind it). So a cell is the code it
+// begins with and the places where the code rises by one, `rises` of them at most.
+#pragma once
+#include <cstdint>
+
+namespace octet::kernels {
+
+// The steps that a sum is rounded to.
+inline constexpr int32_t kLeastStep = -32768, kGreatestStep = 32767;
+// Where a function changes far out (LeakyRelu with a small slope, or Silu, which rises to zero again), the sum, in
+// steps, counts less there: v = c + (v - c) * tails with c = clamp(v, -kInnerSteps, kInnerSteps), before it is rounded.
+inline constexpr int32_t kInnerSteps = 16384;
+inline constexpr int32_t kMostTailShift = 12;
+// With so many rises a step is 1/32 of a code, and rounding to steps moves a number by 1/64 of a code at most.
+inline constexpr int32_t kMostRises = 8;
+
+struct CodeFunction {
+  // 1 + rises rows of 256 bytes, by the upper byte of the step: the first codes, and places p, each of which adds one
+  // to the code from place p + 1 of the cell on (255: never). nullptr: no function.
+  const uint8_t* rows = nullptr;
+  int32_t rises = 0;
+  float tails = 1;      // 2^-n, n <= kMostTailShift; 1: none
+  int32_t turn = -128;  // the first cell that is walked forwards, counted as signed upper bytes are: -128..127
+
+  explicit operator bool() const { return rows != nullptr; }
+  bool has_tails() const { return tails != 1; }
+  static constexpr int64_t bytes(int64_t rises) { return (1 + rises) * 256; }
+};
+
+}  // namespace octet::kernels

@@ -1,0 +1,151 @@
+#include "lower/moved_codes.h"
+
+#include <unordered_map>
+#include <vector>
+
+#include "lower/emit_float.h"
+#include "lower/lowering.h"
+#include "lower/moves.h"
+#include "lower/quant_params.h"
+#include "lower/weighted.h"
+
+namespace octet::lower {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::OpKind;
+using ir::Value;
+
+bool unit_steps(const BoxMoves& boxes) {
+  for (const BoxMove& move : boxes.moves)
+    for (int64_t step : move.step)
+      if (step != 1) return false;
+  return true;
+}
+
+bool has_one_scale(const Node& quantizer) {
+  return quantizer.input(1)->is_constant() && quantizer.input(1)->constant->size() == 1;
+}
+
+// Whose codes a tensor has, were all moves done on codes, and whether one of them is not.
+struct Origin {
+  const Node* quantizer = nullptr;
+  bool moved_as_floats = false;
+};
+using Origins = std::unordered_map<const Value*, Origin>;
+
+Origin origin_of_result(const Node& node, const Origins& known) {
+  const auto origin = [&](const Value* v) {
+    const auto found = known.find(v);
+    return found == known.end() ? Origin{} : found->second;
+  };
+  if (node.inputs.empty() || node.input(0) == nullptr) return {};
+  if (is_quantizer(&node)) return is_constant(node.output()) || !has_one_scale(node) ? Origin{} : Origin{&node, false};
+  Origin out = origin(node.input(0));
+  if (out.quantizer == nullptr || node.kind == OpKind::kIdentity || node.kind == OpKind::kDropout) return out;
+  const bool moves = commutes_with_quantizer(node) || node.kind == OpKind::kSplit || node.kind == OpKind::kExpand;
+  if (!moves) return {};
+  if (node.kind == OpKind::kConcat)
+    for (const Value* in : node.inputs) {
+      const Origin other = origin(in);
+      if (other.quantizer == nullptr || quantizer_params(*other.quantizer) != quantizer_params(*out.quantizer))
+        return {};
+      out.moved_as_floats |= other.moved_as_floats;
+    }
+  // Pools over one axis become pools over images.
+  const bool pool = node.kind == OpKind::kMaxPool || node.kind == OpKind::kGlobalMaxPool;
+  out.moved_as_floats |= !pool && !moves_codes(node);
+  return out;
+}
+
+bool takes_codes(const Node& node) {
+  const bool weighted = node.kind == OpKind::kConv || node.kind == OpKind::kConvTranspose ||
+                        node.kind == OpKind::kMatMul || node.kind == OpKind::kGemm;
+  return weighted && is_constant(node.input(1)) && is_quantizer(node.input(1)->producer);
+}
+
+}  // namespace
+
+bool commutes_with_quantizer(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kMaxPool:
+    case OpKind::kGlobalMaxPool:
+    case OpKind::kFlatten:
+    case OpKind::kReshape:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+    case OpKind::kTranspose:
+    case OpKind::kConcat:
+    case OpKind::kSlice:
+    case OpKind::kDepthToSpace:
+      return true;
+    case OpKind::kResize:
+      return node.get_string("mode") == "nearest";
+    default:
+      return false;
+  }
+}
+
+bool moves_codes(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kMaxPool:
+    case OpKind::kGlobalMaxPool:
+      return node.input(0)->type.shape->size() == 4 && node.outputs.size() == 1;
+    case OpKind::kFlatten:
+    case OpKind::kReshape:
+    case OpKind::kSqueeze:
+    case OpKind::kUnsqueeze:
+      return keeps_features(node);
+    case OpKind::kConcat:
+      return true;
+    case OpKind::kSplit:
+    case OpKind::kSlice:
+      return unit_steps(*box_moves(node));
+    case OpKind::kResize:
+      if (node.get_string("mode") != "nearest") return false;
+      check_resize(node);
+      return true;
+    default:
+      return false;
+  }
+}
+
+const Value* codes_before_moves(const Value* value) {
+  for (const Node* p = value->producer; p != nullptr; p = value->producer) {
+    if (is_quantizer(p)) return is_constant(value) ? nullptr : value;
+    if (!commutes_with_quantizer(*p) && p->kind != OpKind::kSplit && p->kind != OpKind::kExpand) return nullptr;
+    value = p->input(0);
+  }
+  return nullptr;
+}
+
+void quantize_behind_moves(Graph& graph) {
+  std::vector<Node*> nodes;
+  for (const auto& node : graph.nodes()) nodes.push_back(node.get());
+  Origins origins;
+  std::unordered_map<const Value*, Value*> quantized;
+  for (Node* node : nodes) {
+    if (takes_codes(*node) && !is_constant(node->input(0))) {
+      Value* x = node->input(0);
+      Origin from = origins[x];
+      // A Gemm reads rows that are flattened images as these.
+      if (node->kind == OpKind::kGemm && x->producer != nullptr && flattens_images(*x->producer))
+        from = origins[x->producer->input(0)];
+      if (from.quantizer != nullptr && from.moved_as_floats) {
+        Value*& again = quantized[x];
+        if (again == nullptr) {
+          again = graph.add(OpKind::kFakeQuantize, graph.unique_name(x->name + "/codes"),
+                            {x, from.quantizer->input(1), from.quantizer->input(2)}, from.quantizer->attributes, node);
+          again->type = x->type;
+        }
+        graph.set_input(node, 0, again);
+      }
+    }
+    for (const Value* out : node->outputs)
+      if (out != nullptr)
+        if (const Origin origin = origin_of_result(*node, origins); origin.quantizer != nullptr) origins[out] = origin;
+  }
+}
+
+}  // namespace octet::lower

@@ -1,0 +1,41 @@
+#include "tasks/image_graph.h"
+
+#include "base/error.h"
+#include "ir/infer.h"
+#include "passes/free_batch.h"
+
+namespace octet::tasks {
+
+data::NetworkInput image_input(const ir::Graph& graph) {
+  if (graph.inputs().size() != 1)
+    fail_usage("the network has ", graph.inputs().size(), " inputs; images are fed to networks with one");
+  const ir::Value* input = graph.inputs()[0];
+  if (input->type.data_type != ir::DataType::kFloat32 || !input->type.shape)
+    fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
+               "; images are fed to float inputs of the form [N, C, H, W] or [N, H, W, C]");
+  return data::read_network_input(input->name, *input->type.shape);
+}
+
+ir::Graph image_graph(const ir::Graph& graph) {
+  ir::Graph out = graph.clone();
+  passes::free_batch(out);
+  if (!image_input(out).nhwc || out.nodes().empty()) return out;
+  ir::Value* last = out.inputs()[0];
+  const ir::Shape& shape = *last->type.shape;
+  ir::Value* first = out.add_input(out.unique_name(last->name + "/channels_first"),
+                                   {ir::DataType::kFloat32, ir::Shape{shape[0], shape[3], shape[1], shape[2]}});
+  const std::string name = last->name;
+  ir::Value* turned = out.add(ir::OpKind::kTranspose, out.unique_name(name + "/channels_last"), {first},
+                              {{"perm", std::vector<int64_t>{0, 2, 3, 1}}}, out.nodes().front().get());
+  out.replace_uses(last, turned);
+  out.erase_input(last);
+  out.rename(turned, name);
+  return out;
+}
+
+int64_t images_at_a_time(const ir::Graph& graph) {
+  const ir::Graph fed = image_graph(graph);
+  return image_input(fed).batch;
+}
+
+}  // namespace octet::tasks

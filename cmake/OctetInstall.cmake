@@ -10,8 +10,8 @@ foreach(layer numerics kernels engine)
     list(APPEND objects $<TARGET_OBJECTS:octet_${layer}>)
   endif()
 endforeach()
-# The log and the signals belong to the program.
-list(APPEND objects "$<FILTER:$<TARGET_OBJECTS:octet_base>,EXCLUDE,/(log|signals)\\.cc>")
+# The log, the signals and the locks of folders belong to the program.
+list(APPEND objects "$<FILTER:$<TARGET_OBJECTS:octet_base>,EXCLUDE,/(log|signals|folder_lock)\\.cc>")
 
 add_library(octet_shared SHARED ${objects})
 add_library(octet_static STATIC ${objects})

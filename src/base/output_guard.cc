@@ -14,11 +14,12 @@ namespace {
 struct Output {
   fs::path path, resolved;
   std::string flag;
-  bool exists;
-  dev_t device;
-  ino_t file;
 
-  bool is(const struct stat& info) const { return exists && device == info.st_dev && file == info.st_ino; }
+  // Looks anew each time: the number of a file that was removed goes to the next one that is made.
+  bool is(const struct stat& info) const {
+    struct stat now {};
+    return ::stat(path.c_str(), &now) == 0 && now.st_dev == info.st_dev && now.st_ino == info.st_ino;
+  }
 };
 
 std::mutex mutex;
@@ -42,7 +43,7 @@ void guard_output(const fs::path& path, const std::string& flag) {
     if (other.flag == flag) return;
     fail_usage(flag, " ", path.string(), ": is also the output of ", other.flag, "; name another file for one of them");
   }
-  outputs().push_back({path, resolved, flag, exists, info.st_dev, info.st_ino});
+  outputs().push_back({path, resolved, flag});
 }
 
 void require_no_output(const fs::path& path) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the inference benchmark and writes bench/results/inference-<cpu>.json; see bench/inference.sh.
+"""Runs the kernel benchmark (graphs with random weights) and writes bench/results/inference-<cpu>.json; see bench/inference.sh.
 
 Everything is measured by `octet bench`; this script only says what to run and keeps what is worth keeping.
 """
@@ -21,7 +21,7 @@ WEAKER = ("avx512_vnni", "avx2")  # besides the best instruction set of the mach
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="The inference benchmark: Octet against OpenVINO and ONNX Runtime.")
+    parser = argparse.ArgumentParser(description="The kernel benchmark: Octet against OpenVINO and ONNX Runtime.")
     parser.add_argument("--quick", action="store_true", help="best instruction set, two threads, latency, three windows")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--isas", nargs="+", choices=STRENGTH[1:], help="default: the best, avx512_vnni, avx2")

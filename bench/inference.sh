@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The inference benchmark: five networks with random weights, every instruction set of this machine down to AVX2, one
+# The kernel benchmark: five networks with random weights, every instruction set of this machine down to AVX2, one
 # and two threads and throughput, against OpenVINO and ONNX Runtime on the same graphs, interleaved.
 #   bench/inference.sh [--quick] [...]      options: bench/inference.py --help
 # Writes bench/results/inference-<cpu>.json and prints the tables of docs/performance.md. Takes about ten minutes on

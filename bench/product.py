@@ -89,7 +89,7 @@ class Bench:
             measured = json.loads(report.read_text())
             found["latency"][isa] = parts.kept_measurement(measured["measurements"][0])
             found["latency"][isa]["float_layers"] = [f"{l['name']}: {l['reason']}" for l in measured["layers"]
-                                                     if l["precision"] == "fp32" and l["op"] in ("conv", "gemm", "matmul")]
+                                                     if l["precision"] == "fp32" and l["reason"]]
             for contender in found["latency"][isa]["contenders"]:
                 ratios = sorted(contender["times_as_long"])
                 print(f"{network:15} {isa:12} {contender['name']:28} {contender['median_ms']:8.3f} ms, {ratios[len(ratios) // 2]:.2f} times "

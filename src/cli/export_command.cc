@@ -11,6 +11,7 @@
 #include "cli/network_file.h"
 #include "ir/infer.h"
 #include "onnx/export.h"
+#include "passes/free_batch.h"
 
 namespace octet::cli {
 namespace {
@@ -35,7 +36,10 @@ ExitCode run(const Options& options) {
   const std::string target = options.target.empty() ? spec.export_options.target : options.target;
   prepare_for_target(graph, target);
   if (options.data_type == "fp32") drop_quantisers(graph);
-  if (options.batch_size > 0) ir::set_batch(graph, options.batch_size);
+  if (options.batch_size > 0) {
+    passes::require_batch(graph, options.batch_size);
+    ir::set_batch(graph, options.batch_size);
+  }
   graph.metadata["octet.target"] = target;
   const int64_t opset = options.opset > 0 ? options.opset : spec.export_options.opset;
   onnx::export_model(graph, options.output.path, {.opset = static_cast<int>(opset), .quantize_weights = true});

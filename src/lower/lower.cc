@@ -36,19 +36,7 @@ class PassDump {
   int count_ = 0;
 };
 
-// Another batch than the file's is taken where the network provably treats its images apart (passes/free_batch.h).
-void require_free_batch(ir::Graph& graph, int64_t batch) {
-  if (graph.inputs().size() != 1) return;
-  const ir::Value* input = graph.inputs()[0];
-  if (!input->type.shape || input->type.shape->empty()) return;
-  const int64_t own = input->type.shape->front();
-  if (own != ir::kDynamic && own != batch && !passes::free_batch(graph))
-    fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
-               ", and the network does not treat the images of another batch each by itself, so the engine can have the batch ",
-               own, " only");
-}
-
-// The batch may be chosen so, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
+// The batch may be chosen where images stay apart, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
 void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
   require(graph.inputs().size() == 1, "the model has ", graph.inputs().size(),
           " inputs; a whole shape can be given to a model of one input, so give the batch alone");
@@ -59,14 +47,14 @@ void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
     fits = shape[i] > 0 && (i == 0 || own[i] == ir::kDynamic || own[i] == shape[i]);
   require(fits, "the shape ", ir::shape_string(shape), " does not fit the input '", input->name, "', which is ",
           ir::type_string(input->type), "; only the batch and sizes marked '?' can be chosen");
-  require_free_batch(graph, shape[0]);
+  passes::require_batch(graph, shape[0]);
   graph.inputs()[0]->type.shape = shape;
   ir::infer_shapes(graph);
 }
 
 void choose_batch(ir::Graph& graph, int64_t batch) {
   if (batch > 0) {
-    require_free_batch(graph, batch);
+    passes::require_batch(graph, batch);
     return ir::set_batch(graph, batch);
   }
   for (ir::Value* input : graph.inputs())

@@ -97,4 +97,15 @@ bool free_batch(ir::Graph& graph) {
   return true;
 }
 
+void require_batch(ir::Graph& graph, int64_t batch) {
+  if (graph.inputs().size() != 1) return;
+  const ir::Value* input = graph.inputs()[0];
+  if (!input->type.shape || input->type.shape->empty()) return;
+  const int64_t own = input->type.shape->front();
+  if (own != ir::kDynamic && own != batch && !free_batch(graph))
+    fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
+               ", and the network does not treat the images of another batch each by itself, so it can have the batch ", own,
+               " only");
+}
+
 }  // namespace octet::passes

@@ -15,4 +15,8 @@ namespace octet::passes {
 // Whether the batch is open now, or was. Nothing changes where the proof fails.
 bool free_batch(ir::Graph& graph);
 
+// Before the batch of a network with one input is set: frees it where the file has another than `batch`. UserError (exit 2)
+// naming the input where that cannot be.
+void require_batch(ir::Graph& graph, int64_t batch);
+
 }  // namespace octet::passes

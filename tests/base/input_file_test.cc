@@ -99,6 +99,11 @@ TEST_F(InputFileTest, AGuardedOutputIsNoInput) {
     }
     refuses([&] { guard_output(folder_ / "model", "--json"); });
     refuses([&] { guard_output(folder_ / "." / "new", "--json"); });
+    // What was an output's file and is no longer under its name, as a removed file's number goes to another.
+    write_file_atomically(folder_ / "before", "x");
+    guard_output(folder_ / "before", "-r");
+    fs::rename(folder_ / "before", folder_ / "after");
+    require_no_output(folder_ / "after");
     ::_exit(wrong);
   }
   int status = 0;

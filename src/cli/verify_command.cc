@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/experiment_data.h"
@@ -81,10 +82,10 @@ void print(const Verification& v, const std::string& objection, Isa isa) {
   std::cout << table.text();
   for (const ScoreCheck& s : v.scores) {
     if (s.discrete)
-      std::printf("output %s: %lld of %lld elements differ\n", s.output.c_str(), static_cast<long long>(s.different),
+      std::printf("output %s: %lld of %lld elements differ\n", printable_line(s.output).c_str(), static_cast<long long>(s.different),
                   static_cast<long long>(s.elements));
     else
-      std::printf("output %s: largest difference %.3g of values up to %.4g, tolerance %.3g\n", s.output.c_str(),
+      std::printf("output %s: largest difference %.3g of values up to %.4g, tolerance %.3g\n", printable_line(s.output).c_str(),
                   s.largest_difference, s.magnitude, s.tolerance());
   }
   for (const Mismatch& m : v.mismatches)
@@ -96,7 +97,7 @@ void print(const Verification& v, const std::string& objection, Isa isa) {
   counts += str(v.count(TensorPlace::kCompared), " of ", v.tensors.size(), " quantised tensors compared");
   if (const int64_t merged = v.count(TensorPlace::kMerged)) counts += str(", ", merged, " within steps");
   std::printf("%s%s; %lld wrong codes in the tensors of %lld images; %s\n",
-              objection.empty() ? "verified: " : ("NOT VERIFIED: " + objection + "; ").c_str(), counts.c_str(),
+              objection.empty() ? "verified: " : ("NOT VERIFIED: " + printable_line(objection) + "; ").c_str(), counts.c_str(),
               static_cast<long long>(v.violations()), static_cast<long long>(v.tensor_images), isa_name(isa));
 }
 

@@ -158,7 +158,8 @@ void split_wide_weights(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (!is_weighted(node.get()) || node->input(1)->is_constant()) continue;
     const Node* q = node->input(1)->producer;
-    if (is_quantizer(q) && q->input(1)->is_constant() && q->has_input(2) && q->input(2)->is_constant())
+    if (is_quantizer(q) && q->input(0)->is_constant() && q->input(1)->is_constant() && q->has_input(2) &&
+        q->input(2)->is_constant())
       weighted.push_back(node.get());
   }
   for (Node* node : weighted) Splitter(graph, node).run();

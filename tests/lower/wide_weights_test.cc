@@ -70,6 +70,19 @@ TEST(WideWeights, ProductsBehindFlattenToo) {
   }
 }
 
+// Their codes are known to no compiler.
+TEST(WideWeights, ComputedWeightsAreRefused) {
+  QuantNet net(53);
+  ir::Value* x = net.fq(net.input({1, 1, 3, 3}), 0.02f, true, 120);
+  net.finish({net.op(OpKind::kConv, {x, net.fq(net.relu(x), 0.01f, true, 100)})});
+  try {
+    compile(net.graph);
+    FAIL() << "was compiled";
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("its weights are computed by the network"));
+  }
+}
+
 TEST(WideWeights, DepthwiseSaysWhyItStaysFloat) {
   QuantNet net(53);
   net.finish({net.op(OpKind::kConv, {net.fq(net.input({1, 16, 5, 5}), 0.01f), wide(net, {16, 1, 3, 3})},

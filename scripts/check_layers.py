@@ -21,7 +21,7 @@ USES = {
     "passes": ["ir", "quant"],
     "spec": ["base"],
     "vision": ["base"],
-    "data": ["base"],
+    "data": ["vision"],
     "metrics": ["vision"],
     "report": ["base"],
     "engine/kernels": ["numerics"],

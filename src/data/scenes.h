@@ -1,0 +1,31 @@
+// Scenes with known boxes, made of the pictures of a labelled dataset: a first dataset for a detector where none is at
+// hand. The objects are real (Fashion-MNIST's clothes, say), where they stand is invented.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "data/dataset.h"
+#include "vision/box.h"
+
+namespace octet::data {
+
+struct SceneOptions {
+  int width = 320, height = 192;         // pixels
+  int min_objects = 1, max_objects = 6;  // in a scene; fewer where no place is left
+  int min_side = 28, max_side = 88;      // of an object's picture in the scene, pixels; at most the scene's sides
+  float max_overlap = 0.1f;              // IoU of any two pictures
+  uint64_t seed = 0;
+};
+
+struct Scene {
+  Image image;                          // RGB
+  std::vector<vision::Object> objects;  // tight boxes; labels of the dataset
+  std::vector<int64_t> pictures;        // of each object: its index in the dataset
+};
+
+// Scene `index`: a function of (dataset, options, index). The background is a random smooth colour field with noise; a
+// picture's dark pixels are transparent (the datasets meant here have a black ground), the others are tinted. UserError
+// (exit 2) for options out of range, and where the dataset has no labels.
+Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t index);
+
+}  // namespace octet::data

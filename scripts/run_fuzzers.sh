@@ -3,8 +3,8 @@
 #   scripts/run_fuzzers.sh BUILD_FOLDER SECONDS [NAME ...]
 # They start from the small files of tests/fuzz/corpus/NAME, the tests' own ONNX and YAML files, and what earlier runs
 # found worth keeping in ~/.cache/octet/fuzz/NAME (OCTET_CACHE names another folder than ~/.cache/octet). Runs of five
-# minutes or more add to that; shorter ones take some files of it. An input that breaks something stays there, too, under
-# found/.
+# minutes or more add to that; shorter ones, as of ./test.sh, take some files of it and the same random numbers each time.
+# An input that breaks something stays there, too, under found/.
 set -euo pipefail
 build="$1" seconds="$2"
 shift 2
@@ -30,15 +30,15 @@ for name in "${names[@]}"; do
   esac
   if [ "$seconds" -ge 300 ]; then
     mkdir -p "$grown"
-    folders=("$grown" "$seeds")
+    folders=("$grown" "$seeds") seed=0
   else
-    if [ -d "$grown" ]; then find "$grown" -type f | shuf -n 100 | xargs -r cp -t "$seeds"; fi
-    folders=("$new" "$seeds")
+    if [ -d "$grown" ]; then find "$grown" -type f | sort | shuf -n 100 --random-source=<(yes) | xargs -r cp -t "$seeds"; fi
+    folders=("$new" "$seeds") seed=1
   fi
   echo "$name: $seconds s, starting from $(find "${folders[@]}" -type f | wc -l) files"
   # Entropic scheduling would take most of the time where programs are large.
-  if ! "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=3000 -timeout=20 -max_len=65536 -entropic=0 -print_final_stats=1 \
-       -verbosity=0 -artifact_prefix="$work/found-" "${folders[@]}" >"$work/$name.log" 2>&1; then
+  if ! "$fuzzer" -seed="$seed" -max_total_time="$seconds" -rss_limit_mb=3000 -timeout=20 -max_len=65536 -entropic=0 \
+       -print_final_stats=1 -verbosity=0 -artifact_prefix="$work/found-" "${folders[@]}" >"$work/$name.log" 2>&1; then
     tail -n 60 "$work/$name.log" >&2
     mkdir -p "$cache/found"
     for input in "$work"/found-*; do

@@ -61,7 +61,8 @@ bool is_weighted(const Node& node) {
     case OpKind::kConvTranspose:
     case OpKind::kGemm:
     case OpKind::kMatMul:
-      return is_constant(node.input(1)) && !is_constant(node.input(0));
+      return is_constant(node.input(1)) && !is_constant(node.input(0)) &&
+             behind_fake_quantize(node.input(1))->constant->size() > 0;
     default:
       return false;
   }

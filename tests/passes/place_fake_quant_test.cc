@@ -62,6 +62,12 @@ TEST(PlacementTest, WeightAxesAndSharedTensors) {
             "fc.weight  s8 per channel (axis 0)  -> Gemm 'fc'\n");
 }
 
+TEST(PlacementTest, WeightsWithoutElementsAreLeftAlone) {
+  BlockBuilder b;
+  b.graph.add_output(b.op(OpKind::kMatMul, "matmul", {b.x, b.parameter("matmul.weight", {8, 0})}));
+  EXPECT_EQ(plan_text(b.graph), "");
+}
+
 TEST(PlacementTest, ResidualIsQuantizedAndTheConvolutionBranchIsNot) {
   BlockBuilder b;
   auto* x = b.relu(b.x, "relu");

@@ -130,6 +130,10 @@ void check_resize(const Node& node) {
   if (node.get_int("antialias") != 0) refuse("antialias");
   if (coordinates == "tf_crop_and_resize" && !(node.has_input(1) && node.input(1)->is_constant()))
     refuse("a region of interest that is no constant");
+  // Positions are floats, which tell neighbors apart up to here.
+  constexpr int64_t kLongest = int64_t{1} << 24;
+  if (const int64_t longest = std::max({in[2], in[3], out[2], out[3]}); longest > kLongest)
+    refuse(str("an image axis of ", longest, " pixels (more than ", kLongest, ")"));
 }
 
 ResizeAxis resize_axis(const Node& node, size_t dimension) {

@@ -108,6 +108,12 @@ TEST(Errors, UnsupportedVariants) {
     EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Resize"), HasSubstr("cubic"), HasSubstr("not supported")));
   }
   {
+    QuantNet net(34);
+    auto* scales = net.graph.add_constant("s4", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 1, 8e6f}));
+    net.finish({net.op(OpKind::kResize, {net.input({1, 3, 4, 4}), nullptr, scales}, {{"mode", std::string("nearest")}})});
+    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Resize"), HasSubstr("32000000 pixels")));
+  }
+  {
     QuantNet net(35);
     net.finish({net.op(OpKind::kPad, {net.input({1, 3, 4, 4}), net.ints({0, 0, 1, 1, 0, 0, 1, 1})},
                        {{"mode", std::string("reflect")}})});

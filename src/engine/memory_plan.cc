@@ -1,8 +1,11 @@
 // Static memory plan: offline best fit. Buffers are placed by decreasing size, each in the smallest gap that is free
 // during its whole life; large tensors come first because they decide the size of the arena. Where all tensors are
-// small enough for the caches, one that can share the memory of a larger one gets its middle.
+// small enough for the caches, one that can share the memory of a larger one gets its middle. That compares buffers with
+// one another; of very many, which no network has, each gets its place when its life begins.
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "engine/plan.h"
@@ -56,6 +59,92 @@ int64_t middle_fit(const Life& life, const std::vector<Life>& placed, int steps)
   return best;
 }
 
+// The gaps between buffers that are alive.
+class FreeMemory {
+ public:
+  // The smallest gap that is large enough, or room at the end.
+  int64_t take(int64_t bytes) {
+    const auto best = by_size_.lower_bound({bytes, 0});
+    if (best == by_size_.end()) {
+      const int64_t offset = end_;
+      end_ += bytes;
+      return offset;
+    }
+    const auto [size, offset] = *best;
+    erase(by_offset_.find(offset));
+    if (size > bytes) insert(offset + bytes, size - bytes);
+    return offset;
+  }
+  void give_back(int64_t offset, int64_t bytes) {
+    if (bytes == 0) return;
+    auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.end() && after->first == offset + bytes) {
+      bytes += after->second;
+      after = erase(after);
+    }
+    if (after != by_offset_.begin()) {
+      const auto before = std::prev(after);
+      if (before->first + before->second == offset) {
+        offset = before->first, bytes += before->second;
+        erase(before);
+      }
+    }
+    insert(offset, bytes);
+  }
+  int64_t end() const { return end_; }
+
+ private:
+  using Gaps = std::map<int64_t, int64_t>;
+  void insert(int64_t offset, int64_t bytes) { by_offset_[offset] = bytes, by_size_.insert({bytes, offset}); }
+  Gaps::iterator erase(Gaps::iterator gap) {
+    by_size_.erase({gap->second, gap->first});
+    return by_offset_.erase(gap);
+  }
+
+  Gaps by_offset_;  // offset -> bytes
+  std::set<std::pair<int64_t, int64_t>> by_size_;
+  int64_t end_ = 0;
+};
+
+// Gives every buffer its place in the order of the steps. Returns the bytes of the arena.
+int64_t place_in_order(std::vector<Life>& lives, size_t steps) {
+  std::vector<std::vector<Life*>> begin(steps), end(steps);
+  for (Life& life : lives) {
+    life.offset = 0;
+    if (life.last < 0) continue;
+    begin[static_cast<size_t>(life.first)].push_back(&life);
+    end[static_cast<size_t>(life.last)].push_back(&life);
+  }
+  FreeMemory memory;
+  for (size_t s = 0; s < steps; ++s) {
+    for (Life* life : begin[s]) life->offset = memory.take(life->bytes);
+    for (const Life* life : end[s]) memory.give_back(life->offset, life->bytes);
+  }
+  return memory.end();
+}
+
+// By decreasing size. Returns the bytes of the arena.
+int64_t place_by_size(std::vector<Life>& lives, size_t steps) {
+  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  // With larger tensors the memory has left the caches by the time it is used again. The search looks at every pair of
+  // buffers for each, and more than a few hundred have no common cache.
+  constexpr int64_t kCachedBytes = int64_t{2} << 20;
+  constexpr size_t kCachedBuffers = 1024;
+  const bool cached = lives.empty() || (lives.front().bytes <= kCachedBytes && lives.size() <= kCachedBuffers);
+  int64_t arena_bytes = 0;
+  std::vector<Life> placed;  // by offset
+  for (Life& life : lives) {
+    if (life.last < 0) life.offset = 0;  // a buffer that no step touches needs no room of its own
+    if (life.offset < 0 && cached) life.offset = middle_fit(life, placed, static_cast<int>(steps));
+    if (life.offset < 0) life.offset = best_fit(life, placed);
+    arena_bytes = std::max(arena_bytes, life.offset + life.bytes);
+    const auto at = std::upper_bound(placed.begin(), placed.end(), life.offset,
+                                     [](int64_t offset, const Life& other) { return offset < other.offset; });
+    placed.insert(at, life);
+  }
+  return arena_bytes;
+}
+
 }  // namespace
 
 void plan_memory(Plan& plan) {
@@ -75,28 +164,13 @@ void plan_memory(Plan& plan) {
         life.first = std::min(life.first, static_cast<int>(s));
         life.last = std::max(life.last, static_cast<int>(s));
       }
-  std::vector<Life> order;
-  for (const Life& life : lives) {
-    if (external[life.buffer] || plan.buffers[life.buffer].alias_of >= 0) continue;
-    order.push_back(life);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
-  // With larger tensors the memory has left the caches by the time it is used again.
-  constexpr int64_t kCachedBytes = int64_t{2} << 20;
-  const bool cached = order.empty() || order.front().bytes <= kCachedBytes;
-  std::vector<Life> placed;
-  plan.arena_bytes = 0;
-  for (Life& life : order) {
-    life.offset = -1;
-    if (life.last < 0) life.offset = 0;  // a buffer that no step touches needs no room of its own
-    if (life.offset < 0 && cached) life.offset = middle_fit(life, placed, static_cast<int>(plan.steps.size()));
-    if (life.offset < 0) life.offset = best_fit(life, placed);
-    plan.buffers[life.buffer].offset = life.offset;
-    plan.arena_bytes = std::max(plan.arena_bytes, life.offset + life.bytes);
-    const auto at = std::upper_bound(placed.begin(), placed.end(), life.offset,
-                                     [](int64_t offset, const Life& other) { return offset < other.offset; });
-    placed.insert(at, life);
-  }
+  std::erase_if(lives, [&](const Life& life) {
+    return external[life.buffer] || plan.buffers[life.buffer].alias_of >= 0;
+  });
+  constexpr size_t kManyBuffers = 8192;
+  const size_t steps = plan.steps.size();
+  plan.arena_bytes = lives.size() > kManyBuffers ? place_in_order(lives, steps) : place_by_size(lives, steps);
+  for (const Life& life : lives) plan.buffers[life.buffer].offset = life.offset;
   for (Buffer& b : plan.buffers)
     if (b.alias_of >= 0) b.offset = plan.buffers[b.alias_of].offset;
 }

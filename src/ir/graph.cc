@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <queue>
-#include <set>
+#include <unordered_set>
 
 #include "ir/infer.h"
 
@@ -23,10 +23,11 @@ const std::string* default_of(const Node& node, const std::string& key) {
   return info && !info->default_text.empty() ? &info->default_text : nullptr;
 }
 
+// The last entry of several, so that taking a node's uses away from the last on costs nothing per use.
 void remove_one(std::vector<Node*>& users, Node* node) {
-  const auto it = std::find(users.begin(), users.end(), node);
-  OCTET_CHECK(it != users.end(), "user list of a value of node ", node->name);
-  users.erase(it);
+  const auto it = std::find(users.rbegin(), users.rend(), node);
+  OCTET_CHECK(it != users.rend(), "user list of a value of node ", node->name);
+  users.erase(std::prev(it.base()));
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ Graph Graph::clone() const {
     }
   }
   for (const Value* v : inputs_) copy.inputs_.push_back(map(v));
-  for (const Value* v : outputs_) copy.outputs_.push_back(map(v));
+  for (const Value* v : outputs_) copy.add_output(map(v));
   return copy;
 }
 
@@ -96,6 +97,7 @@ Value* Graph::new_value(const std::string& wanted) {
   values_.push_back(std::make_unique<Value>());
   Value* value = values_.back().get();
   value->name = unique;
+  value_position_[value] = std::prev(values_.end());
   values_by_name_[unique] = value;
   return value;
 }
@@ -103,7 +105,10 @@ Value* Graph::new_value(const std::string& wanted) {
 void Graph::erase_value(Value* value) {
   OCTET_CHECK(value->users.empty() && !is_output(value), "value ", value->name, " is still used");
   values_by_name_.erase(value->name);
-  values_.remove_if([&](const auto& v) { return v.get() == value; });
+  forget_name(value->name);
+  const auto at = value_position_.at(value);
+  value_position_.erase(value);
+  values_.erase(at);
 }
 
 Value* Graph::add_input(const std::string& input_name, TensorType type) {
@@ -154,6 +159,14 @@ Value* Graph::add(OpKind kind, const std::string& wanted, std::vector<Value*> no
 void Graph::add_output(Value* value) {
   OCTET_CHECK(value != nullptr);
   outputs_.push_back(value);
+  output_uses_[value]++;
+}
+
+void Graph::set_output_value(size_t index, Value* value) {
+  Value*& output = outputs_.at(index);
+  if (--output_uses_[output] == 0) output_uses_.erase(output);
+  output = value;
+  output_uses_[value]++;
 }
 
 void Graph::set_input(Node* node, size_t index, Value* value) {
@@ -165,13 +178,16 @@ void Graph::set_input(Node* node, size_t index, Value* value) {
 
 void Graph::replace_uses(Value* from, Value* to, bool keep_outputs, const Node* except) {
   OCTET_CHECK(from != to);
-  const std::vector<Node*> users = from->users;
-  for (Node* user : std::set<Node*>(users.begin(), users.end())) {
-    if (user == except) continue;
-    for (size_t i = 0; i < user->inputs.size(); i++)
-      if (user->inputs[i] == from) set_input(user, i, to);
+  std::vector<Node*> kept;
+  std::unordered_set<const Node*> seen;
+  for (Node* user : from->users) {
+    (user == except ? kept : to->users).push_back(user);
+    if (user != except && seen.insert(user).second) std::replace(user->inputs.begin(), user->inputs.end(), from, to);
   }
-  if (!keep_outputs) std::replace(outputs_.begin(), outputs_.end(), from, to);
+  from->users = std::move(kept);
+  if (keep_outputs || !is_output(from)) return;
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i] == from) set_output_value(i, to);
 }
 
 void Graph::set_constant(Value* value, Tensor tensor) {
@@ -183,10 +199,11 @@ void Graph::set_constant(Value* value, Tensor tensor) {
 void Graph::erase(Node* node) {
   for (const Value* v : node->outputs)  // before anything changes
     OCTET_CHECK(!v || (v->users.empty() && !is_output(v)), "output ", v->name, " of node ", node->name, " is in use");
-  for (size_t i = 0; i < node->inputs.size(); i++) set_input(node, i, nullptr);
+  for (size_t i = node->inputs.size(); i > 0; i--) set_input(node, i - 1, nullptr);
   for (Value* v : node->outputs)
     if (v) erase_value(v);
   nodes_by_name_.erase(node->name);
+  forget_name(node->name);
   const auto it = position_.at(node);
   position_.erase(node);
   nodes_.erase(it);
@@ -215,6 +232,7 @@ void Graph::rename(Value* value, const std::string& new_name) {
   if (value->name == new_name) return;
   if (values_by_name_.count(new_name)) fail("graph '", name, "': two values are named '", new_name, "'");
   values_by_name_.erase(value->name);
+  forget_name(value->name);
   value->name = new_name;
   values_by_name_[new_name] = value;
 }
@@ -223,6 +241,7 @@ void Graph::rename(Node* node, const std::string& new_name) {
   if (node->name == new_name) return;
   if (nodes_by_name_.count(new_name)) fail("graph '", name, "': two nodes are named '", new_name, "'");
   nodes_by_name_.erase(node->name);
+  forget_name(node->name);
   node->name = new_name;
   nodes_by_name_[new_name] = node;
 }
@@ -295,17 +314,20 @@ Node* Graph::next(const Node* node) const {
   return it == nodes_.end() ? nullptr : it->get();
 }
 
-bool Graph::is_output(const Value* value) const {
-  return std::find(outputs_.begin(), outputs_.end(), value) != outputs_.end();
+std::string Graph::unique_name(const std::string& prefix) const {
+  if (!prefix.empty() && !is_taken(prefix)) return prefix;
+  int& i = first_free_.try_emplace(prefix, 1).first->second;
+  for (;; i++) {
+    std::string candidate = prefix + "_" + std::to_string(i);
+    if (!is_taken(candidate)) return candidate;
+  }
 }
 
-std::string Graph::unique_name(const std::string& prefix) const {
-  const auto taken = [&](const std::string& s) { return values_by_name_.count(s) || nodes_by_name_.count(s); };
-  if (!prefix.empty() && !taken(prefix)) return prefix;
-  for (int i = 1;; i++) {
-    std::string candidate = prefix + "_" + std::to_string(i);
-    if (!taken(candidate)) return candidate;
-  }
+void Graph::forget_name(const std::string& old) {
+  const size_t digits = old.find_last_not_of("0123456789") + 1;
+  if (is_taken(old) || digits == 0 || old[digits - 1] != '_' || old.size() - digits > 9 || digits == old.size()) return;
+  const auto it = first_free_.find(old.substr(0, digits - 1));
+  if (it != first_free_.end()) it->second = std::min(it->second, std::max(1, std::stoi(old.substr(digits))));
 }
 
 }  // namespace octet::ir

@@ -84,7 +84,7 @@ class Graph {
 
   // --- changing
   void set_input(Node* node, size_t index, Value* value);
-  void set_output_value(size_t index, Value* value) { outputs_.at(index) = value; }
+  void set_output_value(size_t index, Value* value);
   // Every use of `from` (graph outputs included, unless `keep_outputs`) becomes a use of `to`; `except`, which may be
   // the node that makes `to` from `from`, keeps its inputs.
   void replace_uses(Value* from, Value* to, bool keep_outputs = false, const Node* except = nullptr);
@@ -111,20 +111,29 @@ class Graph {
   Node* find_node(const std::string& name) const;
   // The node after this one in execution order (so that add_node(..., next(n)) inserts behind n); nullptr at the end.
   Node* next(const Node* node) const;
-  bool is_output(const Value* value) const;
-  // A name starting with `prefix` that no value or node has.
+  bool is_output(const Value* value) const { return output_uses_.count(value) > 0; }
+  // A name that no value or node has: `prefix`, or the first free of `prefix`_1, `prefix`_2 ...
   std::string unique_name(const std::string& prefix) const;
 
  private:
+  using Nodes = std::list<std::unique_ptr<Node>>;
+  using Values = std::list<std::unique_ptr<Value>>;
+
   Value* new_value(const std::string& name);
   void erase_value(Value* value);
+  bool is_taken(const std::string& name) const { return values_by_name_.count(name) || nodes_by_name_.count(name); }
+  void forget_name(const std::string& name);  // which was just taken out of values_by_name_ or nodes_by_name_
 
-  std::list<std::unique_ptr<Node>> nodes_;
-  std::unordered_map<const Node*, std::list<std::unique_ptr<Node>>::iterator> position_;
-  std::list<std::unique_ptr<Value>> values_;
+  Nodes nodes_;
+  Values values_;
+  std::unordered_map<const Node*, Nodes::iterator> position_;
+  std::unordered_map<const Value*, Values::iterator> value_position_;
   std::unordered_map<std::string, Value*> values_by_name_;
   std::unordered_map<std::string, Node*> nodes_by_name_;
   std::vector<Value*> inputs_, outputs_;
+  std::unordered_map<const Value*, int> output_uses_;  // how often each stands in outputs_
+  // Of a prefix: `prefix`_1 to this one but itself are taken, so that unique_name() need not ask for them again.
+  mutable std::unordered_map<std::string, int> first_free_;
 };
 
 }  // namespace octet::ir

@@ -73,9 +73,12 @@ bool single_use(const ir::Graph& graph, const Value* value) {
 }
 
 const Value* skip_clamps(const ir::Graph& graph, const Value* value, Bounds* bounds, std::string* op) {
+  // Networks have one or two; a chain without end would be walked from each of its values.
+  constexpr int kMostClamps = 16;
   *bounds = {-kInfinity, kInfinity};
-  for (const Value* v = value;; v = v->producer->input(0)) {
-    if (v->producer == nullptr || (v != value && !single_use(graph, v))) return v;
+  const Value* v = value;
+  for (int clamps = 0;; ++clamps, v = v->producer->input(0)) {
+    if (clamps == kMostClamps || v->producer == nullptr || (v != value && !single_use(graph, v))) return v;
     const auto inner = clamp_bounds(*v->producer);
     if (!inner) return v;
     *op = std::string("+") + v->producer->info().name + *op;

@@ -68,7 +68,7 @@ Chain match_chain(const ir::Graph& graph, const ir::Value* value, const ChainOpt
 bool is_weighted(const ir::Node* node);
 // Nobody but one node reads it.
 bool single_use(const ir::Graph& graph, const ir::Value* value);
-// Walks back over clamps: the value before them. The first value may have any readers.
+// Walks back over clamps, 16 at most: the value before them. The first value may have any readers.
 const ir::Value* skip_clamps(const ir::Graph& graph, const ir::Value* value, Bounds* bounds, std::string* op);
 
 template <typename IsQuantized>

@@ -144,9 +144,10 @@ void Builder::add_outputs() {
 
 std::string Builder::fresh_name(const std::string& hint) {
   const std::string base = hint.empty() ? "value" : hint;
-  std::string name = base;
-  for (int i = 1; !names_.insert(name).second; i++) name = str(base, "_", i);
-  return name;
+  if (names_.insert(base).second) return base;
+  int& i = next_number_.try_emplace(base, 1).first->second;
+  for (;; i++)
+    if (const auto [name, is_new] = names_.insert(base + "_" + std::to_string(i)); is_new) return *name;
 }
 
 std::string Builder::add_constant(const std::string& hint, Tensor tensor) {

@@ -90,7 +90,8 @@ class Builder : private UpgradeContext {
   std::string lanes_error_;  // why there are no lanes any more
   std::unordered_map<std::string, Entry> entries_;
   std::unordered_set<std::string> names_;       // of the file's values and nodes, and invented ones
-  std::unordered_set<std::string> node_names_;  // given to nodes
+  std::unordered_map<std::string, int> next_number_;  // of a name that fresh_name() numbers
+  std::unordered_set<std::string> node_names_;        // given to nodes
   std::unordered_set<std::string> used_;        // values that some node or output reads
 };
 

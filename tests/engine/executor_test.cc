@@ -155,6 +155,35 @@ TEST(MemoryPlan, TensorsThatLiveTogetherDoNotOverlap) {
   EXPECT_EQ(plan.buffers[11].offset, -1);
 }
 
+// More buffers than are compared with one another.
+TEST(MemoryPlan, OfVeryManyTensorsThoseThatLiveTogetherDoNotOverlap) {
+  constexpr int kCount = 10000;
+  engine::Plan plan;
+  for (int i = 0; i < kCount; ++i)
+    plan.buffers.push_back({.name = std::to_string(i), .shape = {1, 1 + i * 37 % 11 * 100}});
+  plan.inputs = {0}, plan.outputs = {kCount - 1};
+  for (int i = 1; i < kCount; ++i)  // each is read again 1 to 7 steps later
+    plan.steps.push_back({.kind = "binary",
+                          .name = std::to_string(i),
+                          .inputs = {i - 1, std::max(0, i - 1 - i * 31 % 7)},
+                          .outputs = {i}});
+  engine::plan_memory(plan);
+  EXPECT_LT(plan.arena_bytes, 12 * 4096) << "memory is used again";
+  for (int a = 1; a < kCount - 1; ++a) {
+    const engine::Buffer& x = plan.buffers[a];
+    ASSERT_GE(x.offset, 0);
+    ASSERT_EQ(x.offset % 64, 0);
+    ASSERT_LE(x.offset + x.bytes(), plan.arena_bytes);
+    int last = a + 1;
+    for (int reader = a + 1; reader <= std::min(kCount - 1, a + 8); ++reader)
+      if (plan.steps[reader - 1].inputs[1] == a) last = reader;
+    for (int b = a + 1; b <= std::min(last, kCount - 2); ++b) {
+      const engine::Buffer& y = plan.buffers[b];
+      ASSERT_TRUE(x.offset + x.bytes() <= y.offset || y.offset + y.bytes() <= x.offset) << a << " and " << b;
+    }
+  }
+}
+
 // Threads share both by rows, so each finds its half of the second in its own cache.
 TEST(MemoryPlan, ASmallTensorGetsTheMiddleOfALargerOneBeforeIt) {
   engine::Plan plan;

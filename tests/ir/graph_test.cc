@@ -39,6 +39,19 @@ TEST(GraphTest, NamesAreUnique) {
   EXPECT_EQ(g.graph.add(OpKind::kRelu, "", {g.x})->name, "Relu_1");
 }
 
+TEST(GraphTest, InventedNamesAreTheFirstThatAreFree) {
+  Chain g;
+  for (const char* name : {"Relu", "Relu_1", "Relu_2", "Relu_3"})
+    EXPECT_EQ(g.graph.add(OpKind::kRelu, "", {g.x})->name, name);
+  g.graph.erase(g.graph.find_node("Relu_1"));
+  EXPECT_EQ(g.graph.unique_name("Relu"), "Relu_1");
+  g.graph.rename(g.graph.find_value("Relu_2"), "other");
+  g.graph.rename(g.graph.find_node("Relu_2"), "other");
+  EXPECT_EQ(g.graph.add(OpKind::kRelu, "", {g.x})->name, "Relu_1");
+  EXPECT_EQ(g.graph.add(OpKind::kRelu, "", {g.x})->name, "Relu_2");
+  EXPECT_EQ(g.graph.add(OpKind::kRelu, "", {g.x})->name, "Relu_4");
+}
+
 TEST(GraphTest, InsertsBeforeANodeAndAfterAnother) {
   Chain g;
   Node* b = g.graph.find_node("b");
@@ -57,6 +70,18 @@ TEST(GraphTest, ReplaceUsesCanSpareANode) {
   EXPECT_EQ(b->input(0), s);
   EXPECT_THAT(g.a->users, ElementsAre(s->producer));
   EXPECT_EQ(s->users.size(), 2u);
+  verify(g.graph);
+}
+
+TEST(GraphTest, ReplaceUsesTakesEveryUseOfANode) {
+  Chain g;
+  Value* sum = g.graph.add(OpKind::kAdd, "sum", {g.b, g.b});
+  g.graph.add_output(sum);
+  g.graph.replace_uses(g.b, g.c);
+  EXPECT_THAT(sum->producer->inputs, ElementsAre(g.c, g.c));
+  EXPECT_THAT(g.b->users, ElementsAre());
+  EXPECT_THAT(g.c->users, ElementsAre(sum->producer, sum->producer));
+  EXPECT_TRUE(g.graph.is_output(g.c) && !g.graph.is_output(g.b));
   verify(g.graph);
 }
 

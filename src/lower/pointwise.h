@@ -1,6 +1,6 @@
 // Chains of element-wise operators over one quantised tensor, quantisers included: with 8-bit codes in and out they are
 // a table of 256 bytes (one for each channel where a constant differs between channels), filled by what the operators'
-// own steps would compute.
+// own steps would compute, with the exponentials of the C library (kernels::apply_unary).
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -44,7 +44,8 @@ enum class UnaryOp {
   kFloor,
   kReciprocal
 };
-// One element, in plain C++; the definition that tables of 8-bit functions are filled with.
+// One element, with the C library; the definition that tables of 8-bit functions are filled with. Kernels have the same
+// bits among each other, but their own exponentials (float_functions.h).
 float apply_unary(UnaryOp op, float x, float alpha, float beta);
 
 struct UnaryArgs {

@@ -13,10 +13,12 @@ KernelTable make_table(Isa isa) {
   add_scalar_int8_ops(table);
   add_scalar_row_sums(table);
   add_scalar_float_conv(table);
+  add_scalar_float_functions(table);
   add_scalar_float_ops(table);
   if (isa >= Isa::kGeneric) {
     add_generic_int8_conv(table);
     add_generic_int8_ops(table);
+    add_generic_float_functions(table);
   }
 #if defined(__x86_64__)
   if (isa >= Isa::kAvx2) add_avx2_kernels(table);

@@ -27,5 +27,7 @@ FloatConvFunction float_conv_avx2;
 FloatDepthwiseFunction float_depthwise_avx2;
 FloatGemmFunction float_gemm_avx2;
 FloatMatMulFunction float_matmul_avx2;
+UnaryFunction unary_avx2;
+SoftmaxFunction softmax_avx2;
 
 }  // namespace octet::kernels

@@ -28,6 +28,8 @@ void add_avx2_kernels(KernelTable& table) {
   table.float_depthwise = {float_depthwise_avx2, kIsa};
   table.float_gemm = {float_gemm_avx2, kIsa};
   table.float_matmul = {float_matmul_avx2, kIsa};
+  table.unary = {unary_avx2, kIsa};
+  table.softmax = {softmax_avx2, kIsa};
 }
 
 }  // namespace octet::kernels

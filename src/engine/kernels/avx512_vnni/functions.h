@@ -36,5 +36,7 @@ FloatConvFunction float_conv_avx512;
 FloatDepthwiseFunction float_depthwise_avx512;
 FloatGemmFunction float_gemm_avx512;
 FloatMatMulFunction float_matmul_avx512;
+UnaryFunction unary_avx512;
+SoftmaxFunction softmax_avx512;
 
 }  // namespace octet::kernels

@@ -45,6 +45,8 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.float_depthwise = {float_depthwise_avx512, kIsa};
   table.float_gemm = {float_gemm_avx512, kIsa};
   table.float_matmul = {float_matmul_avx512, kIsa};
+  table.unary = {unary_avx512, kIsa};
+  table.softmax = {softmax_avx512, kIsa};
 }
 
 }  // namespace octet::kernels

@@ -7,5 +7,6 @@ namespace octet::kernels {
 
 void add_generic_int8_conv(KernelTable& table);
 void add_generic_int8_ops(KernelTable& table);
+void add_generic_float_functions(KernelTable& table);
 
 }  // namespace octet::kernels

@@ -10,52 +10,6 @@
 
 namespace octet::kernels {
 
-float apply_unary(UnaryOp op, float x, float alpha, float beta) {
-  switch (op) {
-    case UnaryOp::kIdentity:
-      return x;
-    case UnaryOp::kRelu:
-      return at_least(0.0f, x);
-    case UnaryOp::kClip:
-      return limited(x, alpha, beta);
-    case UnaryOp::kLeakyRelu:
-      return x >= 0 ? x : alpha * x;
-    case UnaryOp::kElu:
-      return x >= 0 ? x : alpha * std::expm1(x);
-    case UnaryOp::kSigmoid:
-      return 1.0f / (1.0f + std::exp(-x));
-    case UnaryOp::kSilu:
-      return x / (1.0f + std::exp(-x));
-    case UnaryOp::kHardSigmoid:
-      return std::min(std::max(alpha * x + beta, 0.0f), 1.0f);
-    case UnaryOp::kHardSwish:
-      return x * std::min(std::max(x / 6.0f + 0.5f, 0.0f), 1.0f);
-    case UnaryOp::kTanh:
-      return std::tanh(x);
-    case UnaryOp::kSoftplus:
-      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-    case UnaryOp::kExp:
-      return std::exp(x);
-    case UnaryOp::kLog:
-      return std::log(x);
-    case UnaryOp::kSqrt:
-      return std::sqrt(x);
-    case UnaryOp::kNeg:
-      return -x;
-    case UnaryOp::kAbs:
-      return std::fabs(x);
-    case UnaryOp::kErf:
-      return std::erf(x);
-    case UnaryOp::kGelu:
-      return 0.5f * x * (1.0f + std::erf(x * 0.70710678118654752f));
-    case UnaryOp::kFloor:
-      return std::floor(x);
-    case UnaryOp::kReciprocal:
-      return 1.0f / x;
-  }
-  return x;
-}
-
 namespace {
 
 // Calls visit(f) with the operation as a function object, so that the loop over the elements is compiled for each.
@@ -78,25 +32,6 @@ void visit_binary(BinaryOp op, Visit&& visit) {
       return visit([](float a, float b) { return std::pow(a, b); });
     case BinaryOp::kPRelu:
       return visit([](float a, float b) { return a < 0 ? a * b : a; });
-  }
-}
-
-void unary(const UnaryArgs& a, Range elements) {
-  const auto each = [&](auto&& f) {
-    for (int64_t i = elements.begin; i < elements.end; ++i) a.out[i] = f(a.in[i]);
-  };
-  // Cheap functions get a loop of their own, which the compiler turns into vector code.
-  switch (a.op) {
-    case UnaryOp::kRelu:
-      return each([](float x) { return at_least(0.0f, x); });
-    case UnaryOp::kClip:
-      return each([low = a.alpha, high = a.beta](float x) { return limited(x, low, high); });
-    case UnaryOp::kLeakyRelu:
-      return each([slope = a.alpha](float x) { return x >= 0 ? x : slope * x; });
-    case UnaryOp::kHardSwish:
-      return each([](float x) { return x * std::min(std::max(x / 6.0f + 0.5f, 0.0f), 1.0f); });
-    default:
-      return each([&](float x) { return apply_unary(a.op, x, a.alpha, a.beta); });
   }
 }
 
@@ -153,23 +88,6 @@ void strided_copy(const StridedCopyArgs& a, Range rows) {
     default:
       return copy_rows<uint32_t>(a, rows);
   }
-}
-
-void softmax(const SoftmaxArgs& args, Range outer) {
-  const AxisArgs& a = args.shape;
-  for (int64_t o = outer.begin; o < outer.end; ++o)
-    for (int64_t i = 0; i < a.inner; ++i) {
-      const float* in = a.in + o * a.axis * a.inner + i;
-      float* out = a.out + o * a.axis * a.inner + i;
-      float top = -std::numeric_limits<float>::infinity(), sum = 0;
-      for (int64_t k = 0; k < a.axis; ++k) top = std::max(top, in[k * a.inner]);
-      for (int64_t k = 0; k < a.axis; ++k) sum += std::exp(in[k * a.inner] - top);
-      const float shift = std::log(sum);
-      for (int64_t k = 0; k < a.axis; ++k) {
-        const float x = in[k * a.inner] - top;
-        out[k * a.inner] = args.logarithm ? x - shift : std::exp(x) / sum;
-      }
-    }
 }
 
 void reduce(const ReduceArgs& args, Range outer) {
@@ -282,10 +200,8 @@ void lrn(const LrnArgs& a, Range pixels) {
 
 void add_scalar_float_ops(KernelTable& table) {
   table.float_pool = {pool};
-  table.unary = {unary};
   table.binary = {binary};
   table.strided_copy = {strided_copy};
-  table.softmax = {softmax};
   table.reduce = {reduce};
   table.arg_max = {arg_max};
   table.scale_shift = {scale_shift};

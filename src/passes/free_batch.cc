@@ -1,5 +1,6 @@
 #include "passes/free_batch.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -21,13 +22,16 @@ int64_t count(const ir::Shape& shape, size_t from) {
 // A Reshape to [batch, ...] of what has that batch: from here on the size is copied (0 in ONNX).
 void copy_batch_in_reshapes(ir::Graph& graph, int64_t batch) {
   for (const auto& node : graph.nodes()) {
-    if (node->kind != OpKind::kReshape || node->get_int("allowzero") != 0) continue;
+    if (node->kind != OpKind::kReshape) continue;
     const ir::Value *x = node->input(0), *y = node->output(), *wanted = node->input(1);
     if (x->is_constant() || !wanted->is_constant() || !x->type.shape || !y->type.shape) continue;
     const ir::Shape &from = *x->type.shape, &to = *y->type.shape;
     if (from.empty() || to.empty() || from[0] != batch || to[0] != batch || !ir::is_static(from) || !ir::is_static(to)) continue;
     std::vector<int64_t> sizes = wanted->constant->to_ints();
     if (sizes.size() != to.size() || sizes[0] != batch || count(from, 1) != count(to, 1)) continue;
+    // PyTorch's newer exporter sets allowzero always; of sizes without a zero it says nothing.
+    if (node->get_int("allowzero") != 0 && std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) continue;
+    node->attributes.erase("allowzero");
     sizes[0] = 0;
     const std::string name = graph.unique_name(wanted->name + "/free_batch");
     graph.set_input(node.get(), 1,

@@ -36,6 +36,9 @@ TEST(FreeBatch, FreesWhatTreatsImagesApart) {
       [](ir::Graph& g, ir::Value* x) { return g.add(OpKind::kFlatten, "y", {x}); },
       [](ir::Graph& g, ir::Value* x) { return reshape(g, x, "y", {1, -1}); },
       [](ir::Graph& g, ir::Value* x) { return reshape(g, x, "y", {-1, 128}); },
+      [](ir::Graph& g, ir::Value* x) {  // as torch.onnx.export writes a flatten
+        return g.add(OpKind::kReshape, "y", {x, ints(g, "y_shape", {1, 128})}, {{"allowzero", int64_t{1}}});
+      },
       [](ir::Graph& g, ir::Value* x) {  // channel shuffle
         ir::Value* t = g.add(OpKind::kTranspose, "t", {reshape(g, x, "a", {1, 2, 4, 4, 4})},
                              {{"perm", std::vector<int64_t>{0, 2, 1, 3, 4}}});

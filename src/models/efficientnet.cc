@@ -42,20 +42,26 @@ Value* mb_conv(NetBuilder& net, Value* x, const std::string& name, const StageSp
 
 }  // namespace
 
-ir::Graph build_efficientnet(const ModelOptions& options) {
+Levels efficientnet_features(NetBuilder& net) {
   static constexpr StageSpec kStages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
                                           {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
-  NetBuilder net(options);
+  Levels levels;
+  int64_t total = 2;
   Value* x = conv_bn_silu(net, net.input(), "features.0", {.out = 32, .kernel = 3, .stride = 2});
   int index = 1;
   for (const StageSpec& spec : kStages) {
     for (int i = 0; i < spec.repeats; i++)
       x = mb_conv(net, x, str("features.", index, ".", i), spec, i == 0 ? spec.stride : 1);
     index++;
+    add_level(levels, x, total *= spec.stride);
   }
-  x = conv_bn_silu(net, x, str("features.", index), {.out = 1280});
+  add_level(levels, conv_bn_silu(net, x, str("features.", index), {.out = 1280}), total);
+  return levels;
+}
+
+Value* efficientnet_classifier(NetBuilder& net, Value* x) {
   x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "classifier.0", 0.2);
-  return net.finish(x, "classifier.1", {.uniform_bound = 1 / std::sqrt(static_cast<double>(options.num_classes))});
+  return net.classes(x, "classifier.1", {.uniform_bound = 1 / std::sqrt(static_cast<double>(net.options().num_classes))});
 }
 
 }  // namespace octet::models

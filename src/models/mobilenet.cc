@@ -30,13 +30,14 @@ Value* inverted_residual(NetBuilder& net, Value* x, const std::string& name, int
 
 }  // namespace
 
-ir::Graph build_mobilenet_v1(const ModelOptions& options) {
+Levels mobilenet_v1_features(NetBuilder& net) {
   struct Block {
     int64_t out, stride;
   };
   static constexpr Block kBlocks[] = {{64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
                                       {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
-  NetBuilder net(options);
+  Levels levels;
+  int64_t total = 2;
   Value* x = conv_bn_relu6(net, net.input(), "features.0", {.out = 32, .kernel = 3, .stride = 2});
   int index = 1;
   for (const auto [out, stride] : kBlocks) {
@@ -44,12 +45,17 @@ ir::Graph build_mobilenet_v1(const ModelOptions& options) {
     const int64_t in = NetBuilder::channels(x);
     x = conv_bn_relu6(net, x, name + ".depthwise", {.out = in, .kernel = 3, .stride = stride, .groups = in});
     x = conv_bn_relu6(net, x, name + ".pointwise", {.out = out});
+    add_level(levels, x, total *= stride);
   }
-  x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "classifier.0", 0);
-  return net.finish(x, "classifier.1", {.deviation = kClassifierDeviation});
+  return levels;
 }
 
-ir::Graph build_mobilenet_v2(const ModelOptions& options) {
+Value* mobilenet_v1_classifier(NetBuilder& net, Value* x) {
+  x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "classifier.0", 0);
+  return net.classes(x, "classifier.1", {.deviation = kClassifierDeviation});
+}
+
+Levels mobilenet_v2_features(NetBuilder& net) {
   struct Stage {
     int64_t expansion, out;
     int repeats;
@@ -57,15 +63,22 @@ ir::Graph build_mobilenet_v2(const ModelOptions& options) {
   };
   static constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                       {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-  NetBuilder net(options);
+  Levels levels;
+  int64_t total = 2;
   Value* x = conv_bn_relu6(net, net.input(), "features.0", {.out = 32, .kernel = 3, .stride = 2});
   int index = 1;
-  for (const auto [expansion, out, repeats, stride] : kStages)
+  for (const auto [expansion, out, repeats, stride] : kStages) {
     for (int i = 0; i < repeats; i++)
       x = inverted_residual(net, x, str("features.", index++), expansion, out, i == 0 ? stride : 1);
-  x = conv_bn_relu6(net, x, str("features.", index), {.out = 1280});
+    add_level(levels, x, total *= stride);
+  }
+  add_level(levels, conv_bn_relu6(net, x, str("features.", index), {.out = 1280}), total);
+  return levels;
+}
+
+Value* mobilenet_v2_classifier(NetBuilder& net, Value* x) {
   x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "classifier.0", 0.2);
-  return net.finish(x, "classifier.1", {.deviation = kClassifierDeviation});
+  return net.classes(x, "classifier.1", {.deviation = kClassifierDeviation});
 }
 
 }  // namespace octet::models

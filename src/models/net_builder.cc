@@ -121,9 +121,4 @@ Value* NetBuilder::linear(Value* x, const std::string& name, int64_t out, const 
   return node->output();
 }
 
-ir::Graph NetBuilder::finish(Value* x, const std::string& name, const LinearInit& init) {
-  graph_.add_output(linear(x, name, options_.num_classes, init, "logits"));
-  return std::move(graph_);
-}
-
 }  // namespace octet::models

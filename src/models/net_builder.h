@@ -49,8 +49,12 @@ class NetBuilder {
   // `output_name` empty: that of the layer.
   ir::Value* linear(ir::Value* x, const std::string& name, int64_t out, const LinearInit& init,
                     const std::string& output_name = "");
-  // The classifier: a linear layer whose output is the graph's output "logits". Hands the graph out.
-  ir::Graph finish(ir::Value* x, const std::string& name, const LinearInit& init);
+  // The classifier's last layer: linear, one output "logits" a class.
+  ir::Value* classes(ir::Value* x, const std::string& name, const LinearInit& init) {
+    return linear(x, name, options_.num_classes, init, "logits");
+  }
+  // Hands the graph out; its values stay where they are. Nothing may be added after it.
+  ir::Graph take() { return std::move(graph_); }
 
  private:
   ir::Value* parameter(const std::string& name, ir::Shape shape, const std::vector<float>& values);

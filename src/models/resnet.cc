@@ -46,20 +46,22 @@ Value* stage(NetBuilder& net, Value* x, const std::string& name, int blocks, Blo
 
 }  // namespace
 
-ir::Graph build_cifar_resnet(const ModelOptions& options) {
-  const int depth = options.arch == "resnet20" ? 20 : options.arch == "resnet32" ? 32 : 56;
+Levels cifar_resnet_features(NetBuilder& net) {
+  const std::string& arch = net.options().arch;
+  const int depth = arch == "resnet20" ? 20 : arch == "resnet32" ? 32 : 56;
   const int blocks = (depth - 2) / 6;
-  NetBuilder net(options);
+  Levels levels;
   Value* x = net.conv(net.input(), "conv1", {.out = 16, .kernel = 3});
   x = net.relu(net.batch_norm(x, "bn1"), "relu");
-  x = stage(net, x, "layer1", blocks, {.planes = 16, .stride = 1, .bottleneck = false});
-  x = stage(net, x, "layer2", blocks, {.planes = 32, .stride = 2, .bottleneck = false});
-  x = stage(net, x, "layer3", blocks, {.planes = 64, .stride = 2, .bottleneck = false});
-  x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "dropout", 0);
-  return net.finish(x, "fc", {});
+  for (int i = 0; i < 3; i++) {
+    x = stage(net, x, str("layer", i + 1), blocks,
+              {.planes = int64_t{16} << i, .stride = i == 0 ? 1 : 2, .bottleneck = false});
+    levels.push_back({x, int64_t{1} << i});
+  }
+  return levels;
 }
 
-ir::Graph build_resnet(const ModelOptions& options) {
+Levels resnet_features(NetBuilder& net) {
   struct Depth {
     const char* name;
     int blocks[4];
@@ -71,17 +73,23 @@ ir::Graph build_resnet(const ModelOptions& options) {
                                       {"resnet101", {3, 4, 23, 3}, true}};
   const Depth* depth = nullptr;
   for (const Depth& d : kDepths)
-    if (options.arch == d.name) depth = &d;
-  OCTET_CHECK(depth != nullptr, options.arch);
-  NetBuilder net(options);
+    if (net.options().arch == d.name) depth = &d;
+  OCTET_CHECK(depth != nullptr, net.options().arch);
+  Levels levels;
   Value* x = net.conv(net.input(), "conv1", {.out = 64, .kernel = 7, .stride = 2});
   x = net.relu(net.batch_norm(x, "bn1"), "relu");
   x = net.max_pool(x, "maxpool", 3, 2, 1);
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < 4; i++) {
     x = stage(net, x, str("layer", i + 1), depth->blocks[i],
               {.planes = int64_t{64} << i, .stride = i == 0 ? 1 : 2, .bottleneck = depth->bottleneck});
+    levels.push_back({x, int64_t{4} << i});
+  }
+  return levels;
+}
+
+Value* resnet_classifier(NetBuilder& net, Value* x) {
   x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "dropout", 0);
-  return net.finish(x, "fc", {});
+  return net.classes(x, "fc", {});
 }
 
 }  // namespace octet::models

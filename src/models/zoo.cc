@@ -8,7 +8,8 @@ namespace {
 
 struct Row {
   ModelInfo info;
-  ir::Graph (*build)(const ModelOptions&);
+  Levels (*features)(NetBuilder&);
+  ir::Value* (*classifier)(NetBuilder&, ir::Value* last_level);
 };
 
 // Published counts: the CIFAR ResNets of He et al. 2015 (0.27, 0.46, 0.85 million parameters with parameter-free
@@ -18,30 +19,32 @@ struct Row {
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
       {{"resnet20", "ResNet-20 for small images (He et al. 2015)", {3, 32, 32}, 10, 272474, 0.04081},
-       build_cifar_resnet},
+       cifar_resnet_features, resnet_classifier},
       {{"resnet32", "ResNet-32 for small images (He et al. 2015)", {3, 32, 32}, 10, 466906, 0.06912},
-       build_cifar_resnet},
+       cifar_resnet_features, resnet_classifier},
       {{"resnet56", "ResNet-56 for small images (He et al. 2015)", {3, 32, 32}, 10, 855770, 0.12575},
-       build_cifar_resnet},
-      {{"resnet18", "ResNet-18 (He et al. 2015)", {3, 224, 224}, 1000, 11689512, 1.814}, build_resnet},
-      {{"resnet34", "ResNet-34 (He et al. 2015)", {3, 224, 224}, 1000, 21797672, 3.664}, build_resnet},
+       cifar_resnet_features, resnet_classifier},
+      {{"resnet18", "ResNet-18 (He et al. 2015)", {3, 224, 224}, 1000, 11689512, 1.814}, resnet_features,
+       resnet_classifier},
+      {{"resnet34", "ResNet-34 (He et al. 2015)", {3, 224, 224}, 1000, 21797672, 3.664}, resnet_features,
+       resnet_classifier},
       {{"resnet50", "ResNet-50 v1.5 (He et al. 2015; stride in the 3x3)", {3, 224, 224}, 1000, 25557032, 4.089},
-       build_resnet},
+       resnet_features, resnet_classifier},
       {{"resnet101", "ResNet-101 v1.5 (He et al. 2015; stride in the 3x3)", {3, 224, 224}, 1000, 44549160, 7.801},
-       build_resnet},
+       resnet_features, resnet_classifier},
       {{"mobilenet_v1", "MobileNetV1 1.0 (Howard et al. 2017)", {3, 224, 224}, 1000, 4231976, 0.569},
-       build_mobilenet_v1},
+       mobilenet_v1_features, mobilenet_v1_classifier},
       {{"mobilenet_v2", "MobileNetV2 1.0 (Sandler et al. 2018)", {3, 224, 224}, 1000, 3504872, 0.301},
-       build_mobilenet_v2},
+       mobilenet_v2_features, mobilenet_v2_classifier},
       {{"efficientnet_b0", "EfficientNet-B0 (Tan and Le 2019)", {3, 224, 224}, 1000, 5288548, 0.386},
-       build_efficientnet},
+       efficientnet_features, efficientnet_classifier},
       {{"vgg16_bn",
         "VGG-16 with batch normalisation (Simonyan and Zisserman 2014)",
         {3, 224, 224},
         1000,
         138365992,
         15.47},
-       build_vgg},
+       vgg_features, vgg_classifier},
   };
   return rows;
 }
@@ -88,7 +91,28 @@ ModelOptions default_options(const std::string& arch) {
 ir::Graph build_model(const ModelOptions& options) {
   const Row& row = find_row(options.arch);
   check_options(options);
-  return row.build(options);
+  NetBuilder net(options);
+  ir::Value* logits = row.classifier(net, row.features(net).back().value);
+  ir::Graph graph = net.take();
+  graph.add_output(logits);
+  return graph;
+}
+
+ir::Value* Backbone::level(int64_t stride) const {
+  std::string strides;
+  for (const FeatureLevel& level : levels) {
+    if (level.stride == stride) return level.value;
+    strides += (strides.empty() ? "" : ", ") + std::to_string(level.stride);
+  }
+  fail_usage("the network has no features of stride ", stride, "; it has ", strides);
+}
+
+Backbone build_backbone(const ModelOptions& options) {
+  const Row& row = find_row(options.arch);
+  check_options(options);
+  NetBuilder net(options);
+  std::vector<FeatureLevel> levels = row.features(net);
+  return {.graph = net.take(), .levels = std::move(levels)};
 }
 
 }  // namespace octet::models

@@ -42,4 +42,20 @@ ModelOptions default_options(const std::string& arch);
 // UserError (usage) for an unknown name (with the nearest) or impossible options.
 ir::Graph build_model(const ModelOptions& options);
 
+// A feature map of the network: the last one of its stride.
+struct FeatureLevel {
+  ir::Value* value;  // [batch, channels, height / stride, width / stride]; VGG rounds down, the others up
+  int64_t stride;    // pixels of the input from one of its elements to the next
+};
+
+// A network without its classifier, for heads of other tasks to be built on: no outputs, names and initial weights as above.
+struct Backbone {
+  ir::Graph graph;
+  std::vector<FeatureLevel> levels;  // by rising stride
+
+  // UserError (usage) with those there are where there is none of this stride.
+  ir::Value* level(int64_t stride) const;
+};
+Backbone build_backbone(const ModelOptions& options);
+
 }  // namespace octet::models

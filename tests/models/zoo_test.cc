@@ -49,6 +49,27 @@ TEST_P(EveryModel, TakesOtherInputsAndClassCounts) {
   EXPECT_EQ(graph.outputs().at(0)->type.shape, (ir::Shape{5, 7}));
 }
 
+TEST_P(EveryModel, HasFeatureLevels) {
+  Backbone backbone = build_backbone({.arch = GetParam().name, .input = {3, 64, 96}});
+  int64_t stride = 0;
+  for (const FeatureLevel& level : backbone.levels) {
+    EXPECT_TRUE(stride == 0 || level.stride == 2 * stride) << level.stride << " after " << stride;
+    stride = level.stride;
+    EXPECT_EQ(level.value->type.shape->at(2), 64 / stride);
+    EXPECT_EQ(level.value->type.shape->at(3), 96 / stride);
+    EXPECT_EQ(backbone.level(stride), level.value);
+    backbone.graph.add_output(level.value);
+  }
+  EXPECT_GE(backbone.levels.size(), 3u);
+  ir::verify(backbone.graph);
+  EXPECT_EQ(backbone.graph.remove_dead(), 0) << "something is no part of any level";
+  // With the same weights as the whole network.
+  const ir::Graph whole = build_model({.arch = GetParam().name, .input = {3, 64, 96}});
+  for (const ir::Value* v : backbone.graph.constants())
+    EXPECT_EQ(hash64(v->constant->bytes()), hash64(whole.find_value(v->name)->constant->bytes())) << v->name;
+  EXPECT_THAT([&] { backbone.level(3); }, ::testing::ThrowsMessage<UserError>(HasSubstr("no features of stride 3; it has ")));
+}
+
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel, ::testing::ValuesIn(all_models()),
                          [](const auto& info) { return info.param.name; });
 

@@ -38,10 +38,14 @@ if(OCTET_FUZZ)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
-# octet_library(<layer> DEPENDS <layers or targets ...>): the static library octet_<layer> of the folder it is called in.
+# octet_library(<layer> [SOURCES files ...] DEPENDS <layers or targets ...>): the static library octet_<layer> of these
+# files, or of the folder it is called in.
 function(octet_library layer)
-  cmake_parse_arguments(arg "" "" "DEPENDS;PRIVATE_DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(sources ${arg_SOURCES})
+  if(NOT sources)
+    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  endif()
   if(NOT sources)
     return()
   endif()
@@ -60,12 +64,15 @@ endfunction()
 # How often threads of LibTorch look before they sleep while they wait (src/cli/waiting_threads.h); tests have it, too.
 set(OCTET_GOMP_SPINCOUNT 3000)
 
-# octet_test(<folder> DEPENDS <layers or targets ...> [SHARDS n] [OPTIMISED]): one googletest program
-# tests/<folder>/*_test.cc, run as the test <folder>, or as n tests <folder>_1 ... side by side.
+# octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMISED]): one googletest program of
+# these files, or of tests/<name>/*_test.cc, run as the test <name>, or as n tests <name>_1 ... side by side.
 # OPTIMISED: its own formulas take longer to run unoptimised than to compile.
 function(octet_test folder)
-  cmake_parse_arguments(arg "OPTIMISED" "SHARDS" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cc")
+  cmake_parse_arguments(arg "OPTIMISED" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
+  set(sources ${arg_SOURCES})
+  if(NOT sources)
+    file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cc")
+  endif()
   if(NOT sources)
     return()
   endif()

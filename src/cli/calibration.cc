@@ -10,7 +10,8 @@
 #include "passes/set_scales.h"
 #include "passes/snap_biases.h"
 #include "report/progress.h"
-#include "tasks/calibrate.h"
+#include "tasks/image_graph.h"
+#include "train/observe.h"
 
 namespace octet::cli {
 namespace {
@@ -70,7 +71,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   log_info("placed ", placed, " quantisers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed =
-      tasks::observe_activations(graph, loader, [&](int64_t done) { progress.update(done); });
+      train::observe_activations(tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done); });
   progress.finish();
   passes::set_scales(graph, observed.ranges(calibration), weights);
   passes::snap_biases(graph);

@@ -25,12 +25,12 @@ Classification classify(Classifier& classifier, data::Loader& loader, int top_k,
     for (size_t i = 0; i < static_cast<size_t>(batch->size); i++) {
       const std::span<const float> row(scores.data() + i * classes, classes);
       out.predictions.push_back(metrics::top_1(row));
-      const int64_t expected = batch->labels[i];
+      const int64_t expected = batch->truth[i].label;
       if (expected < 0) continue;
       if (expected >= classifier.classes())
         fail("image ", loader.dataset().name(batch->indices[i]), " has the label ", expected, ", the model has ",
              classes, " classes");
-      out.accuracy.add(row, {&batch->labels[i], 1});
+      out.accuracy.add(row, {&expected, 1});
       out.loss -= metrics::log_probability(row, classifier.score_kind(), static_cast<int>(expected));
       labelled++;
     }

@@ -3,9 +3,8 @@
 
 #include "cli/classifier.h"
 #include "cli/network_file.h"
-#include "passes/bypass_softmax.h"
-#include "tasks/classification.h"
-#include "tasks/graph_runner.h"
+#include "tasks/classification/task.h"
+#include "train/graph_runner.h"
 #include "tasks/image_graph.h"
 
 namespace octet::cli {
@@ -13,10 +12,9 @@ namespace {
 
 ir::Graph load(const std::string& path) {
   ir::Graph graph = load_network(path);
-  tasks::require_classifier(graph, 0);
-  ir::Graph fed = tasks::image_graph(graph);
-  passes::bypass_softmax(fed);
-  return fed;
+  const tasks::classification::Task task({});
+  task.check(graph);
+  return task.executed_graph(graph);
 }
 
 class GraphClassifier : public Classifier {
@@ -40,7 +38,7 @@ class GraphClassifier : public Classifier {
   std::vector<int64_t> input_shape() const override { return {input_.channels, input_.height, input_.width}; }
 
  private:
-  tasks::GraphRunner runner_;
+  train::GraphRunner runner_;
   data::NetworkInput input_;
   std::vector<float> images_;
 };

@@ -8,19 +8,12 @@
 #include "base/files.h"
 #include "base/output_guard.h"
 #include "cli/flags.h"
-#include "data/image.h"
+#include "data/image_file.h"
 
 namespace octet::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool looks_like_image(const fs::path& path) {
-  static const std::vector<std::string> endings = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm"};
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::find(endings.begin(), endings.end(), ending) != endings.end();
-}
 
 std::vector<std::string> expand(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
@@ -33,7 +26,7 @@ std::vector<std::string> expand(const std::vector<std::string>& paths) {
     }
     std::vector<std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(path))
-      if (entry.is_regular_file() && looks_like_image(entry.path())) found.push_back(entry.path().string());
+      if (entry.is_regular_file() && data::has_image_ending(entry.path())) found.push_back(entry.path().string());
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -46,7 +39,7 @@ class FileList : public data::Dataset {
  public:
   FileList(std::vector<std::string> files, data::DecodeOptions decode) : files_(std::move(files)), decode_(decode) {}
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
-  int label(int64_t) const override { return -1; }
+  data::Annotation truth(int64_t) const override { return {}; }
   std::string name(int64_t index) const override { return files_[static_cast<size_t>(index)]; }
   uint64_t content_hash() const override {
     uint64_t hash = 0;
@@ -54,12 +47,7 @@ class FileList : public data::Dataset {
     return hash;
   }
   data::Sample get(int64_t index) const override {
-    const std::string bytes = read_file(name(index));
-    try {
-      return {data::decode_image(std::as_bytes(std::span(bytes)), decode_), -1};
-    } catch (const data::DecodeError& e) {
-      throw data::CorruptSample(name(index), e.what());
-    }
+    return {data::read_image_file(name(index), decode_), {}};
   }
 
  private:

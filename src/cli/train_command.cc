@@ -20,7 +20,9 @@
 #include "cli/training_setup.h"
 #include "onnx/export.h"
 #include "passes/snap_biases.h"
-#include "tasks/classification.h"
+#include "tasks/classification/loss.h"
+#include "tasks/classification/task.h"
+#include "tasks/training.h"
 #include "train/torch_runtime.h"
 
 namespace octet::cli {
@@ -150,12 +152,16 @@ ExitCode run(const Options& options) {
   remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
   log_info("stage ", options.stage, ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
            train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
-  tasks::ClassificationTask task({.label_smoothing = schedule.label_smoothing,
-                                  .top_k = static_cast<int>(spec.evaluate.top_k)}, validation.loader.get());
+  const tasks::classification::Task task({.top_k = static_cast<int>(spec.evaluate.top_k)});
+  const ir::Graph executed = task.executed_graph(graph);
+  tasks::classification::Loss loss(schedule.label_smoothing);
+  const train::Validation measure = tasks::validation_of(task, validation.loader.get());
   TrainingListener listener(results, options.stage, schedule.epochs, training.loader->images_per_epoch());
   install_stop_handler();  // the training asks for it after every batch
   try {
-    const train::TrainResult result = train::train(graph, *training.loader, task, trainer, &listener);
+    const train::TrainResult result =
+        train::train({.network = graph, .executed = executed, .loader = *training.loader, .loss = loss, .validation = measure},
+                     trainer, &listener);
     const data::CorruptReport& corrupt = training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);

@@ -12,7 +12,7 @@
 #include "models/zoo.h"
 #include "onnx/import.h"
 #include "passes/mark_trainable.h"
-#include "tasks/classification.h"
+#include "tasks/classification/task.h"
 #include "tasks/image_graph.h"
 
 namespace octet::cli {
@@ -148,7 +148,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   ir::infer_shapes(graph);
   ir::verify(graph);
   ir::check_finite_constants(graph);
-  tasks::require_classifier(graph, spec.model.num_classes);
+  tasks::classification::Task({.classes = spec.model.num_classes}).check(graph);
   data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
   if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
     fail_usage(file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "ir/infer.h"
 #include "metrics/top_k.h"
-#include "tasks/graph_runner.h"
+#include "train/graph_runner.h"
 
 namespace octet::cli {
 namespace {
@@ -58,7 +58,7 @@ class Verifier {
     for (std::vector<float>& output : outputs_) output_pointers_.push_back(output.data());
     const engine::Buffer& first = buffer(plan, plan.outputs[0]);
     result.classifier = plan.outputs.size() == 1 && first.shape.size() == 2 && first.shape[0] == input_->shape[0];
-    if (result.classifier) whole_ = std::make_unique<tasks::GraphRunner>(graph);
+    if (result.classifier) whole_ = std::make_unique<train::GraphRunner>(graph);
   }
 
   void add(const data::Batch& batch) {
@@ -85,7 +85,7 @@ class Verifier {
   static const engine::Buffer& buffer(const engine::Plan& plan, int id) { return plan.buffers[static_cast<size_t>(id)]; }
 
   void compare_classes(const data::Batch& batch) {
-    const tasks::FloatArray reference = whole_->run({{input_->shape, images_}}).at(0);
+    const train::FloatArray reference = whole_->run({{input_->shape, images_}}).at(0);
     const std::vector<float>& scores = outputs_[0];
     const size_t classes = scores.size() / static_cast<size_t>(input_->shape[0]);
     OCTET_CHECK(reference.values.size() == scores.size());
@@ -94,10 +94,10 @@ class Verifier {
       const std::vector<int> best = metrics::top_k(expected, 2);
       const int predicted = metrics::top_1({scores.data() + i * classes, classes});
       result.agree += predicted == best[0];
-      if (batch.labels[i] >= 0) {
+      if (const int label = batch.truth[i].label; label >= 0) {
         result.labelled++;
-        result.graph_hits += best[0] == batch.labels[i];
-        result.engine_hits += predicted == batch.labels[i];
+        result.graph_hits += best[0] == label;
+        result.engine_hits += predicted == label;
       }
       if (predicted == best[0]) continue;
       const double margin = best.size() > 1 ? static_cast<double>(expected[static_cast<size_t>(best[0])]) -
@@ -117,8 +117,8 @@ class Verifier {
     tensors_ = find_quantised_tensors(graph_, dumped, dump(own));
     for (const QuantisedTensor& t : tensors_) result.tensors.push_back({.tensor = t.tensor, .place = t.place, .note = t.note});
     cut_ = cut_model(graph_, tensors_);
-    pieces_ = std::make_unique<tasks::GraphRunner>(cut_->pieces);
-    exact_scores_ = std::make_unique<tasks::GraphRunner>(cut_->scores, "cpu", tasks::GraphRunner::Arithmetic::kDouble);
+    pieces_ = std::make_unique<train::GraphRunner>(cut_->pieces);
+    exact_scores_ = std::make_unique<train::GraphRunner>(cut_->scores, "cpu", train::GraphRunner::Arithmetic::kDouble);
   }
 
   // That of the tensor in the model, where the engine has the same codes in another one.
@@ -137,7 +137,7 @@ class Verifier {
     const TensorDumps dumped = dump(engine_);  // the outputs, too, are the engine's again
     std::vector<std::vector<int32_t>> codes;
     std::vector<std::vector<float>> forced;
-    std::vector<tasks::FloatView> inputs = {{input_->shape, images_}};
+    std::vector<train::FloatView> inputs = {{input_->shape, images_}};
     for (size_t at : cut_->compared) {
       const QuantisedTensor& t = tensors_[at];
       const engine::TensorDump& d = dumped.at(t.engine_tensor);
@@ -149,7 +149,7 @@ class Verifier {
       inputs.push_back({moved ? shape_in_model(*type.shape, d) : d.shape, {}});
     }
     for (size_t i = 0; i < forced.size(); i++) inputs[i + 1].values = forced[i];
-    const std::vector<tasks::FloatArray> computed = pieces_->run(inputs);
+    const std::vector<train::FloatArray> computed = pieces_->run(inputs);
     int64_t different = 0;
     size_t next = outputs_.size();
     for (size_t i = 0; i < codes.size(); i++) {
@@ -157,7 +157,7 @@ class Verifier {
       const std::span<const float> source = t.of_image ? std::span<const float>(images_) : computed.at(next++).values;
       different += compare_codes(source, codes[i], t.params, result.tensors[cut_->compared[i]]);
     }
-    const std::vector<tasks::FloatArray> exact = exact_scores_->run(inputs);
+    const std::vector<train::FloatArray> exact = exact_scores_->run(inputs);
     for (size_t i = 0; i < outputs_.size(); i++) compare_scores(exact[i].values, computed[i].values, outputs_[i], result.scores[i]);
     return different;
   }
@@ -203,10 +203,10 @@ class Verifier {
   engine::Executor& engine_;
   const data::NetworkInput& network_;
   const VerifyOptions& options_;
-  std::unique_ptr<tasks::GraphRunner> whole_;  // of a classifier
+  std::unique_ptr<train::GraphRunner> whole_;  // of a classifier
   std::vector<QuantisedTensor> tensors_;
   std::optional<CutModel> cut_;
-  std::unique_ptr<tasks::GraphRunner> pieces_, exact_scores_;
+  std::unique_ptr<train::GraphRunner> pieces_, exact_scores_;
   const engine::Buffer* input_;
   std::vector<float> images_;
   std::vector<std::vector<float>> outputs_;

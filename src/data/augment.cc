@@ -46,36 +46,48 @@ void check_options(const TransformOptions& o) {
 }
 
 // As torchvision: ten tries, then the largest centred rectangle within the limits of the aspect ratio.
-Region random_region(const Image& image, const TransformOptions& o, CounterRng& random) {
-  const double area = static_cast<double>(image.height) * image.width;
+Region random_region(int height, int width, const TransformOptions& o, CounterRng& random) {
+  const double area = static_cast<double>(height) * width;
   for (int attempt = 0; attempt < 10; attempt++) {
     const double target = area * random.uniform(o.min_area, o.max_area);
     const double aspect = std::exp(random.uniform(std::log(o.min_aspect), std::log(o.max_aspect)));
-    const int width = static_cast<int>(std::lround(std::sqrt(target * aspect)));
-    const int height = static_cast<int>(std::lround(std::sqrt(target / aspect)));
-    const int64_t tops = image.height - height + 1, lefts = image.width - width + 1;
-    if (width > 0 && height > 0 && tops > 0 && lefts > 0)
-      return {static_cast<int>(random.below(tops)), static_cast<int>(random.below(lefts)), height, width};
+    const int w = static_cast<int>(std::lround(std::sqrt(target * aspect)));
+    const int h = static_cast<int>(std::lround(std::sqrt(target / aspect)));
+    const int64_t tops = height - h + 1, lefts = width - w + 1;
+    if (w > 0 && h > 0 && tops > 0 && lefts > 0)
+      return {static_cast<int>(random.below(tops)), static_cast<int>(random.below(lefts)), h, w};
   }
-  const double aspect = std::clamp(static_cast<double>(image.width) / image.height, o.min_aspect, o.max_aspect);
-  const int width = std::clamp(static_cast<int>(std::lround(image.height * aspect)), 1, image.width);
-  const int height = std::clamp(static_cast<int>(std::lround(image.width / aspect)), 1, image.height);
-  return {(image.height - height) / 2, (image.width - width) / 2, height, width};
+  const double aspect = std::clamp(static_cast<double>(width) / height, o.min_aspect, o.max_aspect);
+  const int w = std::clamp(static_cast<int>(std::lround(height * aspect)), 1, width);
+  const int h = std::clamp(static_cast<int>(std::lround(width / aspect)), 1, height);
+  return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
-Image center_crop(const Image& image, int shorter, int height, int width) {
-  const bool tall = image.height > image.width;
+// Resizes the shorter side and takes the middle.
+void center_crop(Geometry& g, int shorter) {
+  const bool tall = g.source.height > g.source.width;
   const auto longer = [&](int64_t other, int64_t side) {
     const int64_t length = shorter * other / side;
-    require(length <= INT32_MAX, "is ", image.height, " x ", image.width, " pixels, too long to be resized");
+    require(length <= INT32_MAX, "is ", g.source.height, " x ", g.source.width, " pixels, too long to be resized");
     return static_cast<int>(length);
   };
-  const int h = tall ? longer(image.height, image.width) : shorter;
-  const int w = tall ? shorter : longer(image.width, image.height);
+  g.resized_height = tall ? longer(g.source.height, g.source.width) : shorter;
+  g.resized_width = tall ? shorter : longer(g.source.width, g.source.height);
   // Half to even, as torchvision rounds.
-  const int top = static_cast<int>(std::nearbyint((h - height) / 2.0));
-  const int left = static_cast<int>(std::nearbyint((w - width) / 2.0));
-  return resize_bilinear_part(image, h, w, {top, left, height, width});
+  g.top = static_cast<int>(std::nearbyint((g.resized_height - g.height) / 2.0));
+  g.left = static_cast<int>(std::nearbyint((g.resized_width - g.width) / 2.0));
+}
+
+bool is_whole(const Region& region, int height, int width) {
+  return region.top == 0 && region.left == 0 && region.height == height && region.width == width;
+}
+
+// The pixels that the input is cut from.
+Image resized(const Image& image, const Geometry& g) {
+  if (g.resized_height == g.height && g.resized_width == g.width)
+    return resize_bilinear(image, g.source, g.height, g.width);
+  OCTET_CHECK(is_whole(g.source, image.height, image.width), "a cut of a cut");
+  return resize_bilinear_part(image, g.resized_height, g.resized_width, {g.top, g.left, g.height, g.width});
 }
 
 }  // namespace
@@ -94,34 +106,47 @@ Transform::Transform(const TransformOptions& options, const Image& first) : opti
   }
 }
 
-void Transform::apply(const Image& image, const AugmentKey& key, float* out) const {
-  require(image.channels == shape_.channels, "has ", image.channels, " channels, expected ", shape_.channels);
+Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
   CounterRng random(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.index));
-  Image resized;
-  const Image* source = &resized;
+  Geometry g{.height = shape_.height,
+             .width = shape_.width,
+             .source = {0, 0, height, width},
+             .resized_height = shape_.height,
+             .resized_width = shape_.width};
   switch (options_.resize) {
     case ResizeMode::kNone:
-      require(image.height == shape_.height && image.width == shape_.width, "is ", image.height, " x ", image.width,
+      require(height == shape_.height && width == shape_.width, "is ", height, " x ", width,
               " pixels (height x width), expected ", shape_.height, " x ", shape_.width, "; choose a way of resizing");
-      source = &image;
       break;
     case ResizeMode::kStretch:
-      resized = resize_bilinear(image, shape_.height, shape_.width);
       break;
     case ResizeMode::kCenterCrop:
-      resized = center_crop(image, shorter_side(options_), shape_.height, shape_.width);
+      center_crop(g, shorter_side(options_));
       break;
     case ResizeMode::kRandomResizedCrop:
-      resized = resize_bilinear(image, random_region(image, options_, random), shape_.height, shape_.width);
+      g.source = random_region(height, width, options_, random);
       break;
   }
-  int dy = 0, dx = 0;
   if (const int padding = options_.crop_padding; padding > 0) {
-    dy = static_cast<int>(random.below(2 * padding + 1)) - padding;
-    dx = static_cast<int>(random.below(2 * padding + 1)) - padding;
+    g.shift_y = static_cast<int>(random.below(2 * padding + 1)) - padding;
+    g.shift_x = static_cast<int>(random.below(2 * padding + 1)) - padding;
   }
-  const bool flip = options_.random_flip && (random.next() & 1);
+  g.mirrored = options_.random_flip && (random.next() & 1);
+  return g;
+}
 
+void Transform::paint(const Image& image, const Geometry& g, float* out) const {
+  require(image.channels == shape_.channels, "has ", image.channels, " channels, expected ", shape_.channels);
+  OCTET_CHECK(g.height == shape_.height && g.width == shape_.width);
+  Image changed;
+  const Image* source = &image;
+  const bool as_it_is = is_whole(g.source, g.height, g.width) && image.height == g.height && image.width == g.width &&
+                        g.resized_height == g.height && g.resized_width == g.width;
+  if (!as_it_is) {
+    changed = resized(image, g);
+    source = &changed;
+  }
+  const int dy = g.shift_y, dx = g.shift_x;
   const int channels = shape_.channels, height = shape_.height, width = shape_.width;
   // Output columns [begin, end) read source column x + dx before the flip; the others are border.
   const int begin = std::clamp(-dx, 0, width), end = std::clamp(width - dx, begin, width);
@@ -137,7 +162,7 @@ void Transform::apply(const Image& image, const AugmentKey& key, float* out) con
       std::fill(out + end, out + width, table[0]);
       const uint8_t* in = source->row(source_y) + static_cast<ptrdiff_t>(begin + dx) * channels + c;
       for (int x = begin; x < end; x++, in += channels) out[x] = table[*in];
-      if (flip) std::reverse(out, out + width);
+      if (g.mirrored) std::reverse(out, out + width);
     }
   }
 }

@@ -1,9 +1,11 @@
-// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, normalise.
+// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, normalise. Where the pixels go
+// is chosen first (Geometry), then painted.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "data/geometry.h"
 #include "data/image.h"
 
 namespace octet::data {
@@ -39,7 +41,7 @@ struct AugmentKey {
   int64_t epoch = 0, index = 0;
 };
 
-// Immutable after construction; apply() may run on many threads at once.
+// Immutable after construction; its members may run on many threads at once.
 class Transform {
  public:
   // `first` is an image of the dataset; it decides the number of channels and, where options leave it open, the output
@@ -48,9 +50,11 @@ class Transform {
 
   const ImageShape& output_shape() const { return shape_; }
 
-  // Writes output_shape().size() floats, CHW: (x / 255 - mean) / stddev, evaluated in float32. UserError for an image
-  // of another size (kNone) or number of channels.
-  void apply(const Image& image, const AugmentKey& key, float* out) const;
+  // For an image of this size. UserError where it has another than the input's (kNone) or is too long to be resized.
+  Geometry choose(int height, int width, const AugmentKey& key) const;
+  // Writes output_shape().size() floats, CHW: (x / 255 - mean) / stddev, evaluated in float32. `geometry` was chosen for
+  // an image of this size. UserError for another number of channels.
+  void paint(const Image& image, const Geometry& geometry, float* out) const;
 
  private:
   TransformOptions options_;

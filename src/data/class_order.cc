@@ -23,15 +23,23 @@ class Relabelled : public Dataset {
   int64_t size() const override { return dataset_->size(); }
   Sample get(int64_t index) const override {
     Sample sample = dataset_->get(index);
-    sample.label = relabelled(sample.label);
+    relabel(sample.truth);
     return sample;
   }
-  int label(int64_t index) const override { return relabelled(dataset_->label(index)); }
+  Annotation truth(int64_t index) const override {
+    Annotation truth = dataset_->truth(index);
+    relabel(truth);
+    return truth;
+  }
   std::string name(int64_t index) const override { return dataset_->name(index); }
   uint64_t content_hash() const override { return content_hash_; }
 
  private:
   int relabelled(int label) const { return label < 0 ? label : labels_.at(static_cast<size_t>(label)); }
+  void relabel(Annotation& truth) const {
+    truth.label = relabelled(truth.label);
+    for (vision::Object& object : truth.objects) object.label = relabelled(object.label);
+  }
 
   std::unique_ptr<Dataset> dataset_;
   std::vector<int> labels_;

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "base/error.h"
+#include "data/annotated_images.h"
 #include "data/cifar.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
@@ -20,6 +21,8 @@ constexpr Format kFormats[] = {
     {"image_folder", open_image_folder, false},
     {"cifar10", open_cifar, true},
     {"cifar100", open_cifar, true},
+    {"voc", open_voc, false},
+    {"kitti", open_kitti, false},
 };
 
 }  // namespace

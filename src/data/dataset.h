@@ -1,4 +1,4 @@
-// Labelled images, whatever they are stored in. A dataset is opened once (structure checked, labels read, nothing
+// Annotated images, whatever they are stored in. A dataset is opened once (structure checked, annotations read, nothing
 // decoded) and then read by many threads.
 #pragma once
 #include <cstdint>
@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "data/annotation.h"
 #include "data/image.h"
 
 namespace octet::data {
 
-// An image with its class; label -1 where the dataset has no labels.
 struct Sample {
   Image image;
-  int label = -1;
+  Annotation truth;
 };
 
 // One image that cannot be decoded. The loader skips and counts these; everything else that goes wrong is a UserError.
@@ -37,8 +37,8 @@ class Dataset {
   virtual int64_t size() const = 0;
   // `index` in [0, size()). Throws CorruptSample when this one image is damaged.
   virtual Sample get(int64_t index) const = 0;
-  // The label of get(index) without decoding the image; -1 without labels.
-  virtual int label(int64_t index) const = 0;
+  // That of get(index) without decoding the image.
+  virtual Annotation truth(int64_t index) const = 0;
   // The file of an image, with the record number where a file holds many.
   virtual std::string name(int64_t index) const = 0;
   // Changes when the images or labels change: hash of the bytes where the dataset lives in memory, else of the sorted
@@ -60,6 +60,8 @@ struct DatasetOptions {
   // image_folder  one sub-directory per class, classes sorted by name; or a flat folder of images without labels.
   //               With `split`, the sub-directory of that name. JPEG, PNG, BMP, WebP, PPM, PGM.
   // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
+  // voc           a directory with JPEGImages and Annotations; with `split`, the images that ImageSets/Main/SPLIT.txt lists.
+  // kitti         a directory with image_2 (or images) and label_2 (or labels), or with `split` its sub-directory of that name.
   std::string format;
   std::filesystem::path path;
   std::filesystem::path labels;

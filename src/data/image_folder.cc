@@ -1,23 +1,15 @@
 #include "data/image_folder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/image_file.h"
 
 namespace octet::data {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kEndings[] = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm"};
-
-bool has_image_ending(const fs::path& path) {
-  std::string ending = path.extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
-}
 
 bool hidden(const fs::path& path) {
   return path.filename().string().starts_with(".");
@@ -40,23 +32,12 @@ class ImageFolder : public Dataset {
   }
 
   int64_t size() const override { return static_cast<int64_t>(entries_.size()); }
-  int label(int64_t index) const override { return entry(index).label; }
+  Annotation truth(int64_t index) const override { return {.label = entry(index).label, .objects = {}}; }
   std::string name(int64_t index) const override { return entry(index).path.string(); }
   uint64_t content_hash() const override { return content_hash_; }
 
   Sample get(int64_t index) const override {
-    const Entry& e = entry(index);
-    std::string bytes;
-    try {
-      bytes = read_file(e.path);
-    } catch (const UserError&) {
-      throw CorruptSample(e.path.string(), "cannot be read");
-    }
-    try {
-      return {decode_image(std::as_bytes(std::span(bytes)), decode_), e.label};
-    } catch (const DecodeError& error) {
-      throw CorruptSample(e.path.string(), error.what());
-    }
+    return {read_image_file(entry(index).path, decode_), truth(index)};
   }
 
  private:

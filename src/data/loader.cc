@@ -42,6 +42,12 @@ void check_options(const LoaderOptions& options, const Dataset& dataset) {
 
 }  // namespace
 
+std::vector<int64_t> Batch::labels() const {
+  std::vector<int64_t> out;
+  for (const Annotation& annotation : truth) out.push_back(annotation.label);
+  return out;
+}
+
 class Loader::Impl {
  public:
   Impl(const Dataset& dataset, LoaderOptions options)
@@ -141,22 +147,26 @@ class Loader::Impl {
     fail_too_many();
   }
 
-  // The image that goes where `index` was wanted, with its own index; nothing when it is left out.
-  std::optional<int64_t> load(int64_t index, int epoch, float* out, Result& result, int* label) const {
+  // Appends the image that goes where `index` was wanted, all but the count; false when it is left out.
+  bool load(int64_t index, int epoch, float* out, Result& result) const {
     for (int64_t tries = 0; tries <= allowed_corrupt(); tries++, index = (index + 1) % dataset_.size()) {
       try {
         const Sample sample = dataset_.get(index);
-        transform_.apply(sample.image, {options_.seed, epoch, index}, out);
-        *label = sample.label;
-        return index;
+        const Geometry geometry =
+            transform_.choose(sample.image.height, sample.image.width, {options_.seed, epoch, index});
+        transform_.paint(sample.image, geometry, out);
+        result.batch.truth.push_back(moved(sample.truth, geometry, options_.clip));
+        result.batch.geometry.push_back(geometry);
+        result.batch.indices.push_back(index);
+        return true;
       } catch (const CorruptSample& corrupt) {
         result.corrupt.push_back({index, {corrupt.name(), corrupt.reason()}});
-        if (!options_.replace_corrupt) return std::nullopt;
+        if (!options_.replace_corrupt) return false;
       } catch (const UserError& error) {
         throw UserError(str(dataset_.name(index), ": ", error.what()), error.code());
       }
     }
-    return std::nullopt;  // so many in a row that next() stops the run
+    return false;  // so many in a row that next() stops the run
   }
 
   Result make(const Epoch& epoch, int64_t number) const {
@@ -170,13 +180,8 @@ class Loader::Impl {
     try {
       batch.images = pool_->take(static_cast<size_t>((end - begin) * shape.size()));
       for (int64_t i = begin; i < end; i++) {
-        int label = -1;
         float* out = batch.images.data() + batch.size * shape.size();
-        if (const auto index = load(epoch.order[static_cast<size_t>(i)], epoch.number, out, result, &label)) {
-          batch.indices.push_back(*index);
-          batch.labels.push_back(label);
-          batch.size++;
-        }
+        if (load(epoch.order[static_cast<size_t>(i)], epoch.number, out, result)) batch.size++;
       }
       batch.images.shrink(static_cast<size_t>(batch.size * shape.size()));
     } catch (...) {

@@ -18,8 +18,12 @@ struct Batch {
   int64_t size = 0;  // images in it
   int channels = 0, height = 0, width = 0;
   BufferPool::Buffer images;     // size * channels * height * width floats, NCHW
-  std::vector<int64_t> labels;   // -1 without labels
-  std::vector<int64_t> indices;  // of the images in the dataset
+  std::vector<Annotation> truth;   // of each image, in pixels of the network's input
+  std::vector<Geometry> geometry;  // of each image
+  std::vector<int64_t> indices;    // of the images in the dataset
+
+  // Classes of the images; -1 where they have none.
+  std::vector<int64_t> labels() const;
 };
 
 struct LoaderOptions {
@@ -30,6 +34,7 @@ struct LoaderOptions {
   bool drop_last = false;  // leave out the last batch when it is not full
   int64_t max_images = 0;  // only that many of the epoch's order; 0: all
   TransformOptions transform;
+  ClipRule clip;
   // A corrupt image is replaced by the next good one of the dataset, so that batches keep their size (training); or
   // left out, so that no image counts twice (evaluation: batches may be smaller).
   bool replace_corrupt = true;

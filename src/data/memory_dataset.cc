@@ -41,12 +41,12 @@ Sample MemoryDataset::get(int64_t index) const {
     for (int c = 0; c < channels; c++)
       for (size_t i = 0; i < plane; i++) image.pixels[i * channels + c] = static_cast<uint8_t>(in[c * plane + i]);
   }
-  return {convert_channels(std::move(image), channels_), label(index)};
+  return {convert_channels(std::move(image), channels_), truth(index)};
 }
 
-int MemoryDataset::label(int64_t index) const {
+Annotation MemoryDataset::truth(int64_t index) const {
   OCTET_CHECK(index >= 0 && index < size_, "image ", index, " of ", size_);
-  return contents_.labels.empty() ? -1 : contents_.labels[static_cast<size_t>(index)];
+  return {.label = contents_.labels.empty() ? -1 : contents_.labels[static_cast<size_t>(index)], .objects = {}};
 }
 
 std::string MemoryDataset::name(int64_t index) const {

@@ -31,7 +31,7 @@ class MemoryDataset : public Dataset {
 
   int64_t size() const override { return size_; }
   Sample get(int64_t index) const override;
-  int label(int64_t index) const override;
+  Annotation truth(int64_t index) const override;
   std::string name(int64_t index) const override;
   uint64_t content_hash() const override { return content_hash_; }
 

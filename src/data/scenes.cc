@@ -6,7 +6,10 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "data/annotation_file.h"
 #include "data/counter_rng.h"
+#include "data/image_write.h"
 #include "data/resize.h"
 
 namespace octet::data {
@@ -70,7 +73,65 @@ std::optional<vision::Box> visible_box(const Image& picture) {
   return vision::Box{static_cast<float>(x0), static_cast<float>(y0), static_cast<float>(x1), static_cast<float>(y1)};
 }
 
+class SceneDataset : public Dataset {
+ public:
+  SceneDataset(const Dataset& pictures, const SceneOptions& options, int64_t count)
+      : pictures_(pictures), options_(options), count_(count) {
+    class_names_ = pictures.class_names();
+  }
+  int64_t size() const override { return count_; }
+  Sample get(int64_t index) const override {
+    Scene scene = make_scene(pictures_, options_, index);
+    return {std::move(scene.image), {.label = -1, .objects = std::move(scene.objects)}};
+  }
+  Annotation truth(int64_t index) const override { return get(index).truth; }
+  std::string name(int64_t index) const override { return str("scene ", index); }
+  uint64_t content_hash() const override {
+    const SceneOptions& o = options_;
+    return hash64(str(count_, ' ', o.width, ' ', o.height, ' ', o.min_objects, ' ', o.max_objects, ' ', o.min_side, ' ',
+                      o.max_side, ' ', o.max_overlap, ' ', o.seed), pictures_.content_hash());
+  }
+
+ private:
+  const Dataset& pictures_;
+  SceneOptions options_;
+  int64_t count_;
+};
+
+// "000042": sorts by number.
+std::string scene_name(int64_t index) {
+  const std::string digits = std::to_string(index);
+  return std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
+}
+
 }  // namespace
+
+std::unique_ptr<Dataset> scene_dataset(const Dataset& pictures, const SceneOptions& options, int64_t count) {
+  return std::make_unique<SceneDataset>(pictures, options, count);
+}
+
+void write_scenes(const Dataset& pictures, const SceneOptions& options,
+                  const std::vector<std::pair<std::string, int64_t>>& splits, const std::filesystem::path& folder,
+                  const std::function<void(int64_t)>& progress) {
+  for (const char* part : {"", "JPEGImages", "Annotations", "ImageSets/Main"}) std::filesystem::create_directories(folder / part);
+  int64_t index = 0;
+  for (const auto& [split, count] : splits) {
+    std::string list;
+    for (const int64_t end = index + count; index < end; ++index) {
+      const Scene scene = make_scene(pictures, options, index);
+      const std::string name = scene_name(index);
+      AnnotationFile annotation{.width = options.width, .height = options.height, .objects = {}};
+      for (const vision::Object& object : scene.objects)
+        annotation.objects.push_back(
+            {.class_name = pictures.class_names().at(static_cast<size_t>(object.label)), .box = object.box});
+      write_png(folder / "JPEGImages" / (name + ".png"), scene.image);
+      write_file_atomically(folder / "Annotations" / (name + ".xml"), write_voc(annotation, name + ".png"));
+      list += name + "\n";
+      if (progress) progress(index + 1);
+    }
+    write_file_atomically(folder / "ImageSets/Main" / (split + ".txt"), list);
+  }
+}
 
 Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t index) {
   check_options(options);
@@ -100,7 +161,7 @@ Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t i
     paint(scene.image, picture, static_cast<int>(place->x0), static_cast<int>(place->y0), tint);
     taken.push_back(*place);
     scene.objects.push_back({.box = {place->x0 + seen->x0, place->y0 + seen->y0, place->x0 + seen->x1, place->y0 + seen->y1},
-                             .label = sample.label});
+                             .label = sample.truth.label});
     scene.pictures.push_back(chosen);
   }
   return scene;

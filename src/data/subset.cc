@@ -13,7 +13,7 @@ class Subset : public Dataset {
   }
   int64_t size() const override { return count_; }
   Sample get(int64_t index) const override { return whole_->get(offset_ + index); }
-  int label(int64_t index) const override { return whole_->label(offset_ + index); }
+  Annotation truth(int64_t index) const override { return whole_->truth(offset_ + index); }
   std::string name(int64_t index) const override { return whole_->name(offset_ + index); }
   uint64_t content_hash() const override {
     return whole_->content_hash() ^ (static_cast<uint64_t>(offset_) << 32) ^ static_cast<uint64_t>(count_);

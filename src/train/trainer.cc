@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "train/step.h"
 
 namespace octet::train {
 namespace {
@@ -38,9 +39,11 @@ void require_entry(const checkpoint::NamedTensors& state, const std::string& key
 
 class Run {
  public:
-  Run(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options, TrainListener* listener)
-      : graph_(graph), loader_(loader), task_(task), options_(options), listener_(listener),
-        executor_(task.executed_graph(graph), options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
+  Run(const Training& training, const TrainerOptions& options, TrainListener* listener)
+      : graph_(training.network), loader_(training.loader), validation_(training.validation), options_(options),
+        listener_(listener), executor_(training.executed, options.executor),
+        optimizer_(options.optimizer, classify_parameters(executor_)),
+        step_(executor_, optimizer_, training.loss, options.clip_grad_norm) {
     if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
@@ -113,7 +116,7 @@ class Run {
   void save_best() {
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
-    checkpoint::save_best(options_.checkpoints, run_.best_epoch, task_.primary_metric(), run_.best_metric, model);
+    checkpoint::save_best(options_.checkpoints, run_.best_epoch, validation_.metric, run_.best_metric, model);
   }
 
   // One epoch, or what is left of it. False when a stop was asked for.
@@ -129,11 +132,14 @@ class Run {
       const int64_t step = run_.epochs_done * steps_per_epoch_ + run_.batches_done;
       const double factor = schedule_factor(options_.schedule, step, total);
       record.learning_rate = options_.optimizer.lr * factor;
-      const double loss = update(*batch, factor, record.epoch);
+      const StepLoss loss = step_(*batch, factor);
       run_.batches_done++;
-      run_.loss_sum += loss;
+      if (!std::isfinite(loss.total)) fail_not_finite(loss, record.epoch);
+      if (average_) average_->update();
+      run_.loss_sum += loss.total;
       if (listener_)
-        listener_->on_step({record.epoch, run_.batches_done, steps_per_epoch_, loss, record.learning_rate, batch->size});
+        listener_->on_step({record.epoch, run_.batches_done, steps_per_epoch_, loss.total, loss.parts,
+                            record.learning_rate, batch->size});
       if (options_.stop_requested && options_.stop_requested() && run_.batches_done < steps_per_epoch_) {
         save();
         return false;
@@ -145,7 +151,7 @@ class Run {
     run_.batches_done = 0;
     run_.loss_sum = 0;
     const bool last = run_.epochs_done == options_.epochs;
-    if (!task_.primary_metric().empty() && (last || run_.epochs_done % options_.evaluate_interval == 0))
+    if (validation_.evaluate && (last || run_.epochs_done % options_.evaluate_interval == 0))
       evaluate(record);
     run_.history.push_back(record);
     if (last || run_.epochs_done % options_.checkpoint_interval == 0) save();
@@ -157,28 +163,21 @@ class Run {
     return true;
   }
 
-  double update(const data::Batch& batch, double factor, int64_t epoch) {
-    const at::Tensor images = at::from_blob(const_cast<float*>(batch.images.data()),
-                                            {batch.size, batch.channels, batch.height, batch.width}, at::kFloat);
-    const at::Tensor loss = task_.loss(executor_.forward({images}, Mode::kTrain), batch);
-    loss.backward();
-    const double value = loss.item<double>();
-    if (!std::isfinite(value))
-      fail("the loss became ", value, " in epoch ", epoch, ", batch ", run_.batches_done + 1,
-           "; lower the learning rate, or set train.clip_grad_norm");
-    if (options_.clip_grad_norm > 0) optimizer_.clip_grad_norm(options_.clip_grad_norm);
-    optimizer_.step(factor);
-    optimizer_.zero_grad();
-    if (average_) average_->update();
-    return value;
+  [[noreturn]] void fail_not_finite(const StepLoss& loss, int64_t epoch) const {
+    std::string parts;
+    if (loss.parts.size() > 1)
+      for (const auto& [name, value] : loss.parts) parts += str(parts.empty() ? " (" : ", ", name, " ", value);
+    fail("the loss became ", loss.total, parts, parts.empty() ? "" : ")", " in epoch ", epoch, ", batch ",
+         run_.batches_done, "; lower the learning rate, or set train.clip_grad_norm");
   }
 
   // With a weight average, it is what is measured and kept as the best.
   void evaluate(checkpoint::EpochRecord& record) {
     if (average_) average_->swap();
-    record.metrics = task_.evaluate(executor_);
-    const double metric = record.metrics.at(task_.primary_metric());
-    if (metric > run_.best_metric) {
+    record.metrics = validation_.evaluate(executor_);
+    const double metric = record.metrics.at(validation_.metric);
+    const bool first = run_.best_epoch == 0 && !std::isnan(metric);
+    if (first || (validation_.larger_is_better ? metric > run_.best_metric : metric < run_.best_metric)) {
       run_.best_metric = metric;
       run_.best_epoch = record.epoch;
       save_best();
@@ -188,11 +187,12 @@ class Run {
 
   ir::Graph& graph_;
   data::Loader& loader_;
-  Task& task_;
+  const Validation& validation_;
   const TrainerOptions& options_;
   TrainListener* listener_;
   Executor executor_;
   Optimizer optimizer_;
+  TrainStep step_;
   std::optional<WeightAverage> average_;
   checkpoint::RunState run_;
   int64_t steps_per_epoch_ = 0;
@@ -200,9 +200,8 @@ class Run {
 
 }  // namespace
 
-TrainResult train(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options,
-                  TrainListener* listener) {
-  return Run(graph, loader, task, options, listener)();
+TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener) {
+  return Run(training, options, listener)();
 }
 
 }  // namespace octet::train

@@ -1,5 +1,5 @@
-// The training loop. What a task optimises and measures comes from a Task, progress goes to a TrainListener, so the loop
-// knows neither of losses nor of screens. A run that is killed and started again gives the same bytes as one that was
+// The training loop. What is descended comes from a Loss, what is measured from a Validation, progress goes to a
+// TrainListener, so the loop knows neither of tasks nor of screens. A run that is killed and started again gives the same bytes as one that was
 // not: batches, dropout and schedule are functions of (seed, epoch, step), everything else is in the checkpoint.
 #pragma once
 #include <filesystem>
@@ -11,29 +11,34 @@
 #include "data/loader.h"
 #include "checkpoint/checkpoint.h"
 #include "train/executor.h"
+#include "train/loss.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
 namespace octet::train {
 
-class Task {
- public:
-  virtual ~Task() = default;
-  // What is executed in the place of `network`: a graph over the same constants by name, with outputs that loss() takes.
-  // What is saved is the network.
-  virtual ir::Graph executed_graph(const ir::Graph& network) const { return network.clone(); }
-  // Scalar loss of one batch from the executed graph's outputs.
-  virtual at::Tensor loss(const std::vector<at::Tensor>& outputs, const data::Batch& batch) = 0;
-  // Metrics of the network as it stands. Called between epochs and at the end.
-  virtual std::map<std::string, double> evaluate(Executor& executor) = 0;
-  // The metric (larger is better) that decides which epoch is the best; empty: there is no evaluation, the last is.
-  virtual std::string primary_metric() const = 0;
+// How the network is measured between epochs and at the end.
+struct Validation {
+  // Metrics of the executed graph as it stands; nothing: there is no validation, the last epoch is the best.
+  std::function<std::map<std::string, double>(Executor& executor)> evaluate;
+  std::string metric;  // the one that decides which epoch is the best
+  bool larger_is_better = true;
+};
+
+// What is trained. Nothing is owned.
+struct Training {
+  ir::Graph& network;         // is saved, and holds the weights at the end
+  const ir::Graph& executed;  // is run: over the same constants by name, with the outputs that `loss` takes
+  data::Loader& loader;
+  Loss& loss;
+  Validation validation;
 };
 
 struct StepRecord {
   int64_t epoch;       // 1-based
   int64_t step, steps;  // within the epoch; 1-based
   double loss;
+  std::vector<std::pair<std::string, double>> loss_parts;
   double learning_rate;
   int64_t images;  // of this batch
 };
@@ -67,11 +72,10 @@ struct TrainResult {
   bool stopped = false;  // by stop_requested, before the last epoch was done
 };
 
-// Trains `graph` in place: on return it holds the weights of the best epoch (by the primary metric), or of the last one
-// when there is no evaluation. Continues from the newest checkpoint in options.checkpoints if there is one. UserError
+// Trains the network in place: on return it holds the weights of the best epoch (by the validation's metric), or of the
+// last one when there is no validation. Continues from the newest checkpoint in options.checkpoints if there is one. UserError
 // when the loss is not finite (with epoch and step), when a checkpoint belongs to another experiment, or when a file
 // cannot be written.
-TrainResult train(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options,
-                  TrainListener* listener = nullptr);
+TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener = nullptr);
 
 }  // namespace octet::train

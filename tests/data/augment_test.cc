@@ -63,7 +63,7 @@ TEST(Resize, APartIsAPartOfTheWhole) {
 std::vector<float> apply(const TransformOptions& options, const Image& image, const AugmentKey& key = {}) {
   const Transform transform(options, image);
   std::vector<float> out(static_cast<size_t>(transform.output_shape().size()), NAN);
-  transform.apply(image, key, out.data());
+  transform.paint(image, transform.choose(image.height, image.width, key), out.data());
   return out;
 }
 

@@ -25,8 +25,8 @@ std::unique_ptr<Dataset> dataset_of(const std::vector<std::string>& names, const
 std::vector<int> labels_of(const Dataset& dataset) {
   std::vector<int> out;
   for (int64_t i = 0; i < dataset.size(); i++) {
-    out.push_back(dataset.label(i));
-    EXPECT_EQ(dataset.get(i).label, out.back());
+    out.push_back(dataset.truth(i).label);
+    EXPECT_EQ(dataset.get(i).truth.label, out.back());
   }
   return out;
 }

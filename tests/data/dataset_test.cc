@@ -31,14 +31,14 @@ TEST_F(IdxTest, ReadsPlainAndPackedFiles) {
     ASSERT_EQ(dataset->size(), 3);
     EXPECT_THAT(dataset->class_names(), ElementsAre("0", "1", "2"));
     const Sample sample = dataset->get(1);
-    EXPECT_EQ(sample.label, 0);
+    EXPECT_EQ(sample.truth.label, 0);
     EXPECT_EQ(sample.image.channels, 1);
     EXPECT_THAT(sample.image.pixels, ElementsAre('e', 'f', 'g', 'h'));
     EXPECT_THAT(dataset->name(2), HasSubstr("[2]"));
   }
   const auto colour = open_dataset({.format = "idx", .path = plain, .channels = 3});
   EXPECT_FALSE(colour->labelled());
-  EXPECT_EQ(colour->get(0).label, -1);
+  EXPECT_EQ(colour->get(0).truth.label, -1);
   EXPECT_THAT(colour->get(0).image.pixels, ElementsAre('a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c', 'd', 'd', 'd'));
 }
 
@@ -49,9 +49,9 @@ TEST_F(IdxTest, FashionMnistOfThePackage) {
   ASSERT_EQ(test->size(), 10000);
   EXPECT_EQ(test->class_names().size(), 10u);
   std::vector<int> counts(10);
-  for (int64_t i = 0; i < test->size(); i++) counts[static_cast<size_t>(test->label(i))]++;
+  for (int64_t i = 0; i < test->size(); i++) counts[static_cast<size_t>(test->truth(i).label)]++;
   EXPECT_THAT(counts, testing::Each(1000));
-  EXPECT_EQ(test->label(0), 9);  // an ankle boot
+  EXPECT_EQ(test->truth(0).label, 9);  // an ankle boot
   EXPECT_EQ(test->get(0).image.height, 28);
   EXPECT_THAT(message_of([&] { open_dataset({.format = "idx", .path = directory}); }), HasSubstr("which split"));
   EXPECT_THAT(message_of([&] { open_dataset({.format = "idx", .path = directory, .split = "val"}); }),
@@ -129,7 +129,7 @@ TEST_F(CifarTest, ReadsBatchesInOrder) {
   put("test_batch.bin", cifar_record("\x09", 1, 2, 3) + cifar_record("\x08", 4, 5, 6));
   const auto train = open_dataset({.format = "cifar10", .path = directory_, .split = "train"});
   ASSERT_EQ(train->size(), 5);
-  EXPECT_EQ(train->get(3).label, 4);
+  EXPECT_EQ(train->get(3).truth.label, 4);
   EXPECT_EQ(train->get(3).image.pixels[0], 10);
   EXPECT_EQ(train->get(3).image.pixels[2], 4);
   EXPECT_THAT(train->name(3), HasSubstr("data_batch_4.bin[0]"));
@@ -137,12 +137,12 @@ TEST_F(CifarTest, ReadsBatchesInOrder) {
   put("batches.meta.txt", "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n");
   const auto test = open_dataset({.format = "cifar10", .path = directory_, .split = "test"});
   EXPECT_EQ(test->class_names()[9], "truck");
-  EXPECT_EQ(test->label(1), 8);
+  EXPECT_EQ(test->truth(1).label, 8);
 }
 
 TEST_F(CifarTest, Cifar100TakesTheFineLabel) {
   const fs::path file = put("train.bin", cifar_record("\x03\x3f", 1, 2, 3));
-  EXPECT_EQ(open_dataset({.format = "cifar100", .path = file})->get(0).label, 63);
+  EXPECT_EQ(open_dataset({.format = "cifar100", .path = file})->get(0).truth.label, 63);
 }
 
 TEST_F(CifarTest, RefusesDamagedFiles) {
@@ -169,7 +169,7 @@ TEST_F(ImageFolderTest, ClassesAreSortedDirectories) {
   ASSERT_EQ(dataset->size(), 3);
   EXPECT_THAT(dataset->name(0), HasSubstr("a.ppm"));
   EXPECT_THAT(dataset->name(1), HasSubstr("10.JPG"));
-  EXPECT_EQ(dataset->label(2), 1);
+  EXPECT_EQ(dataset->truth(2).label, 1);
   EXPECT_EQ(dataset->get(2).image.pixels, test_image(4, 4, 3, 2).pixels);
   const auto grey = open_dataset({.format = "image_folder", .path = directory_, .channels = 1});
   EXPECT_EQ(grey->get(2).image.channels, 1);
@@ -185,7 +185,7 @@ TEST_F(ImageFolderTest, AFlatFolderHasNoLabels) {
   const auto dataset = open_dataset({.format = "image_folder", .path = directory_});
   EXPECT_FALSE(dataset->labelled());
   EXPECT_EQ(dataset->get(0).image.height, 3);
-  EXPECT_EQ(dataset->get(0).label, -1);
+  EXPECT_EQ(dataset->get(0).truth.label, -1);
 }
 
 TEST_F(ImageFolderTest, StructureErrorsAreClear) {
@@ -229,7 +229,7 @@ TEST(Subset, IsARunOfTheWhole) {
   const auto part = take_subset(whole(), 1, 2);
   ASSERT_EQ(part->size(), 2);
   EXPECT_EQ(part->get(1).image.pixels[0], 'c');
-  EXPECT_EQ(part->label(0), 1);
+  EXPECT_EQ(part->truth(0).label, 1);
   EXPECT_EQ(take_subset(whole(), 3, 0)->size(), 1);
   EXPECT_NE(part->content_hash(), take_subset(whole(), 2, 2)->content_hash());
   EXPECT_THROW(take_subset(whole(), 2, 3), UserError);

@@ -26,9 +26,9 @@ class FakeDataset : public Dataset {
     reads++;
     if (std::ranges::count(corrupt_, index)) throw CorruptSample(name(index), "broken");
     const int side = index == odd_size ? 5 : 6;
-    return {test_image(side, side, 1, static_cast<int>(index)), label(index)};
+    return {test_image(side, side, 1, static_cast<int>(index)), truth(index)};
   }
-  int label(int64_t index) const override { return static_cast<int>(index % 3); }
+  Annotation truth(int64_t index) const override { return {.label = static_cast<int>(index % 3), .objects = {}}; }
   std::string name(int64_t index) const override { return str("image", index); }
   uint64_t content_hash() const override { return 1; }
   mutable std::atomic<int64_t> reads = 0;
@@ -49,8 +49,8 @@ std::vector<Copy> drain(Loader& loader) {
   std::vector<Copy> out;
   while (const auto batch = loader.next()) {
     EXPECT_EQ(batch->images.size(), static_cast<size_t>(batch->size * batch->channels * batch->height * batch->width));
-    EXPECT_EQ(batch->size, static_cast<int64_t>(batch->labels.size()));
-    out.push_back({{batch->images.data(), batch->images.data() + batch->images.size()}, batch->labels, batch->indices});
+    EXPECT_EQ(batch->size, static_cast<int64_t>(batch->truth.size()));
+    out.push_back({{batch->images.data(), batch->images.data() + batch->images.size()}, batch->labels(), batch->indices});
   }
   return out;
 }

@@ -67,6 +67,27 @@ TEST(Scenes, ObjectsKeepApart) {
   }
 }
 
+class SceneFolder : public DirectoryTest {};
+
+TEST_F(SceneFolder, IsReadAgainAsItWasMade) {
+  const MemoryDataset data = pictures();
+  const SceneOptions options{.width = 96, .height = 64, .max_side = 40};
+  write_scenes(data, options, {{"train", 5}, {"val", 3}}, directory_);
+  const auto made = scene_dataset(data, options, 8);
+  const auto val = open_dataset({.format = "voc", .path = directory_, .split = "val"});
+  ASSERT_EQ(val->size(), 3);
+  for (int64_t i = 0; i < 3; ++i) {
+    const Sample read = val->get(i), expected = made->get(5 + i);
+    EXPECT_EQ(read.image.pixels, expected.image.pixels);
+    ASSERT_EQ(read.truth.objects.size(), expected.truth.objects.size());
+    for (size_t k = 0; k < read.truth.objects.size(); ++k) {
+      EXPECT_EQ(read.truth.objects[k].box, expected.truth.objects[k].box);
+      EXPECT_EQ(val->class_names()[static_cast<size_t>(read.truth.objects[k].label)],
+                data.class_names()[static_cast<size_t>(expected.truth.objects[k].label)]);
+    }
+  }
+}
+
 TEST(Scenes, RefuseWhatCannotBe) {
   const MemoryDataset data = pictures(), unlabelled = pictures(false);
   EXPECT_THAT(message_of([&] { make_scene(data, {.max_side = 300}, 0); }), HasSubstr("28 to 300 pixels"));

@@ -34,8 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (int64_t i = 0; i < dataset->size(); ++i) {
       const data::Sample sample = dataset->get(i);
       if (sample.image.height != 32 || sample.image.width != 32 || sample.image.pixels.size() != sample.image.size() ||
-          sample.label < 0 || sample.label != dataset->label(i) ||
-          static_cast<size_t>(sample.label) >= dataset->class_names().size() || dataset->name(i).empty())
+          sample.truth.label < 0 || sample.truth.label != dataset->truth(i).label ||
+          static_cast<size_t>(sample.truth.label) >= dataset->class_names().size() || dataset->name(i).empty())
         std::abort();
     }
   } catch (const UserError&) {

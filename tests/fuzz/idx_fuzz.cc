@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (dataset->size() != count) std::abort();
     for (int64_t i : {int64_t{0}, count - 1}) {
       const data::Sample sample = dataset->get(i);
-      if (sample.image.pixels.size() != sample.image.size() || sample.label != 1) std::abort();
+      if (sample.image.pixels.size() != sample.image.size() || sample.truth.label != 1) std::abort();
     }
   } catch (const UserError&) {
   }

@@ -10,7 +10,7 @@
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "passes/fold_batch_norm.h"
-#include "tasks/graph_runner.h"
+#include "train/graph_runner.h"
 
 namespace octet {
 namespace {
@@ -58,12 +58,12 @@ void write_case(const fs::path& folder, const std::string& arch, std::array<int6
   // The executor runs what was read back, so that import and export are both in the comparison.
   ir::Graph read = onnx::import_model(out / "model.onnx");
   ir::infer_shapes(read);
-  tasks::GraphRunner runner(read);
+  train::GraphRunner runner(read);
   const std::vector<int64_t> shape = {2, input[0], input[1], input[2]};
   std::vector<float> x(static_cast<size_t>(2 * input[0] * input[1] * input[2]));
   std::normal_distribution<float> normal;
   for (float& v : x) v = normal(random);
-  const tasks::FloatArray y = runner.run({{shape, x}}).at(0);
+  const train::FloatArray y = runner.run({{shape, x}}).at(0);
   write_file_atomically(out / "input.npy", npy(shape, x));
   write_file_atomically(out / "output.npy", npy(y.shape, y.values));
   std::printf("%s\n", out.c_str());

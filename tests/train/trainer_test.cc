@@ -91,13 +91,18 @@ ir::Graph small_network(bool quantised) {
   return g;
 }
 
-class CountingTask : public Task {
+class CountingTask : public Loss {
  public:
   explicit CountingTask(data::Loader* validation) : validation_(validation) {}
-  at::Tensor loss(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override {
-    return at::cross_entropy_loss(outputs.at(0), labels(batch));
+  LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override {
+    return {{"loss", at::cross_entropy_loss(outputs.at(0), labels(batch))}};
   }
-  std::map<std::string, double> evaluate(Executor& executor) override {
+  Validation measure() {
+    return {.evaluate = [this](Executor& executor) { return evaluate(executor); }, .metric = "accuracy"};
+  }
+
+ private:
+  std::map<std::string, double> evaluate(Executor& executor) {
     double right = 0, all = 0;
     validation_->start_epoch(0);
     while (auto batch = validation_->next()) {
@@ -107,11 +112,9 @@ class CountingTask : public Task {
     }
     return {{"accuracy", right / all}};
   }
-  std::string primary_metric() const override { return "accuracy"; }
-
- private:
   static at::Tensor labels(const data::Batch& batch) {
-    return at::from_blob(const_cast<int64_t*>(batch.labels.data()), {batch.size}, at::kLong);
+    std::vector<int64_t> labels = batch.labels();
+    return at::from_blob(labels.data(), {batch.size}, at::kLong).clone();
   }
   data::Loader* validation_;
 };
@@ -162,7 +165,9 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   o.fingerprint = print;
   if (stop_at >= 0) o.stop_requested = [&] { return interruption.seen >= stop_at; };
   fs::create_directories(folder);
-  TrainResult result = train(graph, loader, task, o, &interruption);
+  const ir::Graph executed = graph.clone();
+  TrainResult result = train({.network = graph, .executed = executed, .loader = loader, .loss = task, .validation = task.measure()},
+                             o, &interruption);
   return {std::move(result), onnx::export_bytes(graph, {.quantize_weights = false}), interruption.resumed};
 }
 

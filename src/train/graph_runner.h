@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace octet::tasks {
+namespace octet::train {
 
 // Row-major float32, borrowed and owned.
 struct FloatView {
@@ -39,4 +39,4 @@ class GraphRunner {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace octet::tasks
+}  // namespace octet::train

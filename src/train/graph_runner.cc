@@ -1,4 +1,4 @@
-#include "tasks/graph_runner.h"
+#include "train/graph_runner.h"
 
 #include <ATen/ATen.h>
 
@@ -6,16 +6,16 @@
 #include "train/executor.h"
 #include "train/torch_runtime.h"
 
-namespace octet::tasks {
+namespace octet::train {
 
 struct GraphRunner::State {
-  train::Executor executor;
+  Executor executor;
 };
 
 GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device, Arithmetic arithmetic) {
-  train::initialise_torch();
-  const auto precision = arithmetic == Arithmetic::kDouble ? train::Precision::kFloat64 : train::Precision::kFloat32;
-  state_ = std::make_unique<State>(State{train::Executor(graph, {.device = device, .precision = precision})});
+  initialise_torch();
+  const auto precision = arithmetic == Arithmetic::kDouble ? Precision::kFloat64 : Precision::kFloat32;
+  state_ = std::make_unique<State>(State{Executor(graph, {.device = device, .precision = precision})});
 }
 
 GraphRunner::~GraphRunner() = default;
@@ -29,7 +29,7 @@ std::vector<FloatArray> GraphRunner::run(const std::vector<FloatView>& inputs) {
     OCTET_CHECK(tensors.back().numel() == static_cast<int64_t>(view.values.size()));
   }
   std::vector<FloatArray> out;
-  for (const at::Tensor& tensor : state_->executor.forward(std::move(tensors), train::Mode::kEval)) {
+  for (const at::Tensor& tensor : state_->executor.forward(std::move(tensors), Mode::kEval)) {
     const at::Tensor plain = tensor.detach().to(at::kCPU, at::kFloat).contiguous();
     const float* first = plain.const_data_ptr<float>();
     out.push_back({plain.sizes().vec(), {first, first + plain.numel()}});
@@ -37,4 +37,4 @@ std::vector<FloatArray> GraphRunner::run(const std::vector<FloatView>& inputs) {
   return out;
 }
 
-}  // namespace octet::tasks
+}  // namespace octet::train

@@ -1,0 +1,14 @@
+// What a dataset tells about one image: as much as it has, no more. Tasks take from it what they learn.
+#pragma once
+#include <vector>
+
+#include "vision/box.h"
+
+namespace octet::data {
+
+struct Annotation {
+  int label = -1;                       // class of the whole image; -1: it has none
+  std::vector<vision::Object> objects;  // of detection, in pixels of the image they come with
+};
+
+}  // namespace octet::data

@@ -1,0 +1,35 @@
+// Where the pixels of an image come to lie in the network's input. It is chosen first and then painted, so that boxes
+// follow the pixels exactly: part of the image is resized, the input is cut from that, moved and mirrored.
+#pragma once
+#include "data/annotation.h"
+#include "data/resize.h"
+
+namespace octet::data {
+
+struct Geometry {
+  int height = 0, width = 0;                  // of the network's input
+  Region source;                              // part of the image that is resized ...
+  int resized_height = 0, resized_width = 0;  // ... to this size;
+  int top = 0, left = 0;                      // of the input in the resized part, inside it
+  int shift_y = 0, shift_x = 0;  // input pixel (y, x) is that of the cut at (y + shift_y, x + shift_x); beyond it: black
+  bool mirrored = false;         // left and right, at the end
+
+  // The whole image of height x width, as it is.
+  static Geometry whole(int height, int width);
+
+  // Borders of pixels, as vision/box.h has them. to_image(to_input(box)) is the box, but for rounding.
+  vision::Box to_input(const vision::Box& in_image) const;
+  vision::Box to_image(const vision::Box& in_input) const;
+  // The part of the input that shows the image.
+  vision::Box visible() const;
+};
+
+// What becomes of objects at the border of what is seen.
+struct ClipRule {
+  float min_visible = 0;  // share of the box's area, 0 .. 1; an object of which no more than this is seen is left out
+};
+
+// The same in the network's input: boxes are moved and cut to what is visible.
+Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRule& rule = {});
+
+}  // namespace octet::data

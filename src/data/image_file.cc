@@ -1,0 +1,36 @@
+#include "data/image_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "data/dataset.h"
+
+namespace octet::data {
+
+const char* const kImageFormats = "JPEG, PNG, BMP, WebP, PPM or PGM";
+
+bool has_image_ending(const std::filesystem::path& path) {
+  constexpr const char* kEndings[] = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm"};
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
+}
+
+Image read_image_file(const std::filesystem::path& path, const DecodeOptions& options) {
+  std::string bytes;
+  try {
+    bytes = read_file(path);
+  } catch (const UserError&) {
+    throw CorruptSample(path.string(), "cannot be read");
+  }
+  try {
+    return decode_image(std::as_bytes(std::span(bytes)), options);
+  } catch (const DecodeError& error) {
+    throw CorruptSample(path.string(), error.what());
+  }
+}
+
+}  // namespace octet::data

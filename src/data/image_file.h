@@ -1,0 +1,17 @@
+// Images in files of their own.
+#pragma once
+#include <filesystem>
+
+#include "data/image.h"
+
+namespace octet::data {
+
+// JPEG, PNG, BMP, WebP, PPM or PGM by its name.
+bool has_image_ending(const std::filesystem::path& path);
+// The names of these formats, for messages: "JPEG, PNG, BMP, WebP, PPM or PGM".
+extern const char* const kImageFormats;
+
+// Throws CorruptSample (dataset.h) where the file cannot be read or decoded.
+Image read_image_file(const std::filesystem::path& path, const DecodeOptions& options);
+
+}  // namespace octet::data

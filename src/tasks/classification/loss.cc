@@ -1,0 +1,17 @@
+#include "tasks/classification/loss.h"
+
+#include <ATen/ATen.h>
+
+#include "tasks/classification/task.h"
+
+namespace octet::tasks::classification {
+
+train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) {
+  const at::Tensor& logits = outputs.at(0);
+  require_labels(batch, logits.size(1));
+  std::vector<int64_t> labels = batch.labels();
+  const at::Tensor target = at::from_blob(labels.data(), {batch.size}, at::kLong).clone().to(logits.device());
+  return {{"cross_entropy", at::cross_entropy_loss(logits, target, {}, at::Reduction::Mean, -100, label_smoothing_)}};
+}
+
+}  // namespace octet::tasks::classification

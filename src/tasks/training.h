@@ -1,0 +1,22 @@
+// Where tasks meet the trainer.
+#pragma once
+#include "tasks/evaluate.h"
+#include "train/trainer.h"
+
+namespace octet::tasks {
+
+// A Runner over an executor, which is not owned: its graph is the task's executed graph.
+class ExecutorRunner : public Runner {
+ public:
+  explicit ExecutorRunner(train::Executor& executor) : executor_(executor) {}
+  Outputs run(const data::Batch& batch) override;
+
+ private:
+  train::Executor& executor_;
+  std::vector<std::vector<float>> values_;
+};
+
+// The task's metrics, each as val_NAME, on the images of `loader`; none where that is null. Nothing is owned.
+train::Validation validation_of(const Task& task, data::Loader* loader);
+
+}  // namespace octet::tasks

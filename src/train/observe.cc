@@ -1,0 +1,26 @@
+#include "train/observe.h"
+
+#include <ATen/ATen.h>
+
+#include "base/error.h"
+#include "train/calibration_run.h"
+#include "train/step.h"
+
+namespace octet::train {
+
+quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& loader,
+                                          const std::function<void(int64_t)>& progress) {
+  std::optional<data::Batch> batch;  // owns the memory that the tensor below borrows
+  const BatchSource source = [&](at::Tensor* images) {
+    batch = loader.next();
+    if (!batch) return false;
+    *images = images_of(*batch);
+    return true;
+  };
+  CalibrationRunOptions options;
+  options.on_progress = progress;
+  loader.start_epoch(0);
+  return run_calibration(graph, source, options).observers;
+}
+
+}  // namespace octet::train

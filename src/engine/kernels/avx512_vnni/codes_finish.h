@@ -15,12 +15,14 @@ struct alignas(64) CodesFinish {
 };
 
 // How: see relu_shortcut(); else the numbers are bounded, and the codes with zero point 0 and 0..255, or any, or any
-// and then the table (Constants::table), or the function of steps.
-enum class Finish { kRelu, kPlain, kAny, kTable };
-constexpr int kFinishes = 4;
+// and then the table (Constants::table), or the function of steps. A way of its own each, for what is asked in the loop.
+enum class Finish { kRelu, kPlain, kAny, kTable, kFunction };
+constexpr int kFinishes = 5;
 
 OCTET_INLINE Finish choose_finish(bool relu, const Constants& c) {
-  return relu ? Finish::kRelu : c.table || c.function ? Finish::kTable : c.plain ? Finish::kPlain : Finish::kAny;
+  if (relu) return Finish::kRelu;
+  if (c.function) return Finish::kFunction;
+  return c.table ? Finish::kTable : c.plain ? Finish::kPlain : Finish::kAny;
 }
 
 // Whether the finish of these codes can be one of them.
@@ -59,9 +61,9 @@ OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f
   };
   const auto codes = [&](Z a, Z b, Z c, Z d) __attribute__((always_inline)) {
     Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
-    if constexpr (F == Finish::kAny || F == Finish::kTable)
+    if constexpr (F == Finish::kAny || F == Finish::kTable || F == Finish::kFunction)
       low = _mm512_adds_epi16(low, f.constants.zero_point16), high = _mm512_adds_epi16(high, f.constants.zero_point16);
-    if (F == Finish::kTable && f.constants.function)
+    if constexpr (F == Finish::kFunction)
       return _mm512_permutexvar_epi32(pack_order(), function_codes(low, high, f.constants.function));
     const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
     if constexpr (F != Finish::kAny && F != Finish::kTable) return bytes;

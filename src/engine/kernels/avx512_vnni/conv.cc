@@ -207,7 +207,7 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
   const bool codes_only = relu || (has_codes_finish(e) && !single);
   static constexpr MultiplyAndFinish* const* kByFinish[kFinishes] = {
       kMultiplyAndFinish<Finish::kRelu>, kMultiplyAndFinish<Finish::kPlain>, kMultiplyAndFinish<Finish::kAny>,
-      kMultiplyAndFinish<Finish::kTable>};
+      kMultiplyAndFinish<Finish::kTable>, kMultiplyAndFinish<Finish::kFunction>};
   MultiplyAndFinish* const* const multiply_and_finish = kByFinish[static_cast<int>(choose_finish(relu, constants))];
   // With more products the finish hardly counts, and wide tiles of weights that come from afar lose what it gains.
   const bool short_sums = all_dwords <= 32;

@@ -56,7 +56,8 @@ void general(const ConvArgs& a, Range rows) {
 Finish choose_finish(const ConvArgs& a, const Constants& constants) {
   if (relu_shortcut(a, a.geometry.kernel_h * a.geometry.kernel_w)) return Finish::kRelu;
   if (!sums_are_bounded(a.epilogue)) return Finish::kClamped;
-  return constants.table || constants.function ? Finish::kTable : Finish::kScale;
+  if (constants.function) return Finish::kFunction;
+  return constants.table ? Finish::kTable : Finish::kScale;
 }
 
 Walks walks_for(Finish finish, const ConvGeometry& g, int64_t parts) {
@@ -65,6 +66,8 @@ Walks walks_for(Finish finish, const ConvGeometry& g, int64_t parts) {
       return choose_walks<Finish::kRelu>(g, parts);
     case Finish::kTable:
       return choose_walks<Finish::kTable>(g, parts);
+    case Finish::kFunction:
+      return choose_walks<Finish::kFunction>(g, parts);
     default:
       return choose_walks<Finish::kScale>(g, parts);
   }
@@ -173,7 +176,7 @@ void depthwise_avx512_vnni(const ConvArgs& a, Range rows) {
   if (e.function && !walks) return general(a, rows);
   if (walks) {
     walk(job, rows);
-    if (job.finish == Finish::kTable) return;
+    if (job.finish == Finish::kTable || job.finish == Finish::kFunction) return;
   } else {
     gather(job, rows, quads);
   }

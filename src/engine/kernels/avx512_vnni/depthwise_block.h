@@ -35,9 +35,10 @@ OCTET_INLINE void to_lane_order(const Z (&n)[4], Z (&out)[4]) {
 // From an accumulator to a code; what is known of the numbers allows shorter ways to the same byte.
 //   kClamped  always right
 //   kScale    scaled sums fit an int32 (Constants::bounded), so they need no upper limit before the conversion
-//   kTable    kScale, then the table, or the function of steps
+//   kTable    kScale, then the table
+//   kFunction kScale, then the function of steps
 //   kRelu     relu_shortcut()
-enum class Finish { kClamped, kScale, kTable, kRelu };
+enum class Finish { kClamped, kScale, kTable, kFunction, kRelu };
 
 constexpr int64_t kMaxQuads = 32;
 
@@ -107,7 +108,7 @@ OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* 
       return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(sum), multiplier[i], offset[i]));
     if constexpr (F == Finish::kClamped) return scale<Sum::kNone>(sum, multiplier[i], nullptr, k);
     const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier[i]);
-    if (F == Finish::kTable && k.tails) return _mm512_cvtps_epi32(draw_in(v, k.function));
+    if (F == Finish::kFunction && k.tails) return _mm512_cvtps_epi32(draw_in(v, k.function));
     return _mm512_cvtps_epi32(v);
   };
   const Z words = _mm512_packs_epi32(rounded(sum0, 0), rounded(sum1, 1));
@@ -117,7 +118,7 @@ OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* 
 // 64 codes from two such halves.
 template <Finish F>
 OCTET_INLINE Z codes_of_words(Z low, Z high, const Constants& k, const uint8_t* table) {
-  if (F == Finish::kTable && k.function) return function_codes(low, high, k.function);
+  if constexpr (F == Finish::kFunction) return function_codes(low, high, k.function);
   const Z q = _mm512_packus_epi16(low, high);
   if constexpr (F == Finish::kRelu) return q;
   const Z limited = _mm512_min_epu8(_mm512_max_epu8(q, k.low8), k.high8);

@@ -99,6 +99,7 @@ constexpr Shape make_shape() {
   set.template operator()<Finish::kPlain>();
   set.template operator()<Finish::kAny>();
   set.template operator()<Finish::kTable>();
+  set.template operator()<Finish::kFunction>();
   return s;
 }
 

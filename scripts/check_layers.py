@@ -13,13 +13,14 @@ import sys
 # A layer may use those listed and everything that they may use.
 USES = {
     "base": [],
+    "schema": ["base"],
     "numerics": ["base"],
     "ir": ["numerics"],
     "onnx": ["ir"],
     "models": ["ir"],
     "quant": ["ir"],
     "passes": ["ir", "quant"],
-    "spec": ["base"],
+    "spec": ["schema"],
     "vision": ["base"],
     "data": ["vision"],
     "metrics": ["vision"],

@@ -6,11 +6,13 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/nearest.h"
+#include "schema/tree.h"
 #include "spec/experiment_schema.h"
-#include "spec/tree.h"
 
 namespace octet::spec {
 namespace {
+
+using schema::Node;
 
 // What no single key can check. `at` gives the place of a key, or of the nearest section around it that is in the file.
 class CrossChecks {
@@ -53,8 +55,8 @@ class CrossChecks {
       if (beta >= 1) refuse(path + ".optimizer.betas", "must be less than 1");
     const ScheduleSpec& schedule = train.schedule;
     if (schedule.min_lr > optimizer.lr)
-      refuse(path + ".schedule.min_lr", "is ", number_text(schedule.min_lr), ", more than optimizer.lr, ",
-             number_text(optimizer.lr));
+      refuse(path + ".schedule.min_lr", "is ", schema::number_text(schedule.min_lr), ", more than optimizer.lr, ",
+             schema::number_text(optimizer.lr));
     if (!std::is_sorted(schedule.steps.begin(), schedule.steps.end()))
       refuse(path + ".schedule.steps", "must be in ascending order");
     if (schedule.type == ScheduleType::kSoftStart) {
@@ -127,12 +129,12 @@ ExperimentSpec load_experiment(const std::string& path, const LoadOptions& optio
 }
 
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options) {
-  Node root = parse_yaml(text, name);
-  for (const std::string& assignment : options.overrides) apply_override(root, assignment);
+  Node root = schema::parse_yaml(text, name);
+  for (const std::string& assignment : options.overrides) schema::apply_override(root, assignment);
   ExperimentSpec spec;
   Section section;
   describe(section, spec);
-  read_section(section, root, "", {.check_files = options.check_files});
+  schema::read_section(section, root, "", {.check_files = options.check_files});
   CrossChecks(spec, root).run();
   resolve_split(spec.data.train, Split::kTrain);
   resolve_split(spec.data.calibration, Split::kTrain);
@@ -149,7 +151,7 @@ std::string doubtful_normalisation(const DataSpec& data) {
       std::snprintf(text, sizeof text, "%.4g", value / divisor);
       parts.push_back(text);
     }
-    return join(parts, ",");
+    return schema::join(parts, ",");
   };
   const auto beyond = [](const std::vector<double>& values, double low, double high) {
     return std::any_of(values.begin(), values.end(), [&](double v) { return v < low || v > high; });
@@ -167,7 +169,7 @@ std::string to_yaml(const ExperimentSpec& spec) {
   ExperimentSpec copy = spec;
   Section section;
   describe(section, copy);
-  return write_section(section);
+  return schema::write_section(section);
 }
 
 std::string spec_hash(const ExperimentSpec& spec) {
@@ -196,11 +198,11 @@ Stage parse_stage(const std::string& name) {
     if (name == entry.name) return entry.value;
     names.push_back(entry.name);
   }
-  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", join(names, ", "), ")");
+  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", schema::join(names, ", "), ")");
 }
 
 const char* stage_name(Stage stage) {
-  return enum_name(stage);
+  return schema::enum_name(stage);
 }
 
 }  // namespace octet::spec

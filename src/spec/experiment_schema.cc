@@ -5,12 +5,6 @@
 
 namespace octet::spec {
 
-#define OCTET_ENUM_NAMES(Type, ...)                          \
-  std::span<const EnumName<Type>> enum_names(Type) {         \
-    static constexpr EnumName<Type> names[] = {__VA_ARGS__}; \
-    return names;                                            \
-  }
-
 OCTET_ENUM_NAMES(Task, {Task::kClassification, "classification"})
 OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibration"}, {Stage::kQat, "qat"},
                  {Stage::kControl, "control"})
@@ -35,7 +29,6 @@ OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::
 OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
                  {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
                  {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
-#undef OCTET_ENUM_NAMES
 
 void describe(Section& s, ModelSpec& model) {
   s.field("arch", model.arch)

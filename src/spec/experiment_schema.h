@@ -1,9 +1,12 @@
-// The keys of the experiment file, declared once; see schema.h.
+// The keys of the experiment file, declared once; see schema/schema.h.
 #pragma once
+#include "schema/schema.h"
 #include "spec/experiment.h"
-#include "spec/schema.h"
 
 namespace octet::spec {
+
+using schema::EnumName;
+using schema::Section;
 
 std::span<const EnumName<Task>> enum_names(Task);
 std::span<const EnumName<Stage>> enum_names(Stage);

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "base/nearest.h"
-#include "spec/schema.h"
-#include "spec/tree.h"
+#include "schema/schema.h"
+#include "schema/tree.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 std::string dotted(const std::string& path, const std::string& key) {
@@ -256,4 +256,4 @@ void read_section(const Section& section, const Node& node, const std::string& p
   Reader(section, options).read(section, node, path);
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

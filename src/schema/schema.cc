@@ -1,10 +1,10 @@
-#include "spec/schema.h"
+#include "schema/schema.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 // "a, b or c"
@@ -91,4 +91,4 @@ const Field* Section::find(std::string_view name) const {
   return nullptr;
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

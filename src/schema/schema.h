@@ -1,6 +1,6 @@
-// One declaration of every key. A struct of options is described by a free function beside its schema,
+// One declaration of every key. A layer describes its own struct of options by a free function in the struct's namespace,
 //
-//   void describe(Section& s, EmaSpec& ema) {
+//   void describe(schema::Section& s, EmaOptions& ema) {
 //     s.field("enable", ema.enable).help("Keep a moving average of the weights and evaluate that.");
 //     s.field("decay", ema.decay).range(0, 1).unit("per step").help("Share of the old average that stays.");
 //   }
@@ -24,17 +24,25 @@
 
 #include "base/error.h"
 
-namespace octet::spec {
+namespace octet::schema {
 
 class Section;
 
 // The names of an enumeration's values, in the order of the help. Found by argument-dependent lookup:
-//   std::span<const EnumName<Precision>> enum_names(Precision);
+//   std::span<const schema::EnumName<Precision>> enum_names(Precision);
+// and defined by
+//   OCTET_ENUM_NAMES(Precision, {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"})
 template <typename E>
 struct EnumName {
   E value;
   const char* name;
 };
+
+#define OCTET_ENUM_NAMES(Type, ...)                                           \
+  std::span<const ::octet::schema::EnumName<Type>> enum_names(Type) {         \
+    static constexpr ::octet::schema::EnumName<Type> names[] = {__VA_ARGS__}; \
+    return names;                                                             \
+  }
 
 template <typename E>
 const char* enum_name(E value) {
@@ -262,4 +270,4 @@ std::string write_section(const Section& section);
 std::string number_text(double value);
 std::string join(const std::vector<std::string>& parts, const std::string& separator);
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "spec/schema.h"
+#include "schema/schema.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 // Text is written plainly where it cannot be taken for anything else, else in double quotes.
@@ -98,4 +98,4 @@ std::string write_section(const Section& section) {
   return out;
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -90,8 +90,7 @@ train::ExecutorOptions executor_options(const spec::ExperimentSpec& spec, const 
   o.device = schedule.device == spec::Device::kCuda ? "cuda" : "cpu";
   o.precision = training_precision(schedule);
   o.seed = static_cast<uint64_t>(schedule.seed);
-  o.activation_averaging_constant = static_cast<float>(spec.quant.activations.averaging_constant);
-  o.weight_averaging_constant = static_cast<float>(spec.quant.weights.averaging_constant);
+  o.averaging = spec.quant.averaging;
   return o;
 }
 

@@ -205,6 +205,7 @@ class Reader {
       void operator()(int64_t* out) const { *out = read_int(field, node, path); }
       void operator()(double* out) const { *out = read_double(field, node, path); }
       void operator()(std::string* out) const { *out = reader.read_text(field, node, path); }
+      void operator()(std::filesystem::path* out) const { *out = reader.read_text(field, node, path); }
       void operator()(std::vector<int64_t>* out) const {
         *out = read_list<int64_t>(field, node, path, [&](const Node& item) { return read_int(field, item, path); });
       }

@@ -53,6 +53,7 @@ std::string default_text(const Field& field) {
     std::string operator()(const int64_t* v) const { return std::to_string(*v); }
     std::string operator()(const double* v) const { return number_text(*v); }
     std::string operator()(const std::string* v) const { return v->empty() ? "empty" : *v; }
+    std::string operator()(const std::filesystem::path* v) const { return v->empty() ? "empty" : v->string(); }
     std::string operator()(const std::vector<int64_t>* v) const {
       return list_text(*v, [](int64_t x) { return std::to_string(x); });
     }

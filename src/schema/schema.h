@@ -9,8 +9,10 @@
 // writing (write.cc) and the reference (reference.cc). The default of a key is the value that the member has in a
 // default-constructed object. Sections nest; lists may hold sections; optional sections may be absent.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -23,34 +25,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "schema/enum_names.h"
 
 namespace octet::schema {
-
-class Section;
-
-// The names of an enumeration's values, in the order of the help. Found by argument-dependent lookup:
-//   std::span<const schema::EnumName<Precision>> enum_names(Precision);
-// and defined by
-//   OCTET_ENUM_NAMES(Precision, {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"})
-template <typename E>
-struct EnumName {
-  E value;
-  const char* name;
-};
-
-#define OCTET_ENUM_NAMES(Type, ...)                                           \
-  std::span<const ::octet::schema::EnumName<Type>> enum_names(Type) {         \
-    static constexpr ::octet::schema::EnumName<Type> names[] = {__VA_ARGS__}; \
-    return names;                                                             \
-  }
-
-template <typename E>
-const char* enum_name(E value) {
-  for (const EnumName<E>& entry : enum_names(E{}))
-    if (entry.value == value) return entry.name;
-  OCTET_CHECK(false, "an enumeration value without a name");
-  return "";
-}
 
 // How a field reaches its member, by kind. The pointers live as long as the object that describe() was given.
 struct EnumSlot {
@@ -79,7 +56,7 @@ struct SectionListSlot {
   std::function<Section()> prototype;
 };
 using Slot =
-    std::variant<bool*, int64_t*, double*, std::string*, std::vector<int64_t>*, std::vector<double>*,
+    std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*, std::vector<double>*,
                  std::vector<std::string>*, EnumSlot, EnumListSlot, SectionSlot, OptionalSectionSlot, SectionListSlot>;
 
 enum class PathKind { kNone, kInput, kOutput };
@@ -164,6 +141,29 @@ class Section {
   template <typename T>
   Field& field(std::string name, T& member) {
     return fields_.emplace_back(std::move(name), slot_for(member));
+  }
+
+  // One of the named values, for a member that is no enumeration: texts from a registry, a flag with two names.
+  template <typename T>
+  Field& choice(std::string name, T& member, std::vector<std::pair<T, std::string>> values) {
+    EnumSlot slot;
+    for (const auto& [value, value_name] : values) slot.names.push_back(value_name);
+    slot.get = [&member, values] {
+      for (size_t i = 0; i < values.size(); i++)
+        if (values[i].first == member) return i;
+      OCTET_CHECK(false, "a value without a name");
+      return size_t{0};
+    };
+    slot.set = [&member, values](size_t i) { member = values.at(i).first; };
+    return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
+  }
+
+  // A section whose keys belong to members of several structs.
+  template <std::invocable<Section&> Describe>
+  Field& section(std::string name, Describe&& describe_keys) {
+    auto inner = std::make_shared<Section>();
+    describe_keys(*inner);
+    return fields_.emplace_back(std::move(name), Slot(SectionSlot{std::move(inner)}));
   }
 
   template <typename S>

@@ -52,6 +52,7 @@ struct ValueWriter {
   void operator()(const int64_t* value) const { line(std::to_string(*value)); }
   void operator()(const double* value) const { line(number_text(*value)); }
   void operator()(const std::string* value) const { line(text_yaml(*value)); }
+  void operator()(const std::filesystem::path* value) const { line(text_yaml(value->string())); }
   void operator()(const std::vector<int64_t>* values) const {
     line(list_yaml(*values, [](int64_t v) { return std::to_string(v); }));
   }

@@ -36,7 +36,7 @@ class CrossChecks {
       refuse("model.load_graph", "needs model.pretrained, the ONNX file whose graph is meant");
     check_training(spec_.train, "train");
     check_training(spec_.finetune, "finetune");
-    for (const Exclusion& exclusion : spec_.quant.exclude)
+    for (const quant::PlacementExclusion& exclusion : spec_.quant.placement.exclude)
       if (exclusion.name.empty() == exclusion.op.empty())
         refuse("quant.exclude", "takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]");
   }
@@ -109,7 +109,7 @@ ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
   clear_incidentals(out.train);
   clear_incidentals(out.finetune);
   out.data.threads = 0;
-  out.quant.calibration.batch_size = CalibrationSpec().batch_size;
+  out.quant.calibration.batch_size = quant::CalibrationOptions().batch_size;
   out.evaluate = {};
   out.export_options = {};
   out.engine = {};

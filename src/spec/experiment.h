@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "quant/options.h"
+
 namespace octet::spec {
 
 enum class Task { kClassification };
@@ -128,45 +130,6 @@ struct TrainSpec {
   int64_t threads = 0;              // 0: as many as CPUs
 };
 
-// ---------------------------------------------------------------------------------------------------------- quant
-enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy };
-enum class UnsignedActivations { kNo, kAuto };
-enum class WeightMethod { kMax, kMse };
-// Families of networks with placement rules of their own; auto looks at the graph.
-enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNet, kInception };
-
-struct CalibrationSpec {
-  CalibrationMethod method = CalibrationMethod::kMse;
-  int64_t images = 1000;
-  int64_t batch_size = 50;
-  double percentile = 99.99;  // percent, of method percentile
-};
-
-struct ActivationQuantSpec {
-  double averaging_constant = 0.0;  // scale = (1 - c) * scale + c * scale of the batch; 0 frozen, 1 current
-  UnsignedActivations unsigned_range = UnsignedActivations::kNo;  // key `unsigned`
-};
-
-struct WeightQuantSpec {
-  double averaging_constant = 1.0;
-  WeightMethod method = WeightMethod::kMax;
-};
-
-// What stays in floating point: exactly one of the two is given.
-struct Exclusion {
-  std::string name;  // glob over node names, as in "head/*"
-  std::string op;    // ONNX operator, as in Sigmoid
-};
-
-struct QuantSpec {
-  bool enable_qat = true;  // false: stage qat fine-tunes without fake quantisation, as stage control does
-  CalibrationSpec calibration;
-  ActivationQuantSpec activations;
-  WeightQuantSpec weights;
-  std::vector<PlacementRule> rules = {PlacementRule::kAuto};
-  std::vector<Exclusion> exclude;
-};
-
 // ------------------------------------------------------------------------------------- evaluate, export, engine
 struct EvaluateSpec {
   int64_t batch_size = 100;
@@ -193,7 +156,7 @@ struct ExperimentSpec {
   TrainSpec train;
   TrainSpec
       finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
-  QuantSpec quant;
+  quant::QuantOptions quant;
   EvaluateSpec evaluate;
   ExportSpec export_options;  // key `export`
   EngineSpec engine;

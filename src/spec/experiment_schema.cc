@@ -19,13 +19,6 @@ OCTET_ENUM_NAMES(NoDecay, {NoDecay::kBias, "bias"}, {NoDecay::kNorm, "norm"})
 OCTET_ENUM_NAMES(ScheduleType, {ScheduleType::kConstant, "constant"}, {ScheduleType::kStep, "step"},
                  {ScheduleType::kCosine, "cosine"}, {ScheduleType::kLinear, "linear"},
                  {ScheduleType::kSoftStart, "soft_start"})
-OCTET_ENUM_NAMES(CalibrationMethod, {CalibrationMethod::kMax, "max"}, {CalibrationMethod::kMse, "mse"},
-                 {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"})
-OCTET_ENUM_NAMES(UnsignedActivations, {UnsignedActivations::kNo, "no"}, {UnsignedActivations::kAuto, "auto"})
-OCTET_ENUM_NAMES(WeightMethod, {WeightMethod::kMax, "max"}, {WeightMethod::kMse, "mse"})
-OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::kResNetV1, "resnet_v1"},
-                 {PlacementRule::kResNetV2, "resnet_v2"}, {PlacementRule::kMobileNet, "mobilenet"},
-                 {PlacementRule::kEfficientNet, "efficientnet"}, {PlacementRule::kInception, "inception"})
 OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
                  {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
                  {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
@@ -254,58 +247,6 @@ void describe(Section& s, TrainSpec& train) {
       .range(0, 1024)
       .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
             "split between them; a run that goes on keeps the number that it began with, and refuses another.");
-}
-
-void describe(Section& s, CalibrationSpec& calibration) {
-  s.field("method", calibration.method).help("How the range of an activation is chosen from its histogram.");
-  s.field("images", calibration.images)
-      .range(1, 1e9)
-      .known_elsewhere_as({"num_images", "samples", "batches"})
-      .help("Images that are run, drawn at random (data.seed). 500 to 1,500 suit classification.");
-  s.field("batch_size", calibration.batch_size)
-      .range(1, 65'536)
-      .unit("images")
-      .help("Changes speed and memory, not the result.");
-  s.field("percentile", calibration.percentile)
-      .above(0, 100)
-      .unit("percent")
-      .help("percentile: share of the values that must fit the range.");
-}
-
-void describe(Section& s, ActivationQuantSpec& activations) {
-  s.field("averaging_constant", activations.averaging_constant)
-      .range(0, 1)
-      .help("c of scale = (1 - c) * scale + c * scale of the batch during QAT. 0: calibrated scales stay frozen.");
-  s.field("unsigned", activations.unsigned_range)
-      .help(
-          "auto: tensors that cannot be negative use 0..255, one bit more precision on CPUs; TensorRT takes no such "
-          "tensors.");
-}
-
-void describe(Section& s, WeightQuantSpec& weights) {
-  s.field("averaging_constant", weights.averaging_constant)
-      .range(0, 1)
-      .help("As for activations. 1: scales follow the weights.");
-  s.field("method", weights.method)
-      .help("Scale of each output channel: largest magnitude, or the least squared error.");
-}
-
-void describe(Section& s, Exclusion& exclusion) {
-  s.field("name", exclusion.name).help("Node names, with * and ?; an item that is plain text means this.");
-  s.field("op", exclusion.op).help("ONNX operator, as in Sigmoid.");
-}
-
-void describe(Section& s, QuantSpec& quant) {
-  s.field("enable_qat", quant.enable_qat)
-      .help("Stage qat fine-tunes with fake quantisation. false: it fine-tunes in float, which is stage control.");
-  s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
-  s.section("activations", quant.activations).help("Quantisation of activations: symmetric, one scale a tensor.");
-  s.section("weights", quant.weights).help("Quantisation of weights: symmetric, one scale an output channel.");
-  s.field("rules", quant.rules).length(1, 16).help("Where fake quantisation is placed; auto looks at the graph.");
-  s.list("exclude", quant.exclude)
-      .shorthand("name")
-      .length(0, 10'000)
-      .help("What stays in floating point, as in [\"head/*\", {op: Sigmoid}].");
 }
 
 void describe(Section& s, EvaluateSpec& evaluate) {

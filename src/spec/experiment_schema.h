@@ -17,10 +17,6 @@ std::span<const EnumName<Device>> enum_names(Device);
 std::span<const EnumName<OptimizerType>> enum_names(OptimizerType);
 std::span<const EnumName<NoDecay>> enum_names(NoDecay);
 std::span<const EnumName<ScheduleType>> enum_names(ScheduleType);
-std::span<const EnumName<CalibrationMethod>> enum_names(CalibrationMethod);
-std::span<const EnumName<UnsignedActivations>> enum_names(UnsignedActivations);
-std::span<const EnumName<WeightMethod>> enum_names(WeightMethod);
-std::span<const EnumName<PlacementRule>> enum_names(PlacementRule);
 std::span<const EnumName<EngineIsa>> enum_names(EngineIsa);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.
@@ -32,11 +28,6 @@ void describe(Section& s, OptimizerSpec& options);
 void describe(Section& s, ScheduleSpec& options);
 void describe(Section& s, EmaSpec& options);
 void describe(Section& s, TrainSpec& options);
-void describe(Section& s, CalibrationSpec& options);
-void describe(Section& s, ActivationQuantSpec& options);
-void describe(Section& s, WeightQuantSpec& options);
-void describe(Section& s, Exclusion& options);
-void describe(Section& s, QuantSpec& options);
 void describe(Section& s, EvaluateSpec& options);
 void describe(Section& s, ExportSpec& options);
 void describe(Section& s, EngineSpec& options);

@@ -165,8 +165,8 @@ Run Executor::State::new_run(bool training) {
   run.device = device;
   run.seed = options.seed;
   run.step = step;
-  run.activation_constant = options.activation_averaging_constant;
-  run.weight_constant = options.weight_averaging_constant;
+  run.activation_constant = static_cast<float>(options.averaging.activations);
+  run.weight_constant = static_cast<float>(options.averaging.weights);
   run.slots.resize(slots.values().size());
   for (const auto& [slot, tensor] : constants) run.slots[slot].value = tensor;
   return run;
@@ -193,7 +193,7 @@ void Executor::State::execute(Run& run, const std::vector<Step>& steps, bool wit
 // With an averaging constant of 1 the scale of weights is a function of the weights: after an optimiser step it is
 // brought up to date before anyone else looks at it.
 void Executor::State::refresh_weight_scales() {
-  if (!scales_stale || options.weight_averaging_constant != 1) return;
+  if (!scales_stale || options.averaging.weights != 1) return;
   scales_stale = false;
   Run run = new_run(false);
   for (const auto& node : graph.nodes()) {
@@ -298,8 +298,7 @@ void Executor::set_averaging_constants(float activations, float weights) {
   };
   check("activations", activations);
   check("weights", weights);
-  state_->options.activation_averaging_constant = activations;
-  state_->options.weight_averaging_constant = weights;
+  state_->options.averaging = {.activations = activations, .weights = weights};
 }
 
 void Executor::set_step(int64_t step) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "quant/scale_averaging.h"
 
 namespace at {
 class Tensor;
@@ -34,10 +35,7 @@ struct ExecutorOptions {
   Precision precision = Precision::kFloat32;
   bool channels_last = true;
   uint64_t seed = 0;  // of Dropout
-  // How the scales of FakeQuantize nodes follow what they see in training, once per forward(kTrain):
-  // scale = (1 - c) * scale + c * current_scale, current_scale = amax / levels. c = 0: frozen.
-  float activation_averaging_constant = 0.0f;
-  float weight_averaging_constant = 1.0f;
+  quant::ScaleAveraging averaging;  // once per forward(kTrain)
 };
 
 class Executor {

@@ -60,11 +60,12 @@ engine: {isa: avx2}
   EXPECT_EQ(spec.train.optimizer.no_decay, std::vector<NoDecay>{NoDecay::kNorm});
   EXPECT_EQ(spec.train.schedule.steps.size(), 3u);
   EXPECT_TRUE(spec.train.ema.enable);
-  EXPECT_EQ(spec.quant.activations.unsigned_range, UnsignedActivations::kAuto);
-  EXPECT_EQ(spec.quant.rules, (std::vector<PlacementRule>{PlacementRule::kResNetV1, PlacementRule::kMobileNet}));
-  ASSERT_EQ(spec.quant.exclude.size(), 2u);
-  EXPECT_EQ(spec.quant.exclude[0].name, "head/*");
-  EXPECT_EQ(spec.quant.exclude[1].op, "Sigmoid");
+  EXPECT_EQ(spec.quant.placement.unsigned_activations, true);
+  using quant::PlacementRule;
+  EXPECT_EQ(spec.quant.placement.rules, (std::vector{PlacementRule::kResNetV1, PlacementRule::kMobileNet}));
+  ASSERT_EQ(spec.quant.placement.exclude.size(), 2u);
+  EXPECT_EQ(spec.quant.placement.exclude[0].name, "head/*");
+  EXPECT_EQ(spec.quant.placement.exclude[1].op, "Sigmoid");
   EXPECT_EQ(spec.export_options.opset, 13);
   EXPECT_EQ(spec.export_options.target, "tensorrt:8.6");
   EXPECT_EQ(spec.engine.isa, EngineIsa::kAvx2);
@@ -116,7 +117,7 @@ train: {optimizer: {lr: 1e-7}, schedule: {steps: []}}
   const std::string yaml = to_yaml(spec);
   EXPECT_EQ(to_yaml(parse(yaml)), yaml);
   EXPECT_EQ(parse(yaml).data.train->path, "with space/and: colon");
-  EXPECT_EQ(parse(yaml).quant.exclude.at(2).name, "null");
+  EXPECT_EQ(parse(yaml).quant.placement.exclude.at(2).name, "null");
   EXPECT_EQ(parse(yaml).data.std.at(2), 0.30000000000000004);
   EXPECT_EQ(spec_hash(parse(yaml)), spec_hash(spec));
 }

@@ -20,7 +20,8 @@ USES = {
     "models": ["ir"],
     "quant": ["ir", "schema"],
     "passes": ["ir", "quant"],
-    "spec": ["quant"],
+    "train/options": ["quant"],
+    "spec": ["quant", "train/options"],
     "vision": ["base"],
     "data": ["vision"],
     "metrics": ["vision"],
@@ -29,7 +30,7 @@ USES = {
     "engine": ["engine/kernels"],
     "lower": ["ir", "passes", "engine"],
     "checkpoint": ["ir", "onnx"],
-    "train": ["ir", "onnx", "checkpoint", "passes", "quant", "data", "engine/kernels"],
+    "train": ["ir", "onnx", "checkpoint", "passes", "train/options", "data", "engine/kernels"],
     "tasks": ["train", "metrics", "models"],
     "cli": ["tasks", "lower", "onnx", "models", "spec", "data", "metrics", "report", "engine", "passes", "quant"],
 }

@@ -100,7 +100,7 @@ data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, 
   return options;
 }
 
-DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule,
+DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
                               const std::vector<std::string>& model_classes) {
   if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
   data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};

@@ -47,19 +47,19 @@ class CrossChecks {
       refuse(path + ".labels", "belongs to the format idx; other formats hold their labels themselves");
   }
 
-  void check_training(const TrainSpec& train, const std::string& path) const {
-    const OptimizerSpec& optimizer = train.optimizer;
-    if (optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0)
+  void check_training(const train::TrainOptions& options, const std::string& path) const {
+    const train::OptimizerOptions& optimizer = options.optimizer;
+    if (optimizer.type == train::OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0)
       refuse(path + ".optimizer.nesterov", "needs a momentum above 0");
     for (const double beta : optimizer.betas)
       if (beta >= 1) refuse(path + ".optimizer.betas", "must be less than 1");
-    const ScheduleSpec& schedule = train.schedule;
+    const train::ScheduleOptions& schedule = options.schedule;
     if (schedule.min_lr > optimizer.lr)
       refuse(path + ".schedule.min_lr", "is ", schema::number_text(schedule.min_lr), ", more than optimizer.lr, ",
              schema::number_text(optimizer.lr));
     if (!std::is_sorted(schedule.steps.begin(), schedule.steps.end()))
       refuse(path + ".schedule.steps", "must be in ascending order");
-    if (schedule.type == ScheduleType::kSoftStart) {
+    if (schedule.type == train::ScheduleType::kSoftStart) {
       if (schedule.min_lr <= 0) refuse(path + ".schedule.min_lr", "must be more than 0 for the type soft_start");
       if (schedule.soft_start > schedule.annealing)
         refuse(path + ".schedule.soft_start", "must not be more than annealing");
@@ -97,11 +97,11 @@ void resolve_split(std::optional<DataSource>& source, Split split) {
 }
 
 // Settings of speed, memory and book-keeping do not change what is computed.
-void clear_incidentals(TrainSpec& train) {
-  const TrainSpec defaults;
-  train.threads = defaults.threads;
-  train.checkpoint_interval = defaults.checkpoint_interval;
-  train.keep_checkpoints = defaults.keep_checkpoints;
+void clear_incidentals(train::TrainOptions& options) {
+  const train::TrainOptions defaults;
+  options.threads = defaults.threads;
+  options.checkpoint_interval = defaults.checkpoint_interval;
+  options.keep_checkpoints = defaults.keep_checkpoints;
 }
 
 ExperimentSpec without_incidentals(const ExperimentSpec& spec) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "quant/options.h"
+#include "train/options/train_options.h"
 
 namespace octet::spec {
 
@@ -78,58 +79,6 @@ struct DataSpec {
   const DataSource* evaluation_source() const { return test ? &*test : val ? &*val : nullptr; }
 };
 
-// ---------------------------------------------------------------------------------------------------------- train
-enum class Precision { kFp32, kBf16, kAuto };  // auto: bf16 where the hardware has it, else fp32
-enum class Device { kCpu, kCuda };
-enum class OptimizerType { kSgd, kAdam, kAdamW };
-enum class NoDecay { kBias, kNorm };
-enum class ScheduleType { kConstant, kStep, kCosine, kLinear, kSoftStart };
-
-struct OptimizerSpec {
-  OptimizerType type = OptimizerType::kSgd;
-  double lr = 0.1;
-  double momentum = 0.9;                     // sgd
-  bool nesterov = false;                     // sgd
-  std::vector<double> betas = {0.9, 0.999};  // adam, adamw
-  double eps = 1e-8;                         // adam, adamw
-  double weight_decay = 1e-4;
-  std::vector<NoDecay> no_decay = {NoDecay::kBias, NoDecay::kNorm};
-};
-
-// p is the progress of the training in [0, 1), set per step. In warm-up the rate rises linearly from 0 to lr; the rest
-// of the schedule runs over what remains.
-struct ScheduleSpec {
-  ScheduleType type = ScheduleType::kCosine;
-  double warmup = 0.05;                     // fraction of the training
-  double min_lr = 0.0;                      // end of cosine and linear; low end of soft_start
-  std::vector<double> steps = {0.5, 0.75};  // step: fractions of the training at which the rate is multiplied by gamma
-  double gamma = 0.1;
-  double soft_start = 0.1;  // soft_start: TAO's soft-start annealing, log-linear up until here, ...
-  double annealing = 0.7;   // ... and log-linear down from here
-};
-
-struct EmaSpec {
-  bool enable = false;
-  double decay = 0.999;  // per step
-};
-
-struct TrainSpec {
-  int64_t epochs = 30;
-  int64_t batch_size_per_gpu = 64;
-  Precision precision = Precision::kAuto;
-  Device device = Device::kCpu;
-  OptimizerSpec optimizer;
-  ScheduleSpec schedule;
-  double label_smoothing = 0.0;
-  EmaSpec ema;
-  double clip_grad_norm = 0.0;  // 0: off
-  int64_t seed = 1;
-  int64_t checkpoint_interval = 1;  // epochs
-  int64_t keep_checkpoints = 2;     // the newest; the best is kept besides
-  int64_t evaluate_interval = 1;    // epochs
-  int64_t threads = 0;              // 0: as many as CPUs
-};
-
 // ------------------------------------------------------------------------------------- evaluate, export, engine
 struct EvaluateSpec {
   int64_t batch_size = 100;
@@ -153,16 +102,15 @@ struct ExperimentSpec {
   Task task = Task::kClassification;
   ModelSpec model;
   DataSpec data;
-  TrainSpec train;
-  TrainSpec
-      finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
+  train::TrainOptions train;
+  train::TrainOptions finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
   quant::QuantOptions quant;
   EvaluateSpec evaluate;
   ExportSpec export_options;  // key `export`
   EngineSpec engine;
 
   // The schedule of a training stage: `train` for kFloat, `finetune` for kQat and kControl.
-  const TrainSpec& schedule_for(Stage stage) const { return stage == Stage::kFloat ? train : finetune; }
+  const train::TrainOptions& schedule_for(Stage stage) const { return stage == Stage::kFloat ? train : finetune; }
 };
 
 // -------------------------------------------------------------------------------------------------------- reading

@@ -11,14 +11,6 @@ OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibra
 OCTET_ENUM_NAMES(DataFormat, {DataFormat::kIdx, "idx"}, {DataFormat::kImageFolder, "image_folder"},
                  {DataFormat::kCifar10, "cifar10"}, {DataFormat::kCifar100, "cifar100"})
 OCTET_ENUM_NAMES(Split, {Split::kAuto, "auto"}, {Split::kTrain, "train"}, {Split::kTest, "test"})
-OCTET_ENUM_NAMES(Precision, {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kAuto, "auto"})
-OCTET_ENUM_NAMES(Device, {Device::kCpu, "cpu"}, {Device::kCuda, "cuda"})
-OCTET_ENUM_NAMES(OptimizerType, {OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdam, "adam"},
-                 {OptimizerType::kAdamW, "adamw"})
-OCTET_ENUM_NAMES(NoDecay, {NoDecay::kBias, "bias"}, {NoDecay::kNorm, "norm"})
-OCTET_ENUM_NAMES(ScheduleType, {ScheduleType::kConstant, "constant"}, {ScheduleType::kStep, "step"},
-                 {ScheduleType::kCosine, "cosine"}, {ScheduleType::kLinear, "linear"},
-                 {ScheduleType::kSoftStart, "soft_start"})
 OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
                  {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
                  {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
@@ -144,111 +136,6 @@ void describe(Section& s, DataSpec& data) {
   s.field("seed", data.seed).range(0, 9e15).help("Seed of order and augmentation.");
 }
 
-void describe(Section& s, OptimizerSpec& optimizer) {
-  s.field("type", optimizer.type).known_elsewhere_as({"name"}).help("Update rule.");
-  s.field("lr", optimizer.lr)
-      .above(0, 1000)
-      .known_elsewhere_as({"learning_rate", "base_lr", "max_learning_rate"})
-      .help("Highest learning rate.");
-  s.field("momentum", optimizer.momentum).range(0, 1).help("sgd: share of the old direction that stays.");
-  s.field("nesterov", optimizer.nesterov).help("sgd: look ahead along the momentum.");
-  s.field("betas", optimizer.betas)
-      .range(0, 1)
-      .length(2, 2)
-      .help("adam, adamw: shares of the old first and second moment that stay.");
-  s.field("eps", optimizer.eps)
-      .above(0, 1)
-      .known_elsewhere_as({"epsilon"})
-      .help("adam, adamw: added to the denominator.");
-  s.field("weight_decay", optimizer.weight_decay)
-      .range(0, 10)
-      .known_elsewhere_as({"regularizer", "decay", "l2"})
-      .help("L2 term (sgd, adam) or decoupled decay (adamw).");
-  s.field("no_decay", optimizer.no_decay)
-      .help("Parameters without weight decay: biases, scale and shift of normalisations.");
-}
-
-void describe(Section& s, ScheduleSpec& schedule) {
-  s.field("type", schedule.type)
-      .known_elsewhere_as({"name", "policy"})
-      .help("How the learning rate moves; it is set at every step.");
-  s.field("warmup", schedule.warmup)
-      .range(0, 1)
-      .unit("fraction of the training")
-      .help("The rate rises linearly from 0 to lr over this part (soft_start has its own).");
-  s.field("min_lr", schedule.min_lr)
-      .range(0, 1000)
-      .known_elsewhere_as({"min_learning_rate", "eta_min"})
-      .help("cosine, linear: rate at the end. soft_start: rate at both ends, more than 0.");
-  s.field("steps", schedule.steps)
-      .range(0, 1)
-      .length(0, 100)
-      .unit("fractions of the training")
-      .known_elsewhere_as({"milestones"})
-      .help("step: points at which the rate is multiplied by gamma, ascending.");
-  s.field("gamma", schedule.gamma).above(0, 1).help("step: factor at each point.");
-  s.field("soft_start", schedule.soft_start)
-      .range(0, 1)
-      .unit("fraction of the training")
-      .help("soft_start: the rate rises (on a logarithmic scale) from min_lr to lr until here.");
-  s.field("annealing", schedule.annealing)
-      .range(0, 1)
-      .unit("fraction of the training")
-      .help("soft_start: the rate falls back to min_lr from here.");
-}
-
-void describe(Section& s, EmaSpec& ema) {
-  s.field("enable", ema.enable).help("Keep a moving average of the weights; evaluate and export that.");
-  s.field("decay", ema.decay).range(0, 1).unit("per step").help("Share of the old average that stays.");
-}
-
-void describe(Section& s, TrainSpec& train) {
-  s.field("epochs", train.epochs)
-      .range(1, 100'000)
-      .known_elsewhere_as({"num_epochs", "n_epochs", "max_epochs"})
-      .help("Passes over the training images.");
-  s.field("batch_size_per_gpu", train.batch_size_per_gpu)
-      .range(1, 65'536)
-      .unit("images")
-      .known_elsewhere_as({"batch_size"})
-      .help("Batch of each device (or of the CPU).");
-  s.field("precision", train.precision)
-      .known_elsewhere_as({"use_amp", "amp", "training_precision"})
-      .help(
-          "Type of convolutions and matrix products; weights, updates, batch norm and loss stay fp32. auto: bf16 where "
-          "the hardware has it.");
-  s.field("device", train.device).help("Where to train.");
-  s.section("optimizer", train.optimizer).help("Update of the weights.");
-  s.section("schedule", train.schedule)
-      .known_elsewhere_as({"lr_schedule", "lr_config", "lr_scheduler"})
-      .help("Learning rate over time.");
-  s.field("label_smoothing", train.label_smoothing)
-      .range(0, 0.999)
-      .help("Share of the target that is spread over all classes.");
-  s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
-  s.field("clip_grad_norm", train.clip_grad_norm)
-      .range(0, 1e9)
-      .known_elsewhere_as({"max_grad_norm", "clip_grad"})
-      .help("Largest norm of all gradients together; larger ones are scaled down. 0: off.");
-  s.field("seed", train.seed).range(0, 9e15).known_elsewhere_as({"random_seed"}).help("Seed of the initial weights.");
-  s.field("checkpoint_interval", train.checkpoint_interval)
-      .range(1, 100'000)
-      .unit("epochs")
-      .help("Write a checkpoint every so many epochs, and at the end.");
-  s.field("keep_checkpoints", train.keep_checkpoints)
-      .range(1, 100'000)
-      .help("Newest checkpoints that stay; the best one is kept besides.");
-  s.field("evaluate_interval", train.evaluate_interval)
-      .range(1, 100'000)
-      .unit("epochs")
-      .known_elsewhere_as({"validation_interval", "validation_period_during_training"})
-      .help("Evaluate on `data.val` every so many epochs, and at the end.");
-  s.field("threads", train.threads)
-      .range(0, 1024)
-      .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
-            "split between them; a run that goes on keeps the number that it began with, and refuses another.");
-}
-
 void describe(Section& s, EvaluateSpec& evaluate) {
   s.field("batch_size", evaluate.batch_size)
       .range(1, 65'536)
@@ -297,8 +184,8 @@ void describe(Section& s, EngineSpec& engine) {
 namespace {
 
 // Ten per cent of the epochs at a hundredth of the rate is the usual length of a quantisation-aware fine-tune.
-TrainSpec finetune_defaults(const TrainSpec& train) {
-  TrainSpec finetune = train;
+train::TrainOptions finetune_defaults(const train::TrainOptions& train) {
+  train::TrainOptions finetune = train;
   finetune.epochs = std::max<int64_t>(1, std::llround(static_cast<double>(train.epochs) / 10.0));
   finetune.optimizer.lr = train.optimizer.lr / 100.0;
   finetune.schedule.min_lr = train.schedule.min_lr / 100.0;

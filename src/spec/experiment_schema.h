@@ -12,11 +12,6 @@ std::span<const EnumName<Task>> enum_names(Task);
 std::span<const EnumName<Stage>> enum_names(Stage);
 std::span<const EnumName<DataFormat>> enum_names(DataFormat);
 std::span<const EnumName<Split>> enum_names(Split);
-std::span<const EnumName<Precision>> enum_names(Precision);
-std::span<const EnumName<Device>> enum_names(Device);
-std::span<const EnumName<OptimizerType>> enum_names(OptimizerType);
-std::span<const EnumName<NoDecay>> enum_names(NoDecay);
-std::span<const EnumName<ScheduleType>> enum_names(ScheduleType);
 std::span<const EnumName<EngineIsa>> enum_names(EngineIsa);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.
@@ -24,10 +19,6 @@ void describe(Section& s, ModelSpec& options);
 void describe(Section& s, DataSource& options);
 void describe(Section& s, AugmentSpec& options);
 void describe(Section& s, DataSpec& options);
-void describe(Section& s, OptimizerSpec& options);
-void describe(Section& s, ScheduleSpec& options);
-void describe(Section& s, EmaSpec& options);
-void describe(Section& s, TrainSpec& options);
 void describe(Section& s, EvaluateSpec& options);
 void describe(Section& s, ExportSpec& options);
 void describe(Section& s, EngineSpec& options);

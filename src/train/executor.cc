@@ -16,25 +16,6 @@
 
 namespace octet::train {
 
-Precision parse_precision(const std::string& name) {
-  if (name == "fp32") return Precision::kFloat32;
-  if (name == "bf16") return Precision::kBFloat16;
-  if (name == "fp64") return Precision::kFloat64;
-  fail_usage("precision '", name, "' is not known; use fp32 or bf16 (or fp64, for checks)");
-}
-
-const char* precision_name(Precision precision) {
-  switch (precision) {
-    case Precision::kFloat32:
-      return "fp32";
-    case Precision::kBFloat16:
-      return "bf16";
-    case Precision::kFloat64:
-      return "fp64";
-  }
-  OCTET_CHECK(false, "precision");
-}
-
 namespace {
 
 at::Tensor from_bytes(const ir::Tensor& t) {
@@ -117,6 +98,7 @@ void Executor::State::make_constants() {
 }
 
 Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
+  OCTET_CHECK(options.precision != Precision::kAuto);
   initialise_torch();
   require_device(options.device);
   state_ = std::make_unique<State>(graph, std::move(options));

@@ -13,6 +13,7 @@
 
 #include "ir/graph.h"
 #include "quant/scale_averaging.h"
+#include "train/options/precision.h"
 
 namespace at {
 class Tensor;
@@ -22,17 +23,9 @@ namespace octet::train {
 
 enum class Mode { kTrain, kEval };
 
-// What convolutions, matrix products and the activations between them are computed in. Parameters, their gradients,
-// scales, rounding, batch norm statistics, softmax and the graph's outputs are float32 also under bf16. float64 is for
-// gradient checks (everything is float64, except that fake-quantisation rounds in float32).
-enum class Precision { kFloat32, kBFloat16, kFloat64 };
-
-Precision parse_precision(const std::string& name);  // "fp32", "bf16", "fp64"; UserError (exit 2) with the names
-const char* precision_name(Precision precision);
-
 struct ExecutorOptions {
   std::string device = "cpu";  // or "cuda", "cuda:N": UserError where there is none
-  Precision precision = Precision::kFloat32;
+  Precision precision = Precision::kFloat32;  // not kAuto: see resolve_precision
   bool channels_last = true;
   uint64_t seed = 0;  // of Dropout
   quant::ScaleAveraging averaging;  // once per forward(kTrain)

@@ -41,7 +41,7 @@ class Run {
   Run(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options, TrainListener* listener)
       : graph_(graph), loader_(loader), task_(task), options_(options), listener_(listener),
         executor_(task.executed_graph(graph), options.executor), optimizer_(options.optimizer, classify_parameters(executor_)) {
-    if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
+    if (options_.ema.enable) average_.emplace(options_.ema.decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
     if (steps_per_epoch_ < 1) fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
@@ -127,7 +127,7 @@ class Run {
       std::optional<data::Batch> batch = loader_.next();
       if (!batch) break;
       const int64_t step = run_.epochs_done * steps_per_epoch_ + run_.batches_done;
-      const double factor = schedule_factor(options_.schedule, step, total);
+      const double factor = schedule_factor(options_.schedule, options_.optimizer.lr, step, total);
       record.learning_rate = options_.optimizer.lr * factor;
       const double loss = update(*batch, factor, record.epoch);
       run_.batches_done++;
@@ -199,6 +199,13 @@ class Run {
 };
 
 }  // namespace
+
+ExecutorOptions executor_options(const TrainOptions& options, const quant::ScaleAveraging& averaging) {
+  return {.device = options.device,
+          .precision = resolve_precision(options.precision, options.device),
+          .seed = static_cast<uint64_t>(options.seed),
+          .averaging = averaging};
+}
 
 TrainResult train(ir::Graph& graph, data::Loader& loader, Task& task, const TrainerOptions& options,
                   TrainListener* listener) {

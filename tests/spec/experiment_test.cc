@@ -54,10 +54,10 @@ engine: {isa: avx2}
   EXPECT_EQ(spec.data.evaluation_source(), &*spec.data.test);
   EXPECT_EQ(spec.data.mean, std::vector<double>{0.5});
   EXPECT_TRUE(spec.data.augment.flip);
-  EXPECT_EQ(spec.train.precision, Precision::kBf16);
-  EXPECT_EQ(spec.train.optimizer.type, OptimizerType::kAdamW);
+  EXPECT_EQ(spec.train.precision, train::Precision::kBFloat16);
+  EXPECT_EQ(spec.train.optimizer.type, train::OptimizerType::kAdamW);
   EXPECT_EQ(spec.train.optimizer.lr, 1e-3);
-  EXPECT_EQ(spec.train.optimizer.no_decay, std::vector<NoDecay>{NoDecay::kNorm});
+  EXPECT_EQ(spec.train.optimizer.no_decay, std::vector{train::NoDecay::kNorm});
   EXPECT_EQ(spec.train.schedule.steps.size(), 3u);
   EXPECT_TRUE(spec.train.ema.enable);
   EXPECT_EQ(spec.quant.placement.unsigned_activations, true);

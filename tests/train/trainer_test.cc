@@ -152,11 +152,10 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   interruption.kill_at = kill_at;
   TrainerOptions o;
   o.epochs = 3;
-  o.optimizer.type = v.optimizer;
+  o.optimizer.type = schema::parse_enum<OptimizerType>("optimizer", v.optimizer);
   o.optimizer.lr = std::string(v.optimizer) == "sgd" ? 0.1 : 0.01;
   o.schedule.warmup = 0.1;
-  o.ema = v.ema;
-  o.ema_decay = 0.9;
+  o.ema = {.enable = v.ema, .decay = 0.9};
   o.clip_grad_norm = 5;
   o.checkpoints = folder;
   o.fingerprint = print;

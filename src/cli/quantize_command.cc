@@ -31,10 +31,10 @@ struct Options {
 // What the command line says beside, or instead of, a spec.
 spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
   spec::ExperimentSpec spec = options.spec.load();
-  if (!options.mean.empty()) spec.data.mean = options.mean;
-  if (!options.std.empty()) spec.data.std = options.std;
+  if (!options.mean.empty()) spec.data.transform.mean = options.mean;
+  if (!options.std.empty()) spec.data.transform.std = options.std;
   if (!options.mean.empty() || !options.std.empty())
-    if (const std::string doubt = spec::doubtful_normalisation(spec.data); !doubt.empty()) log_warning(doubt);
+    if (const std::string doubt = data::doubtful_normalisation(spec.data.transform); !doubt.empty()) log_warning(doubt);
   if (!options.method.empty())
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
   if (options.count > 0) spec.quant.calibration.images = options.count;

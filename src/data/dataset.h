@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "data/image.h"
+#include "schema/enum_names.h"
 
 namespace octet::data {
 
@@ -60,10 +62,12 @@ struct DatasetOptions {
   // image_folder  one sub-directory per class, classes sorted by name; or a flat folder of images without labels.
   //               With `split`, the sub-directory of that name. JPEG, PNG, BMP, WebP, PPM, PGM.
   // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
-  std::string format;
+  std::string format = "image_folder";
   std::filesystem::path path;
   std::filesystem::path labels;
   std::string split;
+  int64_t offset = 0;  // first image taken, in the order of the file
+  int64_t limit = 0;   // how many are taken from there; 0: all that follow
   // 1 (grey) or 3 (RGB); 0 takes images as they are stored, which for an image folder, where files may differ, is RGB.
   int channels = 0;
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
@@ -72,8 +76,21 @@ struct DatasetOptions {
   bool exif_orientation = false;  // of image folders: DecodeOptions::exif_orientation
 };
 
-// Names that DatasetOptions::format may have.
-const std::vector<std::string>& dataset_formats();
+void describe(schema::Section& s, DatasetOptions& source);
+
+// What DatasetOptions::format may be. A new format is a file pair that opens it, a row in dataset.cc and a test.
+struct DatasetFormat {
+  const char* name;
+  const char* help;  // what it stands for, for docs/spec.md; may be empty
+  std::unique_ptr<Dataset> (*open)(const DatasetOptions&);
+  bool fixed_splits = false;     // train and test only; others name their own
+  bool separate_labels = false;  // takes DatasetOptions::labels
+  // Where the images themselves name the classes, whose numbers are then the order of the names: the names, without
+  // opening the images.
+  std::vector<std::string> (*class_names)(const DatasetOptions&) = nullptr;
+};
+std::span<const DatasetFormat> dataset_formats();
+const DatasetFormat& dataset_format(const std::string& name);  // UserError (exit 2) with the names
 
 // The names of the classes alone, as cheap as the format allows: of an image folder nothing but the directories is read.
 std::vector<std::string> read_class_names(const DatasetOptions& options);

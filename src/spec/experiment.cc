@@ -1,7 +1,7 @@
 #include "spec/experiment.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -20,14 +20,14 @@ class CrossChecks {
   CrossChecks(const ExperimentSpec& spec, const Node& root) : spec_(spec), root_(root) {}
 
   void run() const {
+    const data::TransformOptions& transform = spec_.data.transform;
     const size_t channels = static_cast<size_t>(spec_.model.channels());
-    for (const auto& [key, values] : {std::pair{"data.mean", &spec_.data.mean}, std::pair{"data.std", &spec_.data.std}})
+    for (const auto& [key, values] : {std::pair{"data.mean", &transform.mean}, std::pair{"data.std", &transform.std}})
       if (values->size() != 1 && values->size() != channels)
         refuse(key, "has ", values->size(), " values, but model.input has ", channels, " channels; give 1 or ",
                channels);
-    const AugmentSpec& augment = spec_.data.augment;
-    if (augment.scale[0] > augment.scale[1]) refuse("data.augment.scale", "must be [smallest, largest]");
-    if (augment.ratio[0] > augment.ratio[1]) refuse("data.augment.ratio", "must be [narrowest, widest]");
+    if (transform.scale[0] > transform.scale[1]) refuse("data.augment.scale", "must be [smallest, largest]");
+    if (transform.ratio[0] > transform.ratio[1]) refuse("data.augment.ratio", "must be [narrowest, widest]");
     check_source(spec_.data.train, "data.train");
     check_source(spec_.data.val, "data.val");
     check_source(spec_.data.test, "data.test");
@@ -42,9 +42,13 @@ class CrossChecks {
   }
 
  private:
-  void check_source(const std::optional<DataSource>& source, const std::string& path) const {
-    if (source && source->format != DataFormat::kIdx && !source->labels.empty())
-      refuse(path + ".labels", "belongs to the format idx; other formats hold their labels themselves");
+  void check_source(const std::optional<data::DatasetOptions>& source, const std::string& path) const {
+    if (!source || source->labels.empty() || data::dataset_format(source->format).separate_labels) return;
+    std::vector<std::string> takers;
+    for (const data::DatasetFormat& format : data::dataset_formats())
+      if (format.separate_labels) takers.push_back(format.name);
+    refuse(path + ".labels", "belongs to the format ", schema::alternatives(takers),
+           "; other formats hold their labels themselves");
   }
 
   void check_training(const train::TrainOptions& options, const std::string& path) const {
@@ -91,11 +95,6 @@ std::string hash_text(const std::string& text) {
   return hex64(hash64(text));
 }
 
-// The half of a data set that is meant where the file names none.
-void resolve_split(std::optional<DataSource>& source, Split split) {
-  if (source && source->split == Split::kAuto && source->format != DataFormat::kImageFolder) source->split = split;
-}
-
 // Settings of speed, memory and book-keeping do not change what is computed.
 void clear_incidentals(train::TrainOptions& options) {
   const train::TrainOptions defaults;
@@ -136,33 +135,8 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
   describe(section, spec);
   schema::read_section(section, root, "", {.check_files = options.check_files});
   CrossChecks(spec, root).run();
-  resolve_split(spec.data.train, Split::kTrain);
-  resolve_split(spec.data.calibration, Split::kTrain);
-  resolve_split(spec.data.val, Split::kTest);
-  resolve_split(spec.data.test, Split::kTest);
+  data::resolve_splits(spec.data);
   return spec;
-}
-
-std::string doubtful_normalisation(const DataSpec& data) {
-  const auto listed = [](const std::vector<double>& values, double divisor) {
-    std::vector<std::string> parts;
-    for (const double value : values) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.4g", value / divisor);
-      parts.push_back(text);
-    }
-    return schema::join(parts, ",");
-  };
-  const auto beyond = [](const std::vector<double>& values, double low, double high) {
-    return std::any_of(values.begin(), values.end(), [&](double v) { return v < low || v > high; });
-  };
-  const std::string given = "mean " + listed(data.mean, 1) + " and std " + listed(data.std, 1);
-  // The deviation of numbers from 0 to 1 is at most 0.5; more than 1 squeezes the input.
-  if (beyond(data.mean, -1e300, 1) || beyond(data.std, 0, 1))
-    return given + ": these look like values for pixels of 0 .. 255, but pixels are 0 .. 1 here; divide them by 255 (mean " +
-           listed(data.mean, 255) + ", std " + listed(data.std, 255) + ")";
-  if (beyond(data.mean, 0, 1)) return given + ": the mean lies outside of 0 .. 1, the range of the pixels";
-  return "";
 }
 
 std::string to_yaml(const ExperimentSpec& spec) {

@@ -10,11 +10,11 @@
 // docs/spec.md and provenance are generated from that. A key that is absent has the value it has here.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/data_options.h"
 #include "quant/options.h"
 #include "train/options/train_options.h"
 
@@ -36,47 +36,6 @@ struct ModelSpec {
   int64_t channels() const { return input.at(0); }
   int64_t height() const { return input.at(1); }
   int64_t width() const { return input.at(2); }
-};
-
-// ----------------------------------------------------------------------------------------------------------- data
-enum class DataFormat { kIdx, kImageFolder, kCifar10, kCifar100 };
-enum class Split { kAuto, kTrain, kTest };
-
-struct DataSource {
-  DataFormat format = DataFormat::kImageFolder;
-  std::string path;    // folder of the images (idx: folder, or the image file itself)
-  std::string labels;  // idx: the label file, where path is the image file; empty: found beside it
-  // Which half of an idx or cifar folder; image_folder: the sub-folder of that name. After reading, kAuto is left only
-  // for image_folder, where it means the folder itself.
-  Split split = Split::kAuto;
-  int64_t offset = 0;  // first image taken
-  int64_t limit = 0;   // how many are taken from there; 0: all that follow
-};
-
-// Only training images are augmented.
-struct AugmentSpec {
-  int64_t crop_padding = 0;  // black pixels on each side, then a random crop of the input size
-  bool flip = false;         // mirror left-right with probability 1/2
-  bool random_resized_crop = false;
-  std::vector<double> scale = {0.08, 1.0};          // share of the area, of random_resized_crop
-  std::vector<double> ratio = {0.75, 1.333333333};  // width / height, of random_resized_crop
-};
-
-struct DataSpec {
-  std::optional<DataSource> train, val, test;
-  std::optional<DataSource> calibration;  // absent: the training images, without augmentation
-  std::vector<double> mean = {0.0};       // per channel (or one for all), of pixels scaled to [0, 1]
-  std::vector<double> std = {1.0};
-  bool exif_orientation = false;  // turn image files as their EXIF data say
-  int64_t resize = 0;  // shorter side before the (centre) crop; 0: straight to the input size
-  AugmentSpec augment;
-  int64_t threads = 0;  // 0: as many as CPUs
-  int64_t seed = 1;
-
-  // What calibration reads: `calibration`, else `train`. nullptr when the spec names neither.
-  const DataSource* calibration_source() const { return calibration ? &*calibration : train ? &*train : nullptr; }
-  // What `octet evaluate` reads: `test`, else `val`.
-  const DataSource* evaluation_source() const { return test ? &*test : val ? &*val : nullptr; }
 };
 
 // ------------------------------------------------------------------------------------- evaluate, export, engine
@@ -101,7 +60,7 @@ struct EngineSpec {
 struct ExperimentSpec {
   Task task = Task::kClassification;
   ModelSpec model;
-  DataSpec data;
+  data::DataOptions data;
   train::TrainOptions train;
   train::TrainOptions finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
   quant::QuantOptions quant;
@@ -124,10 +83,6 @@ struct LoadOptions {
 ExperimentSpec load_experiment(const std::string& path, const LoadOptions& options = {});
 // The same from memory; `name` stands for the file in messages. Any bytes are survived.
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options = {});
-
-// What is odd about data.mean and data.std, as a sentence; empty where nothing is. The commonest mistake is to give the
-// values for pixels of 0 .. 255.
-std::string doubtful_normalisation(const DataSpec& data);
 
 // The whole experiment as YAML, every key resolved; parse_experiment() of it gives the same experiment.
 std::string to_yaml(const ExperimentSpec& spec);

@@ -8,9 +8,6 @@ namespace octet::spec {
 OCTET_ENUM_NAMES(Task, {Task::kClassification, "classification"})
 OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibration"}, {Stage::kQat, "qat"},
                  {Stage::kControl, "control"})
-OCTET_ENUM_NAMES(DataFormat, {DataFormat::kIdx, "idx"}, {DataFormat::kImageFolder, "image_folder"},
-                 {DataFormat::kCifar10, "cifar10"}, {DataFormat::kCifar100, "cifar100"})
-OCTET_ENUM_NAMES(Split, {Split::kAuto, "auto"}, {Split::kTrain, "train"}, {Split::kTest, "test"})
 OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
                  {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
                  {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
@@ -42,98 +39,6 @@ void describe(Section& s, ModelSpec& model) {
       .help("Dropout before the classifier; negative: that of the published network.");
   s.field("zero_init_residual", model.zero_init_residual)
       .help("Let every residual branch start at zero (last batch norm's scale 0).");
-}
-
-void describe(Section& s, DataSource& source) {
-  s.field("format", source.format)
-      .required()
-      .help(
-          "idx (MNIST family, also .gz), image_folder (one folder of JPEG or PNG files a class), cifar10, cifar100 "
-          "(binary version).");
-  s.field("path", source.path)
-      .required()
-      .input_path()
-      .known_elsewhere_as({"root", "dir", "directory", "image_directory_path"})
-      .help("Folder of the images; idx: folder with the usual file names, or the image file.");
-  s.field("labels", source.labels)
-      .input_path()
-      .help(
-          "idx: label file, where `path` is an image file and the labels are not beside it. Classes of an image_folder "
-          "are its sub-folders, sorted.");
-  s.field("split", source.split)
-      .known_elsewhere_as({"subset"})
-      .help(
-          "Half of an idx or cifar folder (auto: train for `train` and `calibration`, test for `val` and `test`); "
-          "image_folder: sub-folder of that name (auto: none).");
-  s.field("offset", source.offset)
-      .range(0, 1e12)
-      .unit("images")
-      .help("First image taken, in the order of the file; with limit it splits one set in two.");
-  s.field("limit", source.limit)
-      .range(0, 1e12)
-      .unit("images")
-      .known_elsewhere_as({"count", "num_images"})
-      .help("How many images are taken from there; 0: all that follow.");
-}
-
-void describe(Section& s, AugmentSpec& augment) {
-  s.field("crop_padding", augment.crop_padding)
-      .range(0, 256)
-      .unit("pixels")
-      .help("Pad with black on each side, then crop the input size at random.");
-  s.field("flip", augment.flip)
-      .known_elsewhere_as({"hflip", "horizontal_flip"})
-      .help("Mirror left-right with probability 1/2.");
-  s.field("random_resized_crop", augment.random_resized_crop)
-      .help("Crop a random area and aspect ratio, resized to the input (ImageNet's usual augmentation).");
-  s.field("scale", augment.scale)
-      .above(0, 1)
-      .length(2, 2)
-      .unit("share of the area")
-      .help("Smallest and largest area of random_resized_crop.");
-  s.field("ratio", augment.ratio)
-      .above(0, 100)
-      .length(2, 2)
-      .unit("width / height")
-      .help("Narrowest and widest shape of random_resized_crop.");
-}
-
-void describe(Section& s, DataSpec& data) {
-  s.section("train", data.train).help("Training images.");
-  s.section("val", data.val)
-      .same_keys_as("data.train")
-      .known_elsewhere_as({"validation", "valid", "eval"})
-      .help("Images evaluated during training; the best checkpoint is chosen by them.");
-  s.section("test", data.test).same_keys_as("data.train").help("Images of `octet evaluate`; absent: `val`.");
-  s.section("calibration", data.calibration)
-      .same_keys_as("data.train")
-      .help("Images that ranges are collected from; absent: `train`. Never use test images here.");
-  s.field("mean", data.mean)
-      .range(-1000, 1000)
-      .length(1, 64)
-      .unit("of pixels in [0, 1]")
-      .help("Subtracted from every pixel; one value, or one for each channel.");
-  s.field("std", data.std)
-      .above(0, 1000)
-      .length(1, 64)
-      .unit("of pixels in [0, 1]")
-      .help("Every pixel is divided by it after the mean is subtracted.");
-  s.field("exif_orientation", data.exif_orientation)
-      .known_elsewhere_as({"exif_transpose", "auto_orient"})
-      .help("Turn JPEG, PNG and WebP files as the EXIF tag Orientation says; without it they are read as they are stored, as "
-            "Pillow and torchvision read them.");
-  s.field("resize", data.resize)
-      .range(0, 16'384)
-      .unit("pixels")
-      .help("Length of the shorter side before the centre crop of evaluation; 0: resize straight to the input size.");
-  s.section("augment", data.augment)
-      .known_elsewhere_as({"augmentation", "augmentation_config", "transforms"})
-      .help("Random changes of training images.");
-  s.field("threads", data.threads)
-      .range(0, 1024)
-      .known_elsewhere_as({"workers", "num_workers", "n_workers"})
-      .help("Threads that decode and augment; 0: as many as CPUs. Batches do not depend on it.");
-  s.field("seed", data.seed).range(0, 9e15).help("Seed of order and augmentation.");
 }
 
 void describe(Section& s, EvaluateSpec& evaluate) {

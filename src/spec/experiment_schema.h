@@ -10,15 +10,10 @@ using schema::Section;
 
 std::span<const EnumName<Task>> enum_names(Task);
 std::span<const EnumName<Stage>> enum_names(Stage);
-std::span<const EnumName<DataFormat>> enum_names(DataFormat);
-std::span<const EnumName<Split>> enum_names(Split);
 std::span<const EnumName<EngineIsa>> enum_names(EngineIsa);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.
 void describe(Section& s, ModelSpec& options);
-void describe(Section& s, DataSource& options);
-void describe(Section& s, AugmentSpec& options);
-void describe(Section& s, DataSpec& options);
 void describe(Section& s, EvaluateSpec& options);
 void describe(Section& s, ExportSpec& options);
 void describe(Section& s, EngineSpec& options);

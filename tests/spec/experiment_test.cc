@@ -47,13 +47,13 @@ export: {opset: 13, target: "tensorrt:8.6"}
 engine: {isa: avx2}
 )");
   EXPECT_EQ(spec.model.input, (std::vector<int64_t>{1, 28, 28}));
-  EXPECT_EQ(spec.data.train->format, DataFormat::kIdx);
+  EXPECT_EQ(spec.data.train->format, "idx");
   EXPECT_EQ(spec.data.train->limit, 500);
-  EXPECT_EQ(spec.data.test->format, DataFormat::kCifar10);
+  EXPECT_EQ(spec.data.test->format, "cifar10");
   EXPECT_EQ(spec.data.calibration_source(), &*spec.data.train);
   EXPECT_EQ(spec.data.evaluation_source(), &*spec.data.test);
-  EXPECT_EQ(spec.data.mean, std::vector<double>{0.5});
-  EXPECT_TRUE(spec.data.augment.flip);
+  EXPECT_EQ(spec.data.transform.mean, std::vector<double>{0.5});
+  EXPECT_TRUE(spec.data.transform.flip);
   EXPECT_EQ(spec.train.precision, train::Precision::kBFloat16);
   EXPECT_EQ(spec.train.optimizer.type, train::OptimizerType::kAdamW);
   EXPECT_EQ(spec.train.optimizer.lr, 1e-3);
@@ -79,10 +79,10 @@ data:
   test: {format: image_folder, path: d}
   calibration: {format: cifar10, path: d, split: test}
 )");
-  EXPECT_EQ(spec.data.train->split, Split::kTrain);
-  EXPECT_EQ(spec.data.val->split, Split::kTest);
-  EXPECT_EQ(spec.data.test->split, Split::kAuto);
-  EXPECT_EQ(spec.data.calibration->split, Split::kTest);
+  EXPECT_EQ(spec.data.train->split, "train");
+  EXPECT_EQ(spec.data.val->split, "test");
+  EXPECT_EQ(spec.data.test->split, "");
+  EXPECT_EQ(spec.data.calibration->split, "test");
 }
 
 TEST(Experiment, FinetuneStartsFromTrain) {
@@ -118,7 +118,7 @@ train: {optimizer: {lr: 1e-7}, schedule: {steps: []}}
   EXPECT_EQ(to_yaml(parse(yaml)), yaml);
   EXPECT_EQ(parse(yaml).data.train->path, "with space/and: colon");
   EXPECT_EQ(parse(yaml).quant.placement.exclude.at(2).name, "null");
-  EXPECT_EQ(parse(yaml).data.std.at(2), 0.30000000000000004);
+  EXPECT_EQ(parse(yaml).data.transform.std.at(2), 0.30000000000000004);
   EXPECT_EQ(spec_hash(parse(yaml)), spec_hash(spec));
 }
 

@@ -142,7 +142,7 @@ struct Outcome {
 Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t stop_at, const std::string& print = "x") {
   const auto training = quadrants(240, 7), held_out = quadrants(80, 8);
   data::LoaderOptions options{.batch_size = 16, .shuffle = true, .seed = 5, .threads = 1, .drop_last = true};
-  options.transform.random_flip = false;
+  options.transform.flip = false;
   options.transform.crop_padding = 1;
   data::Loader loader(*training, options);
   data::Loader validation(*held_out, {.batch_size = 40});

@@ -54,7 +54,8 @@ ExitCode run(const Options& options) {
   train::initialise_torch();
   ir::Graph graph = load_network(options.model);
   const spec::ExperimentSpec spec = settings(options, graph);
-  DataStream stream = open_image_files(spec, options.images, spec.model.input, spec.quant.calibration.batch_size);
+  DataStream stream = open_image_files(spec, options.images, {spec.model.input.begin(), spec.model.input.end()},
+                                       spec.quant.calibration.batch_size);
   data::Loader loader(*stream.dataset,
                       calibration_loader_options(spec, stream.loader->options(), tasks::images_at_a_time(graph)));
   check_calibration_batches(loader);

@@ -59,13 +59,8 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   const std::string file = !model.empty() ? model : stage == Stage::kFloat ? spec.model.pretrained : "";
   ir::Graph graph;
   if (stage == Stage::kFloat && !(spec.model.load_graph && !file.empty())) {
-    models::ModelOptions o;
-    o.arch = spec.model.arch;
-    o.num_classes = spec.model.num_classes;
-    o.input = {spec.model.channels(), spec.model.height(), spec.model.width()};
+    models::ModelOptions o = spec.model;
     o.seed = static_cast<uint64_t>(spec.train.seed);
-    o.dropout = spec.model.dropout;
-    o.zero_init_residual = spec.model.zero_init_residual;
     graph = models::build_model(o);
     if (!file.empty()) take_weights(graph, onnx::import_model(file), file);
   } else {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/error.h"
 #include "base/nearest.h"
 #include "schema/schema.h"
 #include "schema/tree.h"
@@ -208,6 +209,12 @@ class Reader {
       void operator()(std::filesystem::path* out) const { *out = reader.read_text(field, node, path); }
       void operator()(std::vector<int64_t>* out) const {
         *out = read_list<int64_t>(field, node, path, [&](const Node& item) { return read_int(field, item, path); });
+      }
+      void operator()(std::span<int64_t> out) const {
+        const auto values =
+            read_list<int64_t>(field, node, path, [&](const Node& item) { return read_int(field, item, path); });
+        OCTET_CHECK(values.size() == out.size(), "a list of another length than its array");
+        std::copy(values.begin(), values.end(), out.begin());
       }
       void operator()(std::vector<double>* out) const {
         *out = read_list<double>(field, node, path, [&](const Node& item) { return read_double(field, item, path); });

@@ -37,10 +37,10 @@ void collect(const Section& section, const std::string& path, const std::string&
   }
 }
 
-template <typename T, typename Text>
-std::string list_text(const std::vector<T>& values, Text text) {
+template <typename List, typename Text>
+std::string list_text(const List& values, Text text) {
   std::vector<std::string> parts;
-  for (const T& value : values) parts.push_back(text(value));
+  for (const auto& value : values) parts.push_back(text(value));
   return "[" + join(parts, ", ") + "]";
 }
 
@@ -56,6 +56,9 @@ std::string default_text(const Field& field) {
     std::string operator()(const std::filesystem::path* v) const { return v->empty() ? "empty" : v->string(); }
     std::string operator()(const std::vector<int64_t>* v) const {
       return list_text(*v, [](int64_t x) { return std::to_string(x); });
+    }
+    std::string operator()(std::span<int64_t> v) const {
+      return list_text(v, [](int64_t x) { return std::to_string(x); });
     }
     std::string operator()(const std::vector<double>* v) const { return list_text(*v, number_text); }
     std::string operator()(const std::vector<std::string>* v) const {

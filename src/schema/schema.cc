@@ -74,6 +74,7 @@ std::string Field::type_text() const {
       if (field.path_kind() == PathKind::kOutput) return "path (output)";
       return field.allowed_text().empty() ? "text" : field.allowed_text();
     }
+    std::string operator()(std::span<int64_t>) const { return "list of integers"; }
     std::string operator()(std::vector<int64_t>*) const { return "list of integers"; }
     std::string operator()(std::vector<double>*) const { return "list of numbers"; }
     std::string operator()(std::vector<std::string>*) const { return "list of texts"; }

@@ -56,7 +56,7 @@ struct SectionListSlot {
   std::function<Section()> prototype;
 };
 using Slot =
-    std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*, std::vector<double>*,
+    std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*, std::span<int64_t>, std::vector<double>*,
                  std::vector<std::string>*, EnumSlot, EnumListSlot, SectionSlot, OptionalSectionSlot, SectionListSlot>;
 
 enum class PathKind { kNone, kInput, kOutput };
@@ -227,7 +227,9 @@ class Section {
 
   template <typename T>
   static Slot slot_for(T& member) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_convertible_v<T&, std::span<int64_t>> && !std::is_same_v<T, std::vector<int64_t>>) {
+      return Slot(std::span<int64_t>(member));  // an array: as many values as it has
+    } else if constexpr (std::is_enum_v<T>) {
       return EnumSlot{names_of<T>(), [&member] { return index_of(member); },
                       [&member](size_t i) { member = enum_names(T{})[i].value; }};
     } else {

@@ -6,15 +6,19 @@
 //   control      the same fine-tune of the float model without quantisation: QAT's gain
 //                is only what it has over this                                            octet train --stage control
 //
-// Every key, with default, range and unit, is declared once, in describe() (experiment_schema.cc); reading, help,
-// docs/spec.md and provenance are generated from that. A key that is absent has the value it has here.
+// Every key, with default, range and unit, is declared once, by the layer whose options it belongs to (describe(), see
+// schema/schema.h); here they are put together. Reading, help, docs/spec.md and provenance are generated from that. A key
+// that is absent has the value it has in its struct.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "data/data_options.h"
+#include "models/zoo.h"
 #include "quant/options.h"
 #include "train/options/train_options.h"
 
@@ -22,21 +26,6 @@ namespace octet::spec {
 
 enum class Task { kClassification };
 enum class Stage { kFloat, kCalibration, kQat, kControl };
-
-// ---------------------------------------------------------------------------------------------------------- model
-struct ModelSpec {
-  std::string arch = "resnet18";  // a name of `octet models`
-  int64_t num_classes = 1000;
-  std::vector<int64_t> input = {3, 224, 224};  // C, H, W
-  std::string pretrained;                      // ONNX file with the starting weights, matched by name; empty: random
-  bool load_graph = false;          // train the graph of `pretrained` as it is; arch, num_classes are then not used
-  double dropout = -1.0;            // before the classifier; negative: that of the published network
-  bool zero_init_residual = false;  // last batch norm of every residual branch starts at 0
-
-  int64_t channels() const { return input.at(0); }
-  int64_t height() const { return input.at(1); }
-  int64_t width() const { return input.at(2); }
-};
 
 // ------------------------------------------------------------------------------------- evaluate, export, engine
 struct EvaluateSpec {
@@ -49,17 +38,15 @@ struct ExportSpec {
   std::string target = "onnxruntime";  // onnxruntime, openvino, tensorrt, or tensorrt:VERSION as in tensorrt:8.6
 };
 
-enum class EngineIsa { kAuto, kScalar, kGeneric, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
-
 struct EngineSpec {
-  EngineIsa isa = EngineIsa::kAuto;
+  std::optional<Isa> isa;  // none: the best of this machine
   int64_t threads = 0;  // 0: as many as CPUs
   int64_t batch_size = 1;
 };
 
 struct ExperimentSpec {
   Task task = Task::kClassification;
-  ModelSpec model;
+  models::ModelOptions model;
   data::DataOptions data;
   train::TrainOptions train;
   train::TrainOptions finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys

@@ -8,38 +8,6 @@ namespace octet::spec {
 OCTET_ENUM_NAMES(Task, {Task::kClassification, "classification"})
 OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibration"}, {Stage::kQat, "qat"},
                  {Stage::kControl, "control"})
-OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
-                 {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
-                 {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
-
-void describe(Section& s, ModelSpec& model) {
-  s.field("arch", model.arch)
-      .known_elsewhere_as({"backbone", "network", "name"})
-      .help("Network of the zoo; `octet models` lists them.");
-  s.field("num_classes", model.num_classes)
-      .range(1, 1'000'000)
-      .known_elsewhere_as({"classes", "n_classes"})
-      .help("Outputs of the classifier; must fit the data.");
-  s.field("input", model.input)
-      .range(1, 16'384)
-      .length(3, 3)
-      .unit("channels, height, width")
-      .known_elsewhere_as({"input_shape", "input_size", "input_image_size"})
-      .help("Shape of one image as the network sees it.");
-  s.field("pretrained", model.pretrained)
-      .input_path()
-      .known_elsewhere_as({"pretrained_model_file", "pretrained_model_path", "weights"})
-      .help("ONNX file with the starting weights, matched by name and shape; empty: random weights.");
-  s.field("load_graph", model.load_graph)
-      .help(
-          "Train the graph of `pretrained` as it is (any ONNX network, also a pruned one) instead of building `arch`.");
-  s.field("dropout", model.dropout)
-      .range(-1, 0.99)
-      .known_elsewhere_as({"dropout_rate"})
-      .help("Dropout before the classifier; negative: that of the published network.");
-  s.field("zero_init_residual", model.zero_init_residual)
-      .help("Let every residual branch start at zero (last batch norm's scale 0).");
-}
 
 void describe(Section& s, EvaluateSpec& evaluate) {
   s.field("batch_size", evaluate.batch_size)
@@ -78,7 +46,10 @@ void describe(Section& s, ExportSpec& options) {
 }
 
 void describe(Section& s, EngineSpec& engine) {
-  s.field("isa", engine.isa).help("Instruction set to compile for; auto: the best of this machine.");
+  std::vector<std::pair<std::optional<Isa>, std::string>> names = {{std::nullopt, "auto"}};
+  for (const Isa isa : {Isa::kScalar, Isa::kGeneric, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8})
+    names.emplace_back(isa, isa_name(isa));
+  s.choice("isa", engine.isa, names).help("Instruction set to compile for; auto: the best of this machine.");
   s.field("threads", engine.threads).range(0, 1024).help("0: as many as CPUs. Results do not depend on it.");
   s.field("batch_size", engine.batch_size)
       .range(1, 65'536)

@@ -1,4 +1,4 @@
-// The keys of the experiment file, declared once; see schema/schema.h.
+// The experiment file as a whole, and the keys that belong to no other layer; see schema/schema.h.
 #pragma once
 #include "schema/schema.h"
 #include "spec/experiment.h"
@@ -10,10 +10,8 @@ using schema::Section;
 
 std::span<const EnumName<Task>> enum_names(Task);
 std::span<const EnumName<Stage>> enum_names(Stage);
-std::span<const EnumName<EngineIsa>> enum_names(EngineIsa);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.
-void describe(Section& s, ModelSpec& options);
 void describe(Section& s, EvaluateSpec& options);
 void describe(Section& s, ExportSpec& options);
 void describe(Section& s, EngineSpec& options);

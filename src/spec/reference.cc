@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kIntroduction =
     R"(# The experiment file
 
-<!-- Generated from the schema in src/spec/experiment_schema.cc by `octet spec --markdown`; a test compares the two. -->
+<!-- Generated from what each layer says of its options by `octet spec --markdown`; a test compares the two. -->
 
 One YAML file describes an experiment from the first training to the engine. Every key has a default, so the file says
 only what is special about the experiment:

@@ -46,7 +46,7 @@ quant:
 export: {opset: 13, target: "tensorrt:8.6"}
 engine: {isa: avx2}
 )");
-  EXPECT_EQ(spec.model.input, (std::vector<int64_t>{1, 28, 28}));
+  EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{1, 28, 28}));
   EXPECT_EQ(spec.data.train->format, "idx");
   EXPECT_EQ(spec.data.train->limit, 500);
   EXPECT_EQ(spec.data.test->format, "cifar10");
@@ -68,7 +68,7 @@ engine: {isa: avx2}
   EXPECT_EQ(spec.quant.placement.exclude[1].op, "Sigmoid");
   EXPECT_EQ(spec.export_options.opset, 13);
   EXPECT_EQ(spec.export_options.target, "tensorrt:8.6");
-  EXPECT_EQ(spec.engine.isa, EngineIsa::kAvx2);
+  EXPECT_EQ(spec.engine.isa, Isa::kAvx2);
 }
 
 TEST(Experiment, SplitFollowsTheUse) {

@@ -55,6 +55,12 @@ void describe(schema::Section& s, DataOptions& data) {
          .length(2, 2)
          .unit("width / height")
          .help("Narrowest and widest shape of random_resized_crop.");
+     augment.rule("scale", [&scale = data.transform.scale] {
+       return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
+     });
+     augment.rule("ratio", [&ratio = data.transform.ratio] {
+       return ratio[0] > ratio[1] ? "must be [narrowest, widest]" : "";
+     });
    })
       .known_elsewhere_as({"augmentation", "augmentation_config", "transforms"})
       .help("Random changes of training images.");

@@ -67,6 +67,13 @@ void describe(schema::Section& s, DatasetOptions& source) {
       .unit("images")
       .known_elsewhere_as({"count", "num_images"})
       .help("How many images are taken from there; 0: all that follow.");
+  s.rule("labels", [&source]() -> std::string {
+    if (source.labels.empty() || dataset_format(source.format).separate_labels) return "";
+    std::vector<std::string> takers;
+    for (const DatasetFormat& format : kFormats)
+      if (format.separate_labels) takers.push_back(format.name);
+    return str("belongs to the format ", schema::alternatives(takers), "; other formats hold their labels themselves");
+  });
 }
 
 std::vector<std::string> read_class_names(const DatasetOptions& options) {

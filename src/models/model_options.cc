@@ -31,6 +31,9 @@ void describe(schema::Section& s, ModelOptions& model) {
       .help("Dropout before the classifier; negative: that of the published network.");
   s.field("zero_init_residual", model.zero_init_residual)
       .help("Let every residual branch start at zero (last batch norm's scale 0).");
+  s.rule("load_graph", [&model] {
+    return model.load_graph && model.pretrained.empty() ? "needs model.pretrained, the ONNX file whose graph is meant" : "";
+  });
 }
 
 }  // namespace octet::models

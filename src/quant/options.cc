@@ -31,6 +31,12 @@ void describe(schema::Section& s, QuantOptions& quant) {
       .shorthand("name")
       .length(0, 10'000)
       .help("What stays in floating point, as in [\"head/*\", {op: Sigmoid}].");
+  s.rule("exclude", [&quant]() -> std::string {
+    for (const PlacementExclusion& exclusion : quant.placement.exclude)
+      if (exclusion.name.empty() == exclusion.op.empty())
+        return "takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]";
+    return "";
+  });
 }
 
 }  // namespace octet::quant

@@ -42,9 +42,25 @@ class Reader {
       empty.location = value ? value->location : node.location;
       read_value(field, absent ? empty : *value, dotted(path, field.name()));
     }
+    for (const Rule& rule : section.rules())
+      if (const std::string complaint = rule.complaint(); !complaint.empty())
+        fail_usage(place_of(rule.key, node), ": '", dotted(path, rule.key), "' ", complaint);
   }
 
  private:
+  // Of a key, or of the nearest section around it that is in the file.
+  static std::string place_of(const std::string& key, const Node& section) {
+    const Node* node = &section;
+    for (size_t begin = 0; begin <= key.size();) {
+      const size_t end = std::min(key.find('.', begin), key.size());
+      const Node* next = node->find(std::string_view(key).substr(begin, end - begin));
+      if (!next) break;
+      node = next;
+      begin = end + 1;
+    }
+    return node->location;
+  }
+
   [[noreturn]] void refuse_key(const Section& section, const Entry& entry, const std::string& path) const {
     std::vector<std::string> names;
     for (const Field& field : section.fields()) names.push_back(field.name());

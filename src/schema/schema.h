@@ -135,6 +135,12 @@ class Field {
   std::function<void()> prepare_;
 };
 
+// What no key can say alone: what is wrong with `key`, which may lie in a section inside ("schedule.min_lr"), or nothing.
+struct Rule {
+  std::string key;
+  std::function<std::string()> complaint;
+};
+
 // The keys of one options struct, bound to one object.
 class Section {
  public:
@@ -193,7 +199,13 @@ class Section {
     return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
   }
 
+  // Asked after the keys of the section are read.
+  void rule(std::string key, std::function<std::string()> complaint) {
+    rules_.push_back({std::move(key), std::move(complaint)});
+  }
+
   const std::deque<Field>& fields() const { return fields_; }
+  const std::vector<Rule>& rules() const { return rules_; }
   const Field* find(std::string_view name) const;
 
  private:
@@ -253,6 +265,7 @@ class Section {
   }
 
   std::deque<Field> fields_;     // a deque: field() hands out references
+  std::vector<Rule> rules_;
   std::shared_ptr<void> owned_;  // the object of a prototype
 };
 

@@ -94,6 +94,13 @@ void describe(Section& s, ExperimentSpec& spec) {
       .help("Accuracy.");
   s.section("export", spec.export_options).help("QDQ ONNX files.");
   s.section("engine", spec.engine).help("The INT8 engine of `octet compile`, `infer` and `bench`.");
+  for (const auto& [key, values] :
+       {std::pair{"data.mean", &spec.data.transform.mean}, std::pair{"data.std", &spec.data.transform.std}})
+    s.rule(key, [&spec, values = values]() -> std::string {
+      const auto channels = static_cast<size_t>(spec.model.channels());
+      if (values->size() == 1 || values->size() == channels) return "";
+      return str("has ", values->size(), " values, but model.input has ", channels, " channels; give 1 or ", channels);
+    });
 }
 
 }  // namespace octet::spec

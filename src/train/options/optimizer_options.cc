@@ -1,5 +1,7 @@
 #include "train/options/optimizer_options.h"
 
+#include <algorithm>
+
 #include "schema/schema.h"
 
 namespace octet::train {
@@ -30,6 +32,14 @@ void describe(schema::Section& s, OptimizerOptions& optimizer) {
       .help("L2 term (sgd, adam) or decoupled decay (adamw).");
   s.field("no_decay", optimizer.no_decay)
       .help("Parameters without weight decay: biases, scale and shift of normalisations.");
+  s.rule("nesterov", [&optimizer] {
+    const bool without = optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0;
+    return without ? "needs a momentum above 0" : "";
+  });
+  s.rule("betas", [&optimizer] {
+    const auto too_large = [](double beta) { return beta >= 1; };
+    return std::any_of(optimizer.betas.begin(), optimizer.betas.end(), too_large) ? "must be less than 1" : "";
+  });
 }
 
 }  // namespace octet::train

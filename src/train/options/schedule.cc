@@ -39,6 +39,17 @@ void describe(schema::Section& s, ScheduleOptions& schedule) {
       .range(0, 1)
       .unit("fraction of the training")
       .help("soft_start: the rate falls back to min_lr from here.");
+  s.rule("steps", [&schedule] {
+    return std::is_sorted(schedule.steps.begin(), schedule.steps.end()) ? "" : "must be in ascending order";
+  });
+  s.rule("min_lr", [&schedule] {
+    const bool missing = schedule.type == ScheduleType::kSoftStart && schedule.min_lr <= 0;
+    return missing ? "must be more than 0 for the type soft_start" : "";
+  });
+  s.rule("soft_start", [&schedule] {
+    const bool late = schedule.type == ScheduleType::kSoftStart && schedule.soft_start > schedule.annealing;
+    return late ? "must not be more than annealing" : "";
+  });
 }
 
 double schedule_factor(const ScheduleOptions& o, double lr, int64_t step, int64_t total) {

@@ -54,6 +54,11 @@ void describe(schema::Section& s, TrainOptions& train) {
       .range(0, 1024)
       .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
             "split between them; a run that goes on keeps the number that it began with, and refuses another.");
+  s.rule("schedule.min_lr", [&train]() -> std::string {
+    if (train.schedule.min_lr <= train.optimizer.lr) return "";
+    return str("is ", schema::number_text(train.schedule.min_lr), ", more than optimizer.lr, ",
+               schema::number_text(train.optimizer.lr));
+  });
 }
 
 }  // namespace octet::train

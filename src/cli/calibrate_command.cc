@@ -31,13 +31,13 @@ ExitCode run(const Options& options) {
   ir::Graph graph = starting_network(spec, spec::Stage::kCalibration, options.model);
   DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph));
   const quant::CalibrationSet observed =
-      calibrate(graph, *images.loader, placement_options(spec), calibration_options(spec), weight_options(spec));
+      calibrate(graph, *images.loader, spec.quant);
   graph.metadata["octet.stage"] = "calibration";
   graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
   onnx::export_model(graph, options.output.path, {.quantize_weights = false});
   log_info("wrote ", options.output.path);
   if (!options.json.empty())
-    write_text_output(options.json, calibration_json(observed, calibration_options(spec)).dump(1) + "\n");
+    write_text_output(options.json, calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
   return ExitCode::kDone;
 }
 

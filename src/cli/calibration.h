@@ -5,21 +5,13 @@
 #include "data/loader.h"
 #include "ir/graph.h"
 #include "quant/observer.h"
-#include "quant/placement.h"
-#include "quant/weight_calibrator.h"
-#include "spec/experiment.h"
+#include "quant/options.h"
 
 namespace octet::cli {
 
-quant::PlacementOptions placement_options(const spec::ExperimentSpec& spec);
-quant::CalibrationOptions calibration_options(const spec::ExperimentSpec& spec);
-quant::WeightCalibrationOptions weight_options(const spec::ExperimentSpec& spec);
-
 // Changes the float `graph` into its quantised form: folds batch norms, places quantisers, observes one epoch of
 // `loader`, sets the scales. Returns what was observed.
-quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::PlacementOptions& placement,
-                                const quant::CalibrationOptions& calibration,
-                                const quant::WeightCalibrationOptions& weights);
+quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options);
 
 // Every tensor with the range that was chosen and what the other methods would have chosen.
 nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed, const quant::CalibrationOptions& options);

@@ -6,49 +6,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/class_order.h"
-#include "data/subset.h"
 
 namespace octet::cli {
 namespace {
-
-const char* format_name(spec::DataFormat format) {
-  switch (format) {
-    case spec::DataFormat::kIdx: return "idx";
-    case spec::DataFormat::kImageFolder: return "image_folder";
-    case spec::DataFormat::kCifar10: return "cifar10";
-    case spec::DataFormat::kCifar100: return "cifar100";
-  }
-  return "";
-}
-
-data::TransformOptions training_transform(const spec::ExperimentSpec& spec) {
-  const spec::AugmentSpec& augment = spec.data.augment;
-  data::TransformOptions t;
-  t.height = static_cast<int>(spec.model.height());
-  t.width = static_cast<int>(spec.model.width());
-  t.resize = augment.random_resized_crop ? data::ResizeMode::kRandomResizedCrop
-             : spec.data.resize > 0      ? data::ResizeMode::kCenterCrop
-                                         : data::ResizeMode::kStretch;
-  t.resize_shorter = static_cast<int>(spec.data.resize);
-  t.min_area = augment.scale.at(0);
-  t.max_area = augment.scale.at(1);
-  t.min_aspect = augment.ratio.at(0);
-  t.max_aspect = augment.ratio.at(1);
-  t.crop_padding = static_cast<int>(augment.crop_padding);
-  t.random_flip = augment.flip;
-  t.mean.assign(spec.data.mean.begin(), spec.data.mean.end());
-  t.stddev.assign(spec.data.std.begin(), spec.data.std.end());
-  return t;
-}
-
-data::DatasetOptions dataset_options(const spec::DataSource& source) {
-  data::DatasetOptions d;
-  d.format = format_name(source.format);
-  d.path = source.path;
-  d.labels = source.labels;
-  if (source.split != spec::Split::kAuto) d.split = source.split == spec::Split::kTrain ? "train" : "test";
-  return d;
-}
 
 // What a network's scores are called: by the model, else by the training images.
 struct Classes {
@@ -56,9 +16,9 @@ struct Classes {
   std::string whose;
 };
 
-DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source, data::LoaderOptions options,
+DataStream open(const spec::ExperimentSpec& spec, const data::DatasetOptions& source, data::LoaderOptions options,
                 const Classes& wanted = {}) {
-  data::DatasetOptions d = dataset_options(source);
+  data::DatasetOptions d = source;
   d.exif_orientation = spec.data.exif_orientation;
   d.channels = static_cast<int>(spec.model.channels());
   if (d.channels != 1 && d.channels != 3)
@@ -67,22 +27,21 @@ DataStream open(const spec::ExperimentSpec& spec, const spec::DataSource& source
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
   options.seed = static_cast<uint64_t>(spec.data.seed);
   DataStream stream;
-  stream.dataset = data::take_subset(data::open_dataset(d), source.offset, source.limit);
-  stream.dataset = data::label_by_names(std::move(stream.dataset), wanted.names, source.path, wanted.whose);
+  stream.dataset = data::open_dataset(d);
+  stream.dataset = data::label_by_names(std::move(stream.dataset), wanted.names, source.path.string(), wanted.whose);
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
   if (stream.dataset->labelled() && classes > spec.model.num_classes)
-    fail_usage(source.path, ": holds ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
+    fail_usage(source.path.string(), ": holds ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
   stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
   return stream;
 }
 
-// Only image folders have an order of their own to mend, so nothing is read where none is involved.
-Classes classes_for(const spec::ExperimentSpec& spec, const spec::DataSource& source,
+// Only images that name the classes themselves have an order of their own to mend, so nothing is read where none is involved.
+Classes classes_for(const spec::ExperimentSpec& spec, const data::DatasetOptions& source,
                     const std::vector<std::string>& model_classes) {
   if (!model_classes.empty()) return {model_classes, "of the model"};
-  const bool folders = source.format == spec::DataFormat::kImageFolder ||
-                       (spec.data.train && spec.data.train->format == spec::DataFormat::kImageFolder);
-  if (!folders) return {};
+  const auto named = [](const data::DatasetOptions& images) { return data::dataset_format(images.format).class_names != nullptr; };
+  if (!named(source) && !(spec.data.train && named(*spec.data.train))) return {};
   return {training_class_names(spec), "of the training images"};
 }
 
@@ -90,21 +49,21 @@ Classes classes_for(const spec::ExperimentSpec& spec, const spec::DataSource& so
 
 std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) {
   if (!spec.data.train) return {};
-  return data::read_class_names(dataset_options(*spec.data.train));
+  return data::read_class_names(*spec.data.train);
 }
 
 data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {
   data::LoaderOptions options{.batch_size = batch_size > 0 ? batch_size : spec.evaluate.batch_size,
                               .replace_corrupt = false};
-  options.transform = data::evaluation_transform(training_transform(spec));
+  options.transform = data::evaluation_transform(data::training_transform(spec.data, spec.model.height(), spec.model.width()));
   return options;
 }
 
-DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule,
+DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
                               const std::vector<std::string>& model_classes) {
   if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
   data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
-  options.transform = training_transform(spec);
+  options.transform = data::training_transform(spec.data, spec.model.height(), spec.model.width());
   return open(spec, *spec.data.train, options, {model_classes, "of the model"});
 }
 
@@ -116,7 +75,7 @@ DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Da
 
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size,
                                 const std::vector<std::string>& model_classes) {
-  const spec::DataSource* source = spec.data.evaluation_source();
+  const data::DatasetOptions* source = spec.data.evaluation_source();
   if (!source) fail_usage("the spec names no images to evaluate; add data.test or data.val");
   return open(spec, *source, evaluation_loader_options(spec, batch_size), classes_for(spec, *source, model_classes));
 }
@@ -142,7 +101,7 @@ void check_calibration_batches(const data::Loader& loader) {
 }
 
 DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {
-  const spec::DataSource* source = spec.data.calibration_source();
+  const data::DatasetOptions* source = spec.data.calibration_source();
   if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
   DataStream stream = open(spec, *source, calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
   check_calibration_batches(*stream.loader);

@@ -21,7 +21,7 @@ std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec);
 // Shuffled, augmented, whole batches: what training reads. `model_classes`: the names of the
 // model's classes in order, by which the images are labelled; empty: the images name and number them. UserError (exit 2)
 // when the spec names no training images, or they have a class that the model does not have.
-DataStream open_training_data(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule,
+DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
                               const std::vector<std::string>& model_classes = {});
 // Validation images in their order, labelled by the classes of `training`, or nothing when the spec names none.
 DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training);

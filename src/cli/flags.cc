@@ -58,7 +58,7 @@ spec::ExperimentSpec SpecFlags::load() const {
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
   const spec::ExperimentSpec spec = path.empty() ? spec::parse_experiment("", "(no experiment file)", options)
                                                  : spec::load_experiment(path, options);
-  if (const std::string doubt = spec::doubtful_normalisation(spec.data); !doubt.empty()) log_warning(doubt);
+  if (const std::string doubt = data::doubtful_normalisation(spec.data.transform); !doubt.empty()) log_warning(doubt);
   return spec;
 }
 

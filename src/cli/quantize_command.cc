@@ -31,14 +31,16 @@ struct Options {
 // What the command line says beside, or instead of, a spec.
 spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
   spec::ExperimentSpec spec = options.spec.load();
-  if (!options.mean.empty()) spec.data.mean = options.mean;
-  if (!options.std.empty()) spec.data.std = options.std;
+  if (!options.mean.empty()) spec.data.transform.mean = options.mean;
+  if (!options.std.empty()) spec.data.transform.std = options.std;
   if (!options.mean.empty() || !options.std.empty())
-    if (const std::string doubt = spec::doubtful_normalisation(spec.data); !doubt.empty()) log_warning(doubt);
+    if (const std::string doubt = data::doubtful_normalisation(spec.data.transform); !doubt.empty()) log_warning(doubt);
+  if (!options.method.empty())
+    spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
   if (options.count > 0) spec.quant.calibration.images = options.count;
-  if (options.unsigned_activations) spec.quant.activations.unsigned_range = spec::UnsignedActivations::kAuto;
-  for (const std::string& name : options.exclude) spec.quant.exclude.push_back({name, ""});
-  for (const std::string& op : options.exclude_ops) spec.quant.exclude.push_back({"", op});
+  if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
+  for (const std::string& name : options.exclude) spec.quant.placement.exclude.push_back({name, ""});
+  for (const std::string& op : options.exclude_ops) spec.quant.placement.exclude.push_back({"", op});
   const data::NetworkInput input = tasks::image_input(graph);
   if (input.channels > 0) spec.model.input[0] = input.channels;
   if (input.height > 0) spec.model.input[1] = input.height;
@@ -52,19 +54,17 @@ ExitCode run(const Options& options) {
   train::initialise_torch();
   ir::Graph graph = load_network(options.model);
   const spec::ExperimentSpec spec = settings(options, graph);
-  quant::CalibrationOptions calibration = calibration_options(spec);
-  if (!options.method.empty()) calibration.method = quant::parse_calibration_method(options.method);
-  DataStream stream = open_image_files(spec, options.images, spec.model.input, spec.quant.calibration.batch_size);
+  DataStream stream = open_image_files(spec, options.images, {spec.model.input.begin(), spec.model.input.end()},
+                                       spec.quant.calibration.batch_size);
   data::Loader loader(*stream.dataset,
                       calibration_loader_options(spec, stream.loader->options(), tasks::images_at_a_time(graph)));
   check_calibration_batches(loader);
-  const quant::CalibrationSet observed =
-      calibrate(graph, loader, placement_options(spec), calibration, weight_options(spec));
+  const quant::CalibrationSet observed = calibrate(graph, loader, spec.quant);
   graph.metadata["octet.stage"] = "calibration";
   onnx::export_model(graph, options.output.path, {.quantize_weights = true});
   log_info("wrote ", options.output.path);
   for (const quant::PlacementNote& note : quant::lint_placement(graph)) log_info(note.message);
-  if (!options.json.empty()) write_text_output(options.json, calibration_json(observed, calibration).dump(1) + "\n");
+  if (!options.json.empty()) write_text_output(options.json, calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
   return ExitCode::kDone;
 }
 

@@ -122,7 +122,7 @@ ExitCode run(const Options& options) {
   if (options.force)
     for (const std::string& model : {options.model, spec.model.pretrained}) require_kept(results, model);
   if (options.force) remove_results(results, options.name);
-  const spec::TrainSpec& schedule = spec.schedule_for(stage);
+  const train::TrainOptions& schedule = spec.schedule_for(stage);
   train::initialise_torch();
   ir::Graph graph = starting_network(spec, stage, options.model);
   DataStream training = open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));

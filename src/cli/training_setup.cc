@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -19,33 +18,6 @@ namespace octet::cli {
 namespace {
 
 using spec::Stage;
-
-std::string optimizer_type(spec::OptimizerType type) {
-  switch (type) {
-    case spec::OptimizerType::kSgd: return "sgd";
-    case spec::OptimizerType::kAdam: return "adam";
-    case spec::OptimizerType::kAdamW: return "adamw";
-  }
-  return "";
-}
-
-train::ScheduleOptions schedule_options(const spec::TrainSpec& t) {
-  train::ScheduleOptions o;
-  switch (t.schedule.type) {
-    case spec::ScheduleType::kConstant: o.type = "constant"; break;
-    case spec::ScheduleType::kStep: o.type = "step"; break;
-    case spec::ScheduleType::kCosine: o.type = "cosine"; break;
-    case spec::ScheduleType::kLinear: o.type = "linear"; break;
-    case spec::ScheduleType::kSoftStart: o.type = "soft_start"; break;
-  }
-  o.warmup = t.schedule.warmup;
-  o.min_factor = t.schedule.min_lr / t.optimizer.lr;
-  o.milestones = t.schedule.steps;
-  o.gamma = t.schedule.gamma;
-  o.soft_start = t.schedule.soft_start;
-  o.annealing = t.schedule.annealing;
-  return o;
-}
 
 // Takes constants of `source` by name into `graph` where name and shape agree; says how many did.
 void take_weights(ir::Graph& graph, const ir::Graph& source, const std::string& path) {
@@ -73,53 +45,11 @@ bool has_quantizers(const ir::Graph& graph) {
 
 }  // namespace
 
-train::Precision training_precision(const spec::TrainSpec& schedule) {
-  const bool fast = schedule.device == spec::Device::kCuda || has_fast_bf16();
-  switch (schedule.precision) {
-    case spec::Precision::kFp32: return train::Precision::kFloat32;
-    case spec::Precision::kBf16:
-      if (!fast) log_warning("this CPU has no BF16 instructions; precision: fp32 would be faster than bf16 here");
-      return train::Precision::kBFloat16;
-    case spec::Precision::kAuto: break;
-  }
-  return fast ? train::Precision::kBFloat16 : train::Precision::kFloat32;
-}
-
-train::ExecutorOptions executor_options(const spec::ExperimentSpec& spec, const spec::TrainSpec& schedule) {
-  train::ExecutorOptions o;
-  o.device = schedule.device == spec::Device::kCuda ? "cuda" : "cpu";
-  o.precision = training_precision(schedule);
-  o.seed = static_cast<uint64_t>(schedule.seed);
-  o.activation_averaging_constant = static_cast<float>(spec.quant.activations.averaging_constant);
-  o.weight_averaging_constant = static_cast<float>(spec.quant.weights.averaging_constant);
-  return o;
-}
-
 train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage stage,
                                       const std::filesystem::path& results) {
-  const spec::TrainSpec& t = spec.schedule_for(stage);
-  train::TrainerOptions o;
-  o.epochs = t.epochs;
-  o.optimizer.type = optimizer_type(t.optimizer.type);
-  o.optimizer.lr = t.optimizer.lr;
-  o.optimizer.momentum = t.optimizer.momentum;
-  o.optimizer.nesterov = t.optimizer.nesterov;
-  o.optimizer.beta1 = t.optimizer.betas.at(0);
-  o.optimizer.beta2 = t.optimizer.betas.at(1);
-  o.optimizer.eps = t.optimizer.eps;
-  o.optimizer.weight_decay = t.optimizer.weight_decay;
-  o.optimizer.no_decay.clear();
-  for (spec::NoDecay group : t.optimizer.no_decay)
-    o.optimizer.no_decay.push_back(group == spec::NoDecay::kBias ? "bias" : "norm");
-  o.schedule = schedule_options(t);
-  o.clip_grad_norm = t.clip_grad_norm;
-  o.ema = t.ema.enable;
-  o.ema_decay = t.ema.decay;
-  o.checkpoint_interval = t.checkpoint_interval;
-  o.keep_checkpoints = t.keep_checkpoints;
-  o.evaluate_interval = t.evaluate_interval;
+  train::TrainerOptions o{spec.schedule_for(stage)};
   o.checkpoints = results / "checkpoints";
-  o.executor = executor_options(spec, t);
+  o.executor = train::executor_options(o, spec.quant.averaging);
   if (stage == Stage::kControl) o.executor.precision = train::Precision::kFloat32;
   o.stop_requested = stop_requested;
   return o;
@@ -129,13 +59,8 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   const std::string file = !model.empty() ? model : stage == Stage::kFloat ? spec.model.pretrained : "";
   ir::Graph graph;
   if (stage == Stage::kFloat && !(spec.model.load_graph && !file.empty())) {
-    models::ModelOptions o;
-    o.arch = spec.model.arch;
-    o.num_classes = spec.model.num_classes;
-    o.input = {spec.model.channels(), spec.model.height(), spec.model.width()};
+    models::ModelOptions o = spec.model;
     o.seed = static_cast<uint64_t>(spec.train.seed);
-    o.dropout = spec.model.dropout;
-    o.zero_init_residual = spec.model.zero_init_residual;
     graph = models::build_model(o);
     if (!file.empty()) take_weights(graph, onnx::import_model(file), file);
   } else {

@@ -13,7 +13,7 @@ namespace octet::data {
 namespace {
 
 int shorter_side(const TransformOptions& options) {
-  if (options.resize_shorter > 0) return options.resize_shorter;
+  if (options.resize > 0) return static_cast<int>(options.resize);
   return static_cast<int>(std::lround(std::max(options.height, options.width) / 0.875));
 }
 
@@ -23,41 +23,42 @@ std::array<float, 256> normalisation_table(float mean, float stddev) {
   return table;
 }
 
-void check_statistics(const char* name, const std::vector<float>& values, int channels, bool positive) {
+void check_statistics(const char* name, const std::vector<double>& values, int channels, bool positive) {
   if (!values.empty() && values.size() != 1 && std::cmp_not_equal(values.size(), channels))
     fail_usage("transform: ", values.size(), " values of ", name, " for images of ", channels, " channels");
-  for (float value : values)
+  for (const float value : std::vector<float>(values.begin(), values.end()))
     if (!std::isfinite(value) || (positive && value <= 0))
       fail_usage("transform: ", name, " ", value, " is out of range");
 }
 
 void check_options(const TransformOptions& o) {
   if (o.height < 0 || o.width < 0) fail_usage("transform: output size ", o.height, " x ", o.width, " is negative");
-  if (o.resize != ResizeMode::kNone && (o.height == 0 || o.width == 0))
+  if (o.mode != ResizeMode::kNone && (o.height == 0 || o.width == 0))
     fail_usage("transform: resizing needs the output height and width");
-  if (o.resize == ResizeMode::kCenterCrop && shorter_side(o) < std::max(o.height, o.width))
+  if (o.mode == ResizeMode::kCenterCrop && shorter_side(o) < std::max(o.height, o.width))
     fail_usage("transform: the shorter side (", shorter_side(o), ") must be at least the crop (", o.height, " x ",
                o.width, ")");
   if (o.crop_padding < 0) fail_usage("transform: crop_padding ", o.crop_padding, " is negative");
-  if (!(o.min_area > 0 && o.min_area <= o.max_area && o.max_area <= 1))
-    fail_usage("transform: random crop areas ", o.min_area, " to ", o.max_area, " must lie in (0, 1]");
-  if (!(o.min_aspect > 0 && o.min_aspect <= o.max_aspect))
-    fail_usage("transform: aspect ratios ", o.min_aspect, " to ", o.max_aspect, " must be positive and ordered");
+  const double min_area = o.scale.at(0), max_area = o.scale.at(1), narrowest = o.ratio.at(0), widest = o.ratio.at(1);
+  if (!(min_area > 0 && min_area <= max_area && max_area <= 1))
+    fail_usage("transform: random crop areas ", min_area, " to ", max_area, " must lie in (0, 1]");
+  if (!(narrowest > 0 && narrowest <= widest))
+    fail_usage("transform: aspect ratios ", narrowest, " to ", widest, " must be positive and ordered");
 }
 
 // As torchvision: ten tries, then the largest centred rectangle within the limits of the aspect ratio.
 Region random_region(int height, int width, const TransformOptions& o, CounterRng& random) {
   const double area = static_cast<double>(height) * width;
   for (int attempt = 0; attempt < 10; attempt++) {
-    const double target = area * random.uniform(o.min_area, o.max_area);
-    const double aspect = std::exp(random.uniform(std::log(o.min_aspect), std::log(o.max_aspect)));
+    const double target = area * random.uniform(o.scale[0], o.scale[1]);
+    const double aspect = std::exp(random.uniform(std::log(o.ratio[0]), std::log(o.ratio[1])));
     const int w = static_cast<int>(std::lround(std::sqrt(target * aspect)));
     const int h = static_cast<int>(std::lround(std::sqrt(target / aspect)));
     const int64_t tops = height - h + 1, lefts = width - w + 1;
     if (w > 0 && h > 0 && tops > 0 && lefts > 0)
       return {static_cast<int>(random.below(tops)), static_cast<int>(random.below(lefts)), h, w};
   }
-  const double aspect = std::clamp(static_cast<double>(width) / height, o.min_aspect, o.max_aspect);
+  const double aspect = std::clamp(static_cast<double>(width) / height, o.ratio[0], o.ratio[1]);
   const int w = std::clamp(static_cast<int>(std::lround(height * aspect)), 1, width);
   const int h = std::clamp(static_cast<int>(std::lround(width / aspect)), 1, height);
   return {(height - h) / 2, (width - w) / 2, h, w};
@@ -95,14 +96,14 @@ Image resized(const Image& image, const Geometry& g) {
 Transform::Transform(const TransformOptions& options, const Image& first) : options_(options) {
   check_options(options);
   check_statistics("mean", options.mean, first.channels, false);
-  check_statistics("stddev", options.stddev, first.channels, true);
+  check_statistics("stddev", options.std, first.channels, true);
   shape_ = {first.channels, options.height > 0 ? options.height : first.height,
             options.width > 0 ? options.width : first.width};
   for (int c = 0; c < shape_.channels; c++) {
-    const auto value = [c](const std::vector<float>& values, float otherwise) {
-      return values.empty() ? otherwise : values[values.size() == 1 ? 0 : static_cast<size_t>(c)];
+    const auto value = [c](const std::vector<double>& values, float otherwise) {
+      return values.empty() ? otherwise : static_cast<float>(values[values.size() == 1 ? 0 : static_cast<size_t>(c)]);
     };
-    normalised_.push_back(normalisation_table(value(options.mean, 0), value(options.stddev, 1)));
+    normalised_.push_back(normalisation_table(value(options.mean, 0), value(options.std, 1)));
   }
 }
 
@@ -113,7 +114,7 @@ Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
              .source = {0, 0, height, width},
              .resized_height = shape_.height,
              .resized_width = shape_.width};
-  switch (options_.resize) {
+  switch (options_.mode) {
     case ResizeMode::kNone:
       require(height == shape_.height && width == shape_.width, "is ", height, " x ", width,
               " pixels (height x width), expected ", shape_.height, " x ", shape_.width, "; choose a way of resizing");
@@ -131,7 +132,7 @@ Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
     g.shift_y = static_cast<int>(random.below(2 * padding + 1)) - padding;
     g.shift_x = static_cast<int>(random.below(2 * padding + 1)) - padding;
   }
-  g.mirrored = options_.random_flip && (random.next() & 1);
+  g.mirrored = options_.flip && (random.next() & 1);
   return g;
 }
 
@@ -168,7 +169,7 @@ void Transform::paint(const Image& image, const Geometry& g, float* out) const {
 }
 
 int decode_hint(const TransformOptions& options) {
-  switch (options.resize) {
+  switch (options.mode) {
     case ResizeMode::kStretch:
       return std::max(options.height, options.width);
     case ResizeMode::kCenterCrop:
@@ -181,9 +182,9 @@ int decode_hint(const TransformOptions& options) {
 }
 
 TransformOptions evaluation_transform(TransformOptions training) {
-  if (training.resize == ResizeMode::kRandomResizedCrop) training.resize = ResizeMode::kCenterCrop;
+  if (training.mode == ResizeMode::kRandomResizedCrop) training.mode = ResizeMode::kCenterCrop;
   training.crop_padding = 0;
-  training.random_flip = false;
+  training.flip = false;
   return training;
 }
 

@@ -13,19 +13,19 @@ namespace octet::data {
 enum class ResizeMode {
   kNone,               // images must have the output size already
   kStretch,            // resize to the output size, whatever the aspect ratio
-  kCenterCrop,         // resize the shorter side to `resize_shorter`, cut the output size from the middle
+  kCenterCrop,         // resize the shorter side to `resize`, cut the output size from the middle
   kRandomResizedCrop,  // cut a random rectangle (area and aspect ratio as below), resize it to the output size
 };
 
 struct TransformOptions {
   int height = 0, width = 0;  // of the output, pixels; 0: as the images (only with kNone)
-  ResizeMode resize = ResizeMode::kNone;
-  int resize_shorter = 0;  // kCenterCrop, pixels; 0: the longer output side / 0.875, rounded (224 -> 256)
-  double min_area = 0.08, max_area = 1.0;             // kRandomResizedCrop, fraction of the image
-  double min_aspect = 3.0 / 4, max_aspect = 4.0 / 3;  // kRandomResizedCrop, width / height
-  int crop_padding = 0;      // after resizing: shift by up to this many pixels either way, black beyond the border
-  bool random_flip = false;  // mirror left and right with probability 1/2
-  std::vector<float> mean, stddev;  // per channel (or one for all) of x / 255; empty: 0 and 1
+  ResizeMode mode = ResizeMode::kNone;
+  int64_t resize = 0;  // kCenterCrop, pixels of the shorter side; 0: the longer output side / 0.875, rounded (224 -> 256)
+  std::vector<double> scale = {0.08, 1.0};          // kRandomResizedCrop: smallest and largest fraction of the image
+  std::vector<double> ratio = {0.75, 1.333333333};  // kRandomResizedCrop: smallest and largest width / height
+  int64_t crop_padding = 0;  // after resizing: shift by up to this many pixels either way, black beyond the border
+  bool flip = false;         // mirror left and right with probability 1/2
+  std::vector<double> mean = {0.0}, std = {1.0};  // per channel (or one for all) of x / 255; empty: 0 and 1
 };
 
 // Floats per image, in the order of the output (CHW).
@@ -52,7 +52,7 @@ class Transform {
 
   // For an image of this size. UserError where it has another than the input's (kNone) or is too long to be resized.
   Geometry choose(int height, int width, const AugmentKey& key) const;
-  // Writes output_shape().size() floats, CHW: (x / 255 - mean) / stddev, evaluated in float32. `geometry` was chosen for
+  // Writes output_shape().size() floats, CHW: (x / 255 - mean) / std, evaluated in float32. `geometry` was chosen for
   // an image of this size. UserError for another number of channels.
   void paint(const Image& image, const Geometry& geometry, float* out) const;
 

@@ -5,58 +5,95 @@
 #include "data/cifar.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
+#include "data/subset.h"
+#include "schema/schema.h"
 
 namespace octet::data {
 namespace {
 
-struct Format {
-  const char* name;
-  std::unique_ptr<Dataset> (*open)(const DatasetOptions&);
-  bool fixed_splits;  // train and test only; image folders name their own
-};
-
-// A new format is one file pair and one row.
-constexpr Format kFormats[] = {
-    {"idx", open_idx, true},
-    {"image_folder", open_image_folder, false},
-    {"cifar10", open_cifar, true},
-    {"cifar100", open_cifar, true},
-    {"voc", open_voc, false},
-    {"kitti", open_kitti, false},
+constexpr DatasetFormat kFormats[] = {
+    {.name = "idx", .help = "MNIST family, also .gz", .open = open_idx, .fixed_splits = true, .separate_labels = true},
+    {.name = "image_folder",
+     .help = "one folder of JPEG or PNG files a class",
+     .open = open_image_folder,
+     .class_names = image_folder_class_names},
+    {.name = "cifar10", .help = "", .open = open_cifar, .fixed_splits = true},
+    {.name = "cifar100", .help = "binary version", .open = open_cifar, .fixed_splits = true},
+    {.name = "voc", .help = "PASCAL VOC, objects in XML files", .open = open_voc},
+    {.name = "kitti", .help = "objects in text files", .open = open_kitti},
 };
 
 }  // namespace
 
-const std::vector<std::string>& dataset_formats() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> out;
-    for (const Format& format : kFormats) out.push_back(format.name);
-    return out;
-  }();
-  return names;
+std::span<const DatasetFormat> dataset_formats() {
+  return kFormats;
+}
+
+const DatasetFormat& dataset_format(const std::string& name) {
+  std::string names;
+  for (const DatasetFormat& format : kFormats) {
+    if (name == format.name) return format;
+    names += str(names.empty() ? "" : ", ", format.name);
+  }
+  fail_usage("unknown dataset format '", name, "', expected one of ", names);
+}
+
+void describe(schema::Section& s, DatasetOptions& source) {
+  std::vector<std::pair<std::string, std::string>> names;
+  std::string help;
+  for (const DatasetFormat& format : kFormats) {
+    names.emplace_back(format.name, format.name);
+    help += str(help.empty() ? "" : ", ", format.name, *format.help ? str(" (", format.help, ")") : "");
+  }
+  s.choice("format", source.format, names).required().help(help + ".");
+  s.field("path", source.path)
+      .required()
+      .input_path()
+      .known_elsewhere_as({"root", "dir", "directory", "image_directory_path"})
+      .help("Folder of the images; idx: folder with the usual file names, or the image file.");
+  s.field("labels", source.labels)
+      .input_path()
+      .help(
+          "idx: label file, where `path` is an image file and the labels are not beside it. Classes of an image_folder "
+          "are its sub-folders, sorted.");
+  s.choice("split", source.split, {{"", "auto"}, {"train", "train"}, {"test", "test"}})
+      .known_elsewhere_as({"subset"})
+      .help(
+          "Half of an idx or cifar folder (auto: train for `train` and `calibration`, test for `val` and `test`); "
+          "image_folder: sub-folder of that name (auto: none).");
+  s.field("offset", source.offset)
+      .range(0, 1e12)
+      .unit("images")
+      .help("First image taken, in the order of the file; with limit it splits one set in two.");
+  s.field("limit", source.limit)
+      .range(0, 1e12)
+      .unit("images")
+      .known_elsewhere_as({"count", "num_images"})
+      .help("How many images are taken from there; 0: all that follow.");
+  s.rule("labels", [&source]() -> std::string {
+    if (source.labels.empty() || dataset_format(source.format).separate_labels) return "";
+    std::vector<std::string> takers;
+    for (const DatasetFormat& format : kFormats)
+      if (format.separate_labels) takers.push_back(format.name);
+    return str("belongs to the format ", schema::alternatives(takers), "; other formats hold their labels themselves");
+  });
 }
 
 std::vector<std::string> read_class_names(const DatasetOptions& options) {
-  if (options.format == "image_folder") return image_folder_class_names(options);
-  return open_dataset(options)->class_names();
+  const DatasetFormat& format = dataset_format(options.format);
+  return format.class_names ? format.class_names(options) : open_dataset(options)->class_names();
 }
 
 std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options) {
-  for (const Format& format : kFormats) {
-    if (options.format != format.name) continue;
-    if (options.channels != 0 && options.channels != 1 && options.channels != 3)
-      fail_usage("dataset ", options.path.string(), ": ", options.channels,
-                 " channels, expected 1, 3 or 0 (as stored)");
-    if (format.fixed_splits && !options.split.empty() && options.split != "train" && options.split != "test")
-      fail_usage("dataset ", options.path.string(), ": unknown split '", options.split, "', expected train or test");
-    std::error_code ignored;
-    require(std::filesystem::exists(options.path, ignored), options.path.string(),
-            ": no such file or directory (dataset of format ", options.format, ")");
-    return format.open(options);
-  }
-  std::string names;
-  for (const std::string& name : dataset_formats()) names += (names.empty() ? "" : ", ") + name;
-  fail_usage("unknown dataset format '", options.format, "', expected one of ", names);
+  const DatasetFormat& format = dataset_format(options.format);
+  if (options.channels != 0 && options.channels != 1 && options.channels != 3)
+    fail_usage("dataset ", options.path.string(), ": ", options.channels, " channels, expected 1, 3 or 0 (as stored)");
+  if (format.fixed_splits && !options.split.empty() && options.split != "train" && options.split != "test")
+    fail_usage("dataset ", options.path.string(), ": unknown split '", options.split, "', expected train or test");
+  std::error_code ignored;
+  require(std::filesystem::exists(options.path, ignored), options.path.string(),
+          ": no such file or directory (dataset of format ", options.format, ")");
+  return take_subset(format.open(options), options.offset, options.limit);
 }
 
 }  // namespace octet::data

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "data/annotation.h"
 #include "data/image.h"
+#include "schema/enum_names.h"
 
 namespace octet::data {
 
@@ -62,10 +64,12 @@ struct DatasetOptions {
   // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
   // voc           a directory with JPEGImages and Annotations; with `split`, the images that ImageSets/Main/SPLIT.txt lists.
   // kitti         a directory with image_2 (or images) and label_2 (or labels), or with `split` its sub-directory of that name.
-  std::string format;
+  std::string format = "image_folder";
   std::filesystem::path path;
   std::filesystem::path labels;
   std::string split;
+  int64_t offset = 0;  // first image taken, in the order of the file
+  int64_t limit = 0;   // how many are taken from there; 0: all that follow
   // 1 (grey) or 3 (RGB); 0 takes images as they are stored, which for an image folder, where files may differ, is RGB.
   int channels = 0;
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
@@ -74,8 +78,21 @@ struct DatasetOptions {
   bool exif_orientation = false;  // of image folders: DecodeOptions::exif_orientation
 };
 
-// Names that DatasetOptions::format may have.
-const std::vector<std::string>& dataset_formats();
+void describe(schema::Section& s, DatasetOptions& source);
+
+// What DatasetOptions::format may be. A new format is a file pair that opens it, a row in dataset.cc and a test.
+struct DatasetFormat {
+  const char* name;
+  const char* help;  // what it stands for, for docs/spec.md; may be empty
+  std::unique_ptr<Dataset> (*open)(const DatasetOptions&);
+  bool fixed_splits = false;     // train and test only; others name their own
+  bool separate_labels = false;  // takes DatasetOptions::labels
+  // Where the images themselves name the classes, whose numbers are then the order of the names: the names, without
+  // opening the images.
+  std::vector<std::string> (*class_names)(const DatasetOptions&) = nullptr;
+};
+std::span<const DatasetFormat> dataset_formats();
+const DatasetFormat& dataset_format(const std::string& name);  // UserError (exit 2) with the names
 
 // The names of the classes alone, as cheap as the format allows: of an image folder nothing but the directories is read.
 std::vector<std::string> read_class_names(const DatasetOptions& options);

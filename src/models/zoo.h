@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "schema/enum_names.h"
 
 namespace octet::models {
 
 struct ModelOptions {
-  std::string arch;                              // a name of all_models()
+  std::string arch = "resnet18";                 // a name of all_models()
   int64_t num_classes = 1000;                    // > 0
   std::array<int64_t, 3> input = {3, 224, 224};  // channels, height, width
   uint64_t seed = 1;                             // of the initial weights
@@ -19,7 +20,15 @@ struct ModelOptions {
   double dropout = -1;
   // Start with gamma 0 in the last normalisation of every residual branch (Goyal et al. 2017).
   bool zero_init_residual = false;
+  // For those who start from trained weights; build_model() knows neither.
+  std::string pretrained;   // ONNX file with the starting weights, matched by name; empty: random
+  bool load_graph = false;  // train the graph of `pretrained` as it is; arch and num_classes are then not used
+
+  int64_t channels() const { return input[0]; }
+  int64_t height() const { return input[1]; }
+  int64_t width() const { return input[2]; }
 };
+void describe(schema::Section& s, ModelOptions& model);
 
 struct ModelInfo {
   std::string name;

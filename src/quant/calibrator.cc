@@ -4,15 +4,13 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "numerics/quantize.h"
 #include "quant/density.h"
 #include "quant/entropy.h"
+#include "schema/schema.h"
 
 namespace octet::quant {
 namespace {
-
-constexpr const char* kMethodNames[] = {"max", "mse", "percentile", "entropy"};
 
 float mse_amax(const Density& density, int levels) {
   float best = static_cast<float>(density.amax());
@@ -45,15 +43,23 @@ float percentile_amax(const Histogram& histogram, double percentile, bool skip_z
 
 }  // namespace
 
-const char* calibration_method_name(CalibrationMethod method) {
-  return kMethodNames[static_cast<size_t>(method)];
-}
+OCTET_ENUM_NAMES(CalibrationMethod, {CalibrationMethod::kMax, "max"}, {CalibrationMethod::kMse, "mse"},
+                 {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"})
 
-CalibrationMethod parse_calibration_method(const std::string& name) {
-  for (size_t i = 0; i < std::size(kMethodNames); i++)
-    if (name == kMethodNames[i]) return static_cast<CalibrationMethod>(i);
-  fail_usage("unknown calibration method '", name, "'; use max, mse, percentile or entropy",
-             did_you_mean(name, {std::begin(kMethodNames), std::end(kMethodNames)}));
+void describe(schema::Section& s, CalibrationOptions& calibration) {
+  s.field("method", calibration.method).help("How the range of an activation is chosen from its histogram.");
+  s.field("images", calibration.images)
+      .range(1, 1e9)
+      .known_elsewhere_as({"num_images", "samples", "batches"})
+      .help("Images that are run, drawn at random (data.seed). 500 to 1,500 suit classification.");
+  s.field("batch_size", calibration.batch_size)
+      .range(1, 65'536)
+      .unit("images")
+      .help("Changes speed and memory, not the result.");
+  s.field("percentile", calibration.percentile)
+      .above(0, 100)
+      .unit("percent")
+      .help("percentile: share of the values that must fit the range.");
 }
 
 float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options) {

@@ -4,16 +4,17 @@
 #include <vector>
 
 #include "quant/histogram.h"
+#include "schema/enum_names.h"
 
 namespace octet::quant {
 
 enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy };
-
-const char* calibration_method_name(CalibrationMethod method);        // "max", "mse", "percentile", "entropy"
-CalibrationMethod parse_calibration_method(const std::string& name);  // UserError (exit 2) with the nearest name
+std::span<const schema::EnumName<CalibrationMethod>> enum_names(CalibrationMethod);
 
 struct CalibrationOptions {
   CalibrationMethod method = CalibrationMethod::kMse;
+  int64_t images = 1000;   // that are observed
+  int64_t batch_size = 50;
   double percentile = 99.99;  // percent in (0, 100], of method percentile
   // Percentile of the values other than zero: half of a tensor behind a ReLU are zeros, which dilutes percentiles.
   bool skip_zeros = false;
@@ -23,6 +24,7 @@ struct CalibrationOptions {
   // toolkits.
   double entropy_guard = 4;
 };
+void describe(schema::Section& s, CalibrationOptions& options);
 
 // The magnitude amax that the largest code stands for; scale = scale_from_amax(amax, levels). `levels`: the largest
 // code, 127 (symmetric int8; that -128 exists is not used) or 255 (uint8, for tensors that cannot be negative). Never

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "quant/fusion_model.h"
+#include "schema/schema.h"
 
 namespace octet::quant {
 namespace {
@@ -19,8 +20,6 @@ using ir::Graph;
 using ir::Node;
 using ir::OpKind;
 using ir::Value;
-
-constexpr const char* kRuleNames[] = {"auto", "resnet_v1", "resnet_v2", "mobilenet", "efficientnet", "inception"};
 
 // What the chosen families ask for beyond the rules that all share.
 struct Rules {
@@ -240,16 +239,13 @@ class Planner {
 
 }  // namespace
 
-const char* placement_rule_name(PlacementRule rule) {
-  return kRuleNames[static_cast<size_t>(rule)];
-}
+OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::kResNetV1, "resnet_v1"},
+                 {PlacementRule::kResNetV2, "resnet_v2"}, {PlacementRule::kMobileNet, "mobilenet"},
+                 {PlacementRule::kEfficientNet, "efficientnet"}, {PlacementRule::kInception, "inception"})
 
-PlacementRule parse_placement_rule(const std::string& name) {
-  for (size_t i = 0; i < std::size(kRuleNames); i++)
-    if (name == kRuleNames[i]) return static_cast<PlacementRule>(i);
-  fail_usage("unknown placement rule '", name,
-             "'; use auto, resnet_v1, resnet_v2, mobilenet, efficientnet or inception",
-             did_you_mean(name, {std::begin(kRuleNames), std::end(kRuleNames)}));
+void describe(schema::Section& s, PlacementExclusion& exclusion) {
+  s.field("name", exclusion.name).help("Node names, with * and ?; an item that is plain text means this.");
+  s.field("op", exclusion.op).help("ONNX operator, as in Sigmoid.");
 }
 
 std::vector<PlacedQuantizer> plan_placement(const Graph& graph, const PlacementOptions& options) {

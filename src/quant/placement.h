@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "schema/enum_names.h"
 
 namespace octet::quant {
 
@@ -28,8 +29,7 @@ namespace octet::quant {
 //  efficientnet  residual Adds, squeeze-and-excitation Muls
 //  inception     max pools (so that sibling branches share one quantiser)
 enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNet, kInception };
-const char* placement_rule_name(PlacementRule rule);
-PlacementRule parse_placement_rule(const std::string& name);  // UserError (exit 2) with the nearest name
+std::span<const schema::EnumName<PlacementRule>> enum_names(PlacementRule);
 
 // What stays in floating point: a glob over node names ("head/*", as fnmatch with * also matching /) or an ONNX
 // operator. Exactly one of the two is given.
@@ -37,6 +37,7 @@ struct PlacementExclusion {
   std::string name;
   std::string op;
 };
+void describe(schema::Section& s, PlacementExclusion& exclusion);
 
 struct PlacementOptions {
   std::vector<PlacementRule> rules = {PlacementRule::kAuto};  // several: the union

@@ -54,6 +54,8 @@ float channel_scale(const Channel& channel, const WeightCalibrationOptions& opti
 
 }  // namespace
 
+OCTET_ENUM_NAMES(WeightMethod, {WeightMethod::kMax, "max"}, {WeightMethod::kMse, "mse"})
+
 std::vector<float> weight_scales(const ir::Tensor& weight, int axis, const std::string& name,
                                  const WeightCalibrationOptions& options) {
   const ir::Shape& shape = weight.shape();

@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "ir/tensor.h"
+#include "schema/enum_names.h"
 
 namespace octet::quant {
 
 enum class WeightMethod { kMax, kMse };
+std::span<const schema::EnumName<WeightMethod>> enum_names(WeightMethod);
 
 struct WeightCalibrationOptions {
   WeightMethod method = WeightMethod::kMax;

@@ -1,9 +1,12 @@
 // Two experiments, key by key. Both are written as YAML and compared as trees, so that every key of the schema is covered.
+#include "schema/tree.h"
 #include "spec/experiment.h"
-#include "spec/tree.h"
 
 namespace octet::spec {
 namespace {
+
+using schema::Entry;
+using schema::Node;
 
 std::string text_of(const Node* node) {
   if (!node || node->kind == Node::Kind::kNull) return "absent";
@@ -30,8 +33,8 @@ void compare(const Node* before, const Node* after, const std::string& path, std
 }  // namespace
 
 std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after, Stage stage) {
-  const Node was = parse_yaml(to_yaml(relevant_to(before, stage)), "before");
-  const Node is = parse_yaml(to_yaml(relevant_to(after, stage)), "after");
+  const Node was = schema::parse_yaml(to_yaml(relevant_to(before, stage)), "before");
+  const Node is = schema::parse_yaml(to_yaml(relevant_to(after, stage)), "after");
   std::vector<KeyDifference> out;
   compare(&was, &is, "", out);
   return out;

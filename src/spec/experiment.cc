@@ -1,105 +1,24 @@
 #include "spec/experiment.h"
 
-#include <algorithm>
-#include <cstdio>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "base/nearest.h"
+#include "schema/tree.h"
 #include "spec/experiment_schema.h"
-#include "spec/tree.h"
 
 namespace octet::spec {
 namespace {
-
-// What no single key can check. `at` gives the place of a key, or of the nearest section around it that is in the file.
-class CrossChecks {
- public:
-  CrossChecks(const ExperimentSpec& spec, const Node& root) : spec_(spec), root_(root) {}
-
-  void run() const {
-    const size_t channels = static_cast<size_t>(spec_.model.channels());
-    for (const auto& [key, values] : {std::pair{"data.mean", &spec_.data.mean}, std::pair{"data.std", &spec_.data.std}})
-      if (values->size() != 1 && values->size() != channels)
-        refuse(key, "has ", values->size(), " values, but model.input has ", channels, " channels; give 1 or ",
-               channels);
-    const AugmentSpec& augment = spec_.data.augment;
-    if (augment.scale[0] > augment.scale[1]) refuse("data.augment.scale", "must be [smallest, largest]");
-    if (augment.ratio[0] > augment.ratio[1]) refuse("data.augment.ratio", "must be [narrowest, widest]");
-    check_source(spec_.data.train, "data.train");
-    check_source(spec_.data.val, "data.val");
-    check_source(spec_.data.test, "data.test");
-    check_source(spec_.data.calibration, "data.calibration");
-    if (spec_.model.load_graph && spec_.model.pretrained.empty())
-      refuse("model.load_graph", "needs model.pretrained, the ONNX file whose graph is meant");
-    check_training(spec_.train, "train");
-    check_training(spec_.finetune, "finetune");
-    for (const Exclusion& exclusion : spec_.quant.exclude)
-      if (exclusion.name.empty() == exclusion.op.empty())
-        refuse("quant.exclude", "takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]");
-  }
-
- private:
-  void check_source(const std::optional<DataSource>& source, const std::string& path) const {
-    if (source && source->format != DataFormat::kIdx && !source->labels.empty())
-      refuse(path + ".labels", "belongs to the format idx; other formats hold their labels themselves");
-  }
-
-  void check_training(const TrainSpec& train, const std::string& path) const {
-    const OptimizerSpec& optimizer = train.optimizer;
-    if (optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0)
-      refuse(path + ".optimizer.nesterov", "needs a momentum above 0");
-    for (const double beta : optimizer.betas)
-      if (beta >= 1) refuse(path + ".optimizer.betas", "must be less than 1");
-    const ScheduleSpec& schedule = train.schedule;
-    if (schedule.min_lr > optimizer.lr)
-      refuse(path + ".schedule.min_lr", "is ", number_text(schedule.min_lr), ", more than optimizer.lr, ",
-             number_text(optimizer.lr));
-    if (!std::is_sorted(schedule.steps.begin(), schedule.steps.end()))
-      refuse(path + ".schedule.steps", "must be in ascending order");
-    if (schedule.type == ScheduleType::kSoftStart) {
-      if (schedule.min_lr <= 0) refuse(path + ".schedule.min_lr", "must be more than 0 for the type soft_start");
-      if (schedule.soft_start > schedule.annealing)
-        refuse(path + ".schedule.soft_start", "must not be more than annealing");
-    }
-  }
-
-  template <typename... Args>
-  [[noreturn]] void refuse(const std::string& path, Args&&... args) const {
-    fail_usage(at(path), ": '", path, "' ", std::forward<Args>(args)...);
-  }
-
-  std::string at(const std::string& path) const {
-    const Node* node = &root_;
-    for (size_t begin = 0; begin <= path.size();) {
-      const size_t end = std::min(path.find('.', begin), path.size());
-      const Node* next = node->find(std::string_view(path).substr(begin, end - begin));
-      if (!next) break;
-      node = next;
-      begin = end + 1;
-    }
-    return node->location;
-  }
-
-  const ExperimentSpec& spec_;
-  const Node& root_;
-};
 
 std::string hash_text(const std::string& text) {
   return hex64(hash64(text));
 }
 
-// The half of a data set that is meant where the file names none.
-void resolve_split(std::optional<DataSource>& source, Split split) {
-  if (source && source->split == Split::kAuto && source->format != DataFormat::kImageFolder) source->split = split;
-}
-
 // Settings of speed, memory and book-keeping do not change what is computed.
-void clear_incidentals(TrainSpec& train) {
-  const TrainSpec defaults;
-  train.threads = defaults.threads;
-  train.checkpoint_interval = defaults.checkpoint_interval;
-  train.keep_checkpoints = defaults.keep_checkpoints;
+void clear_incidentals(train::TrainOptions& options) {
+  const train::TrainOptions defaults;
+  options.threads = defaults.threads;
+  options.checkpoint_interval = defaults.checkpoint_interval;
+  options.keep_checkpoints = defaults.keep_checkpoints;
 }
 
 ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
@@ -107,7 +26,7 @@ ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
   clear_incidentals(out.train);
   clear_incidentals(out.finetune);
   out.data.threads = 0;
-  out.quant.calibration.batch_size = CalibrationSpec().batch_size;
+  out.quant.calibration.batch_size = quant::CalibrationOptions().batch_size;
   out.evaluate = {};
   out.export_options = {};
   out.engine = {};
@@ -127,47 +46,21 @@ ExperimentSpec load_experiment(const std::string& path, const LoadOptions& optio
 }
 
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options) {
-  Node root = parse_yaml(text, name);
-  for (const std::string& assignment : options.overrides) apply_override(root, assignment);
+  schema::Node root = schema::parse_yaml(text, name);
+  for (const std::string& assignment : options.overrides) schema::apply_override(root, assignment);
   ExperimentSpec spec;
   Section section;
   describe(section, spec);
-  read_section(section, root, "", {.check_files = options.check_files});
-  CrossChecks(spec, root).run();
-  resolve_split(spec.data.train, Split::kTrain);
-  resolve_split(spec.data.calibration, Split::kTrain);
-  resolve_split(spec.data.val, Split::kTest);
-  resolve_split(spec.data.test, Split::kTest);
+  schema::read_section(section, root, "", {.check_files = options.check_files});
+  data::resolve_splits(spec.data);
   return spec;
-}
-
-std::string doubtful_normalisation(const DataSpec& data) {
-  const auto listed = [](const std::vector<double>& values, double divisor) {
-    std::vector<std::string> parts;
-    for (const double value : values) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.4g", value / divisor);
-      parts.push_back(text);
-    }
-    return join(parts, ",");
-  };
-  const auto beyond = [](const std::vector<double>& values, double low, double high) {
-    return std::any_of(values.begin(), values.end(), [&](double v) { return v < low || v > high; });
-  };
-  const std::string given = "mean " + listed(data.mean, 1) + " and std " + listed(data.std, 1);
-  // The deviation of numbers from 0 to 1 is at most 0.5; more than 1 squeezes the input.
-  if (beyond(data.mean, -1e300, 1) || beyond(data.std, 0, 1))
-    return given + ": these look like values for pixels of 0 .. 255, but pixels are 0 .. 1 here; divide them by 255 (mean " +
-           listed(data.mean, 255) + ", std " + listed(data.std, 255) + ")";
-  if (beyond(data.mean, 0, 1)) return given + ": the mean lies outside of 0 .. 1, the range of the pixels";
-  return "";
 }
 
 std::string to_yaml(const ExperimentSpec& spec) {
   ExperimentSpec copy = spec;
   Section section;
   describe(section, copy);
-  return write_section(section);
+  return schema::write_section(section);
 }
 
 std::string spec_hash(const ExperimentSpec& spec) {
@@ -196,11 +89,11 @@ Stage parse_stage(const std::string& name) {
     if (name == entry.name) return entry.value;
     names.push_back(entry.name);
   }
-  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", join(names, ", "), ")");
+  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", schema::join(names, ", "), ")");
 }
 
 const char* stage_name(Stage stage) {
-  return enum_name(stage);
+  return schema::enum_name(stage);
 }
 
 }  // namespace octet::spec

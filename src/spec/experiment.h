@@ -6,8 +6,9 @@
 //   control      the same fine-tune of the float model without quantisation: QAT's gain
 //                is only what it has over this                                            octet train --stage control
 //
-// Every key, with default, range and unit, is declared once, in describe() (experiment_schema.cc); reading, help,
-// docs/spec.md and provenance are generated from that. A key that is absent has the value it has here.
+// Every key, with default, range and unit, is declared once, by the layer whose options it belongs to (describe(), see
+// schema/schema.h); here they are put together. Reading, help, docs/spec.md and provenance are generated from that. A key
+// that is absent has the value it has in its struct.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,157 +16,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cpu_features.h"
+#include "data/data_options.h"
+#include "models/zoo.h"
+#include "quant/options.h"
+#include "train/options/train_options.h"
+
 namespace octet::spec {
 
 enum class Task { kClassification };
 enum class Stage { kFloat, kCalibration, kQat, kControl };
-
-// ---------------------------------------------------------------------------------------------------------- model
-struct ModelSpec {
-  std::string arch = "resnet18";  // a name of `octet models`
-  int64_t num_classes = 1000;
-  std::vector<int64_t> input = {3, 224, 224};  // C, H, W
-  std::string pretrained;                      // ONNX file with the starting weights, matched by name; empty: random
-  bool load_graph = false;          // train the graph of `pretrained` as it is; arch, num_classes are then not used
-  double dropout = -1.0;            // before the classifier; negative: that of the published network
-  bool zero_init_residual = false;  // last batch norm of every residual branch starts at 0
-
-  int64_t channels() const { return input.at(0); }
-  int64_t height() const { return input.at(1); }
-  int64_t width() const { return input.at(2); }
-};
-
-// ----------------------------------------------------------------------------------------------------------- data
-enum class DataFormat { kIdx, kImageFolder, kCifar10, kCifar100 };
-enum class Split { kAuto, kTrain, kTest };
-
-struct DataSource {
-  DataFormat format = DataFormat::kImageFolder;
-  std::string path;    // folder of the images (idx: folder, or the image file itself)
-  std::string labels;  // idx: the label file, where path is the image file; empty: found beside it
-  // Which half of an idx or cifar folder; image_folder: the sub-folder of that name. After reading, kAuto is left only
-  // for image_folder, where it means the folder itself.
-  Split split = Split::kAuto;
-  int64_t offset = 0;  // first image taken
-  int64_t limit = 0;   // how many are taken from there; 0: all that follow
-};
-
-// Only training images are augmented.
-struct AugmentSpec {
-  int64_t crop_padding = 0;  // black pixels on each side, then a random crop of the input size
-  bool flip = false;         // mirror left-right with probability 1/2
-  bool random_resized_crop = false;
-  std::vector<double> scale = {0.08, 1.0};          // share of the area, of random_resized_crop
-  std::vector<double> ratio = {0.75, 1.333333333};  // width / height, of random_resized_crop
-};
-
-struct DataSpec {
-  std::optional<DataSource> train, val, test;
-  std::optional<DataSource> calibration;  // absent: the training images, without augmentation
-  std::vector<double> mean = {0.0};       // per channel (or one for all), of pixels scaled to [0, 1]
-  std::vector<double> std = {1.0};
-  bool exif_orientation = false;  // turn image files as their EXIF data say
-  int64_t resize = 0;  // shorter side before the (centre) crop; 0: straight to the input size
-  AugmentSpec augment;
-  int64_t threads = 0;  // 0: as many as CPUs
-  int64_t seed = 1;
-
-  // What calibration reads: `calibration`, else `train`. nullptr when the spec names neither.
-  const DataSource* calibration_source() const { return calibration ? &*calibration : train ? &*train : nullptr; }
-  // What `octet evaluate` reads: `test`, else `val`.
-  const DataSource* evaluation_source() const { return test ? &*test : val ? &*val : nullptr; }
-};
-
-// ---------------------------------------------------------------------------------------------------------- train
-enum class Precision { kFp32, kBf16, kAuto };  // auto: bf16 where the hardware has it, else fp32
-enum class Device { kCpu, kCuda };
-enum class OptimizerType { kSgd, kAdam, kAdamW };
-enum class NoDecay { kBias, kNorm };
-enum class ScheduleType { kConstant, kStep, kCosine, kLinear, kSoftStart };
-
-struct OptimizerSpec {
-  OptimizerType type = OptimizerType::kSgd;
-  double lr = 0.1;
-  double momentum = 0.9;                     // sgd
-  bool nesterov = false;                     // sgd
-  std::vector<double> betas = {0.9, 0.999};  // adam, adamw
-  double eps = 1e-8;                         // adam, adamw
-  double weight_decay = 1e-4;
-  std::vector<NoDecay> no_decay = {NoDecay::kBias, NoDecay::kNorm};
-};
-
-// p is the progress of the training in [0, 1), set per step. In warm-up the rate rises linearly from 0 to lr; the rest
-// of the schedule runs over what remains.
-struct ScheduleSpec {
-  ScheduleType type = ScheduleType::kCosine;
-  double warmup = 0.05;                     // fraction of the training
-  double min_lr = 0.0;                      // end of cosine and linear; low end of soft_start
-  std::vector<double> steps = {0.5, 0.75};  // step: fractions of the training at which the rate is multiplied by gamma
-  double gamma = 0.1;
-  double soft_start = 0.1;  // soft_start: TAO's soft-start annealing, log-linear up until here, ...
-  double annealing = 0.7;   // ... and log-linear down from here
-};
-
-struct EmaSpec {
-  bool enable = false;
-  double decay = 0.999;  // per step
-};
-
-struct TrainSpec {
-  int64_t epochs = 30;
-  int64_t batch_size_per_gpu = 64;
-  Precision precision = Precision::kAuto;
-  Device device = Device::kCpu;
-  OptimizerSpec optimizer;
-  ScheduleSpec schedule;
-  double label_smoothing = 0.0;
-  EmaSpec ema;
-  double clip_grad_norm = 0.0;  // 0: off
-  int64_t seed = 1;
-  int64_t checkpoint_interval = 1;  // epochs
-  int64_t keep_checkpoints = 2;     // the newest; the best is kept besides
-  int64_t evaluate_interval = 1;    // epochs
-  int64_t threads = 0;              // 0: as many as CPUs
-};
-
-// ---------------------------------------------------------------------------------------------------------- quant
-enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy };
-enum class UnsignedActivations { kNo, kAuto };
-enum class WeightMethod { kMax, kMse };
-// Families of networks with placement rules of their own; auto looks at the graph.
-enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNet, kInception };
-
-struct CalibrationSpec {
-  CalibrationMethod method = CalibrationMethod::kMse;
-  int64_t images = 1000;
-  int64_t batch_size = 50;
-  double percentile = 99.99;  // percent, of method percentile
-};
-
-struct ActivationQuantSpec {
-  double averaging_constant = 0.0;  // scale = (1 - c) * scale + c * scale of the batch; 0 frozen, 1 current
-  UnsignedActivations unsigned_range = UnsignedActivations::kNo;  // key `unsigned`
-};
-
-struct WeightQuantSpec {
-  double averaging_constant = 1.0;
-  WeightMethod method = WeightMethod::kMax;
-};
-
-// What stays in floating point: exactly one of the two is given.
-struct Exclusion {
-  std::string name;  // glob over node names, as in "head/*"
-  std::string op;    // ONNX operator, as in Sigmoid
-};
-
-struct QuantSpec {
-  bool enable_qat = true;  // false: stage qat fine-tunes without fake quantisation, as stage control does
-  CalibrationSpec calibration;
-  ActivationQuantSpec activations;
-  WeightQuantSpec weights;
-  std::vector<PlacementRule> rules = {PlacementRule::kAuto};
-  std::vector<Exclusion> exclude;
-};
 
 // ------------------------------------------------------------------------------------- evaluate, export, engine
 struct EvaluateSpec {
@@ -178,28 +38,25 @@ struct ExportSpec {
   std::string target = "onnxruntime";  // onnxruntime, openvino, tensorrt, or tensorrt:VERSION as in tensorrt:8.6
 };
 
-enum class EngineIsa { kAuto, kScalar, kGeneric, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
-
 struct EngineSpec {
-  EngineIsa isa = EngineIsa::kAuto;
+  std::optional<Isa> isa;  // none: the best of this machine
   int64_t threads = 0;  // 0: as many as CPUs
   int64_t batch_size = 1;
 };
 
 struct ExperimentSpec {
   Task task = Task::kClassification;
-  ModelSpec model;
-  DataSpec data;
-  TrainSpec train;
-  TrainSpec
-      finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
-  QuantSpec quant;
+  models::ModelOptions model;
+  data::DataOptions data;
+  train::TrainOptions train;
+  train::TrainOptions finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
+  quant::QuantOptions quant;
   EvaluateSpec evaluate;
   ExportSpec export_options;  // key `export`
   EngineSpec engine;
 
   // The schedule of a training stage: `train` for kFloat, `finetune` for kQat and kControl.
-  const TrainSpec& schedule_for(Stage stage) const { return stage == Stage::kFloat ? train : finetune; }
+  const train::TrainOptions& schedule_for(Stage stage) const { return stage == Stage::kFloat ? train : finetune; }
 };
 
 // -------------------------------------------------------------------------------------------------------- reading
@@ -213,10 +70,6 @@ struct LoadOptions {
 ExperimentSpec load_experiment(const std::string& path, const LoadOptions& options = {});
 // The same from memory; `name` stands for the file in messages. Any bytes are survived.
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options = {});
-
-// What is odd about data.mean and data.std, as a sentence; empty where nothing is. The commonest mistake is to give the
-// values for pixels of 0 .. 255.
-std::string doubtful_normalisation(const DataSpec& data);
 
 // The whole experiment as YAML, every key resolved; parse_experiment() of it gives the same experiment.
 std::string to_yaml(const ExperimentSpec& spec);

@@ -5,315 +5,9 @@
 
 namespace octet::spec {
 
-#define OCTET_ENUM_NAMES(Type, ...)                          \
-  std::span<const EnumName<Type>> enum_names(Type) {         \
-    static constexpr EnumName<Type> names[] = {__VA_ARGS__}; \
-    return names;                                            \
-  }
-
 OCTET_ENUM_NAMES(Task, {Task::kClassification, "classification"})
 OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibration"}, {Stage::kQat, "qat"},
                  {Stage::kControl, "control"})
-OCTET_ENUM_NAMES(DataFormat, {DataFormat::kIdx, "idx"}, {DataFormat::kImageFolder, "image_folder"},
-                 {DataFormat::kCifar10, "cifar10"}, {DataFormat::kCifar100, "cifar100"})
-OCTET_ENUM_NAMES(Split, {Split::kAuto, "auto"}, {Split::kTrain, "train"}, {Split::kTest, "test"})
-OCTET_ENUM_NAMES(Precision, {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kAuto, "auto"})
-OCTET_ENUM_NAMES(Device, {Device::kCpu, "cpu"}, {Device::kCuda, "cuda"})
-OCTET_ENUM_NAMES(OptimizerType, {OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdam, "adam"},
-                 {OptimizerType::kAdamW, "adamw"})
-OCTET_ENUM_NAMES(NoDecay, {NoDecay::kBias, "bias"}, {NoDecay::kNorm, "norm"})
-OCTET_ENUM_NAMES(ScheduleType, {ScheduleType::kConstant, "constant"}, {ScheduleType::kStep, "step"},
-                 {ScheduleType::kCosine, "cosine"}, {ScheduleType::kLinear, "linear"},
-                 {ScheduleType::kSoftStart, "soft_start"})
-OCTET_ENUM_NAMES(CalibrationMethod, {CalibrationMethod::kMax, "max"}, {CalibrationMethod::kMse, "mse"},
-                 {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"})
-OCTET_ENUM_NAMES(UnsignedActivations, {UnsignedActivations::kNo, "no"}, {UnsignedActivations::kAuto, "auto"})
-OCTET_ENUM_NAMES(WeightMethod, {WeightMethod::kMax, "max"}, {WeightMethod::kMse, "mse"})
-OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::kResNetV1, "resnet_v1"},
-                 {PlacementRule::kResNetV2, "resnet_v2"}, {PlacementRule::kMobileNet, "mobilenet"},
-                 {PlacementRule::kEfficientNet, "efficientnet"}, {PlacementRule::kInception, "inception"})
-OCTET_ENUM_NAMES(EngineIsa, {EngineIsa::kAuto, "auto"}, {EngineIsa::kScalar, "scalar"},
-                 {EngineIsa::kGeneric, "generic"}, {EngineIsa::kAvx2, "avx2"}, {EngineIsa::kAvxVnni, "avx_vnni"},
-                 {EngineIsa::kAvx512Vnni, "avx512_vnni"}, {EngineIsa::kAmxInt8, "amx_int8"})
-#undef OCTET_ENUM_NAMES
-
-void describe(Section& s, ModelSpec& model) {
-  s.field("arch", model.arch)
-      .known_elsewhere_as({"backbone", "network", "name"})
-      .help("Network of the zoo; `octet models` lists them.");
-  s.field("num_classes", model.num_classes)
-      .range(1, 1'000'000)
-      .known_elsewhere_as({"classes", "n_classes"})
-      .help("Outputs of the classifier; must fit the data.");
-  s.field("input", model.input)
-      .range(1, 16'384)
-      .length(3, 3)
-      .unit("channels, height, width")
-      .known_elsewhere_as({"input_shape", "input_size", "input_image_size"})
-      .help("Shape of one image as the network sees it.");
-  s.field("pretrained", model.pretrained)
-      .input_path()
-      .known_elsewhere_as({"pretrained_model_file", "pretrained_model_path", "weights"})
-      .help("ONNX file with the starting weights, matched by name and shape; empty: random weights.");
-  s.field("load_graph", model.load_graph)
-      .help(
-          "Train the graph of `pretrained` as it is (any ONNX network, also a pruned one) instead of building `arch`.");
-  s.field("dropout", model.dropout)
-      .range(-1, 0.99)
-      .known_elsewhere_as({"dropout_rate"})
-      .help("Dropout before the classifier; negative: that of the published network.");
-  s.field("zero_init_residual", model.zero_init_residual)
-      .help("Let every residual branch start at zero (last batch norm's scale 0).");
-}
-
-void describe(Section& s, DataSource& source) {
-  s.field("format", source.format)
-      .required()
-      .help(
-          "idx (MNIST family, also .gz), image_folder (one folder of JPEG or PNG files a class), cifar10, cifar100 "
-          "(binary version).");
-  s.field("path", source.path)
-      .required()
-      .input_path()
-      .known_elsewhere_as({"root", "dir", "directory", "image_directory_path"})
-      .help("Folder of the images; idx: folder with the usual file names, or the image file.");
-  s.field("labels", source.labels)
-      .input_path()
-      .help(
-          "idx: label file, where `path` is an image file and the labels are not beside it. Classes of an image_folder "
-          "are its sub-folders, sorted.");
-  s.field("split", source.split)
-      .known_elsewhere_as({"subset"})
-      .help(
-          "Half of an idx or cifar folder (auto: train for `train` and `calibration`, test for `val` and `test`); "
-          "image_folder: sub-folder of that name (auto: none).");
-  s.field("offset", source.offset)
-      .range(0, 1e12)
-      .unit("images")
-      .help("First image taken, in the order of the file; with limit it splits one set in two.");
-  s.field("limit", source.limit)
-      .range(0, 1e12)
-      .unit("images")
-      .known_elsewhere_as({"count", "num_images"})
-      .help("How many images are taken from there; 0: all that follow.");
-}
-
-void describe(Section& s, AugmentSpec& augment) {
-  s.field("crop_padding", augment.crop_padding)
-      .range(0, 256)
-      .unit("pixels")
-      .help("Pad with black on each side, then crop the input size at random.");
-  s.field("flip", augment.flip)
-      .known_elsewhere_as({"hflip", "horizontal_flip"})
-      .help("Mirror left-right with probability 1/2.");
-  s.field("random_resized_crop", augment.random_resized_crop)
-      .help("Crop a random area and aspect ratio, resized to the input (ImageNet's usual augmentation).");
-  s.field("scale", augment.scale)
-      .above(0, 1)
-      .length(2, 2)
-      .unit("share of the area")
-      .help("Smallest and largest area of random_resized_crop.");
-  s.field("ratio", augment.ratio)
-      .above(0, 100)
-      .length(2, 2)
-      .unit("width / height")
-      .help("Narrowest and widest shape of random_resized_crop.");
-}
-
-void describe(Section& s, DataSpec& data) {
-  s.section("train", data.train).help("Training images.");
-  s.section("val", data.val)
-      .same_keys_as("data.train")
-      .known_elsewhere_as({"validation", "valid", "eval"})
-      .help("Images evaluated during training; the best checkpoint is chosen by them.");
-  s.section("test", data.test).same_keys_as("data.train").help("Images of `octet evaluate`; absent: `val`.");
-  s.section("calibration", data.calibration)
-      .same_keys_as("data.train")
-      .help("Images that ranges are collected from; absent: `train`. Never use test images here.");
-  s.field("mean", data.mean)
-      .range(-1000, 1000)
-      .length(1, 64)
-      .unit("of pixels in [0, 1]")
-      .help("Subtracted from every pixel; one value, or one for each channel.");
-  s.field("std", data.std)
-      .above(0, 1000)
-      .length(1, 64)
-      .unit("of pixels in [0, 1]")
-      .help("Every pixel is divided by it after the mean is subtracted.");
-  s.field("exif_orientation", data.exif_orientation)
-      .known_elsewhere_as({"exif_transpose", "auto_orient"})
-      .help("Turn JPEG, PNG and WebP files as the EXIF tag Orientation says; without it they are read as they are stored, as "
-            "Pillow and torchvision read them.");
-  s.field("resize", data.resize)
-      .range(0, 16'384)
-      .unit("pixels")
-      .help("Length of the shorter side before the centre crop of evaluation; 0: resize straight to the input size.");
-  s.section("augment", data.augment)
-      .known_elsewhere_as({"augmentation", "augmentation_config", "transforms"})
-      .help("Random changes of training images.");
-  s.field("threads", data.threads)
-      .range(0, 1024)
-      .known_elsewhere_as({"workers", "num_workers", "n_workers"})
-      .help("Threads that decode and augment; 0: as many as CPUs. Batches do not depend on it.");
-  s.field("seed", data.seed).range(0, 9e15).help("Seed of order and augmentation.");
-}
-
-void describe(Section& s, OptimizerSpec& optimizer) {
-  s.field("type", optimizer.type).known_elsewhere_as({"name"}).help("Update rule.");
-  s.field("lr", optimizer.lr)
-      .above(0, 1000)
-      .known_elsewhere_as({"learning_rate", "base_lr", "max_learning_rate"})
-      .help("Highest learning rate.");
-  s.field("momentum", optimizer.momentum).range(0, 1).help("sgd: share of the old direction that stays.");
-  s.field("nesterov", optimizer.nesterov).help("sgd: look ahead along the momentum.");
-  s.field("betas", optimizer.betas)
-      .range(0, 1)
-      .length(2, 2)
-      .help("adam, adamw: shares of the old first and second moment that stay.");
-  s.field("eps", optimizer.eps)
-      .above(0, 1)
-      .known_elsewhere_as({"epsilon"})
-      .help("adam, adamw: added to the denominator.");
-  s.field("weight_decay", optimizer.weight_decay)
-      .range(0, 10)
-      .known_elsewhere_as({"regularizer", "decay", "l2"})
-      .help("L2 term (sgd, adam) or decoupled decay (adamw).");
-  s.field("no_decay", optimizer.no_decay)
-      .help("Parameters without weight decay: biases, scale and shift of normalisations.");
-}
-
-void describe(Section& s, ScheduleSpec& schedule) {
-  s.field("type", schedule.type)
-      .known_elsewhere_as({"name", "policy"})
-      .help("How the learning rate moves; it is set at every step.");
-  s.field("warmup", schedule.warmup)
-      .range(0, 1)
-      .unit("fraction of the training")
-      .help("The rate rises linearly from 0 to lr over this part (soft_start has its own).");
-  s.field("min_lr", schedule.min_lr)
-      .range(0, 1000)
-      .known_elsewhere_as({"min_learning_rate", "eta_min"})
-      .help("cosine, linear: rate at the end. soft_start: rate at both ends, more than 0.");
-  s.field("steps", schedule.steps)
-      .range(0, 1)
-      .length(0, 100)
-      .unit("fractions of the training")
-      .known_elsewhere_as({"milestones"})
-      .help("step: points at which the rate is multiplied by gamma, ascending.");
-  s.field("gamma", schedule.gamma).above(0, 1).help("step: factor at each point.");
-  s.field("soft_start", schedule.soft_start)
-      .range(0, 1)
-      .unit("fraction of the training")
-      .help("soft_start: the rate rises (on a logarithmic scale) from min_lr to lr until here.");
-  s.field("annealing", schedule.annealing)
-      .range(0, 1)
-      .unit("fraction of the training")
-      .help("soft_start: the rate falls back to min_lr from here.");
-}
-
-void describe(Section& s, EmaSpec& ema) {
-  s.field("enable", ema.enable).help("Keep a moving average of the weights; evaluate and export that.");
-  s.field("decay", ema.decay).range(0, 1).unit("per step").help("Share of the old average that stays.");
-}
-
-void describe(Section& s, TrainSpec& train) {
-  s.field("epochs", train.epochs)
-      .range(1, 100'000)
-      .known_elsewhere_as({"num_epochs", "n_epochs", "max_epochs"})
-      .help("Passes over the training images.");
-  s.field("batch_size_per_gpu", train.batch_size_per_gpu)
-      .range(1, 65'536)
-      .unit("images")
-      .known_elsewhere_as({"batch_size"})
-      .help("Batch of each device (or of the CPU).");
-  s.field("precision", train.precision)
-      .known_elsewhere_as({"use_amp", "amp", "training_precision"})
-      .help(
-          "Type of convolutions and matrix products; weights, updates, batch norm and loss stay fp32. auto: bf16 where "
-          "the hardware has it.");
-  s.field("device", train.device).help("Where to train.");
-  s.section("optimizer", train.optimizer).help("Update of the weights.");
-  s.section("schedule", train.schedule)
-      .known_elsewhere_as({"lr_schedule", "lr_config", "lr_scheduler"})
-      .help("Learning rate over time.");
-  s.field("label_smoothing", train.label_smoothing)
-      .range(0, 0.999)
-      .help("Share of the target that is spread over all classes.");
-  s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
-  s.field("clip_grad_norm", train.clip_grad_norm)
-      .range(0, 1e9)
-      .known_elsewhere_as({"max_grad_norm", "clip_grad"})
-      .help("Largest norm of all gradients together; larger ones are scaled down. 0: off.");
-  s.field("seed", train.seed).range(0, 9e15).known_elsewhere_as({"random_seed"}).help("Seed of the initial weights.");
-  s.field("checkpoint_interval", train.checkpoint_interval)
-      .range(1, 100'000)
-      .unit("epochs")
-      .help("Write a checkpoint every so many epochs, and at the end.");
-  s.field("keep_checkpoints", train.keep_checkpoints)
-      .range(1, 100'000)
-      .help("Newest checkpoints that stay; the best one is kept besides.");
-  s.field("evaluate_interval", train.evaluate_interval)
-      .range(1, 100'000)
-      .unit("epochs")
-      .known_elsewhere_as({"validation_interval", "validation_period_during_training"})
-      .help("Evaluate on `data.val` every so many epochs, and at the end.");
-  s.field("threads", train.threads)
-      .range(0, 1024)
-      .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
-            "split between them; a run that goes on keeps the number that it began with, and refuses another.");
-}
-
-void describe(Section& s, CalibrationSpec& calibration) {
-  s.field("method", calibration.method).help("How the range of an activation is chosen from its histogram.");
-  s.field("images", calibration.images)
-      .range(1, 1e9)
-      .known_elsewhere_as({"num_images", "samples", "batches"})
-      .help("Images that are run, drawn at random (data.seed). 500 to 1,500 suit classification.");
-  s.field("batch_size", calibration.batch_size)
-      .range(1, 65'536)
-      .unit("images")
-      .help("Changes speed and memory, not the result.");
-  s.field("percentile", calibration.percentile)
-      .above(0, 100)
-      .unit("percent")
-      .help("percentile: share of the values that must fit the range.");
-}
-
-void describe(Section& s, ActivationQuantSpec& activations) {
-  s.field("averaging_constant", activations.averaging_constant)
-      .range(0, 1)
-      .help("c of scale = (1 - c) * scale + c * scale of the batch during QAT. 0: calibrated scales stay frozen.");
-  s.field("unsigned", activations.unsigned_range)
-      .help(
-          "auto: tensors that cannot be negative use 0..255, one bit more precision on CPUs; TensorRT takes no such "
-          "tensors.");
-}
-
-void describe(Section& s, WeightQuantSpec& weights) {
-  s.field("averaging_constant", weights.averaging_constant)
-      .range(0, 1)
-      .help("As for activations. 1: scales follow the weights.");
-  s.field("method", weights.method)
-      .help("Scale of each output channel: largest magnitude, or the least squared error.");
-}
-
-void describe(Section& s, Exclusion& exclusion) {
-  s.field("name", exclusion.name).help("Node names, with * and ?; an item that is plain text means this.");
-  s.field("op", exclusion.op).help("ONNX operator, as in Sigmoid.");
-}
-
-void describe(Section& s, QuantSpec& quant) {
-  s.field("enable_qat", quant.enable_qat)
-      .help("Stage qat fine-tunes with fake quantisation. false: it fine-tunes in float, which is stage control.");
-  s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
-  s.section("activations", quant.activations).help("Quantisation of activations: symmetric, one scale a tensor.");
-  s.section("weights", quant.weights).help("Quantisation of weights: symmetric, one scale an output channel.");
-  s.field("rules", quant.rules).length(1, 16).help("Where fake quantisation is placed; auto looks at the graph.");
-  s.list("exclude", quant.exclude)
-      .shorthand("name")
-      .length(0, 10'000)
-      .help("What stays in floating point, as in [\"head/*\", {op: Sigmoid}].");
-}
 
 void describe(Section& s, EvaluateSpec& evaluate) {
   s.field("batch_size", evaluate.batch_size)
@@ -352,7 +46,10 @@ void describe(Section& s, ExportSpec& options) {
 }
 
 void describe(Section& s, EngineSpec& engine) {
-  s.field("isa", engine.isa).help("Instruction set to compile for; auto: the best of this machine.");
+  std::vector<std::pair<std::optional<Isa>, std::string>> names = {{std::nullopt, "auto"}};
+  for (const Isa isa : {Isa::kScalar, Isa::kGeneric, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmxInt8})
+    names.emplace_back(isa, isa_name(isa));
+  s.choice("isa", engine.isa, names).help("Instruction set to compile for; auto: the best of this machine.");
   s.field("threads", engine.threads).range(0, 1024).help("0: as many as CPUs. Results do not depend on it.");
   s.field("batch_size", engine.batch_size)
       .range(1, 65'536)
@@ -363,8 +60,8 @@ void describe(Section& s, EngineSpec& engine) {
 namespace {
 
 // Ten per cent of the epochs at a hundredth of the rate is the usual length of a quantisation-aware fine-tune.
-TrainSpec finetune_defaults(const TrainSpec& train) {
-  TrainSpec finetune = train;
+train::TrainOptions finetune_defaults(const train::TrainOptions& train) {
+  train::TrainOptions finetune = train;
   finetune.epochs = std::max<int64_t>(1, std::llround(static_cast<double>(train.epochs) / 10.0));
   finetune.optimizer.lr = train.optimizer.lr / 100.0;
   finetune.schedule.min_lr = train.schedule.min_lr / 100.0;
@@ -397,6 +94,13 @@ void describe(Section& s, ExperimentSpec& spec) {
       .help("Accuracy.");
   s.section("export", spec.export_options).help("QDQ ONNX files.");
   s.section("engine", spec.engine).help("The INT8 engine of `octet compile`, `infer` and `bench`.");
+  for (const auto& [key, values] :
+       {std::pair{"data.mean", &spec.data.transform.mean}, std::pair{"data.std", &spec.data.transform.std}})
+    s.rule(key, [&spec, values = values]() -> std::string {
+      const auto channels = static_cast<size_t>(spec.model.channels());
+      if (values->size() == 1 || values->size() == channels) return "";
+      return str("has ", values->size(), " values, but model.input has ", channels, " channels; give 1 or ", channels);
+    });
 }
 
 }  // namespace octet::spec

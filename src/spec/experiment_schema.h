@@ -1,39 +1,17 @@
-// The keys of the experiment file, declared once; see schema.h.
+// The experiment file as a whole, and the keys that belong to no other layer; see schema/schema.h.
 #pragma once
+#include "schema/schema.h"
 #include "spec/experiment.h"
-#include "spec/schema.h"
 
 namespace octet::spec {
 
+using schema::EnumName;
+using schema::Section;
+
 std::span<const EnumName<Task>> enum_names(Task);
 std::span<const EnumName<Stage>> enum_names(Stage);
-std::span<const EnumName<DataFormat>> enum_names(DataFormat);
-std::span<const EnumName<Split>> enum_names(Split);
-std::span<const EnumName<Precision>> enum_names(Precision);
-std::span<const EnumName<Device>> enum_names(Device);
-std::span<const EnumName<OptimizerType>> enum_names(OptimizerType);
-std::span<const EnumName<NoDecay>> enum_names(NoDecay);
-std::span<const EnumName<ScheduleType>> enum_names(ScheduleType);
-std::span<const EnumName<CalibrationMethod>> enum_names(CalibrationMethod);
-std::span<const EnumName<UnsignedActivations>> enum_names(UnsignedActivations);
-std::span<const EnumName<WeightMethod>> enum_names(WeightMethod);
-std::span<const EnumName<PlacementRule>> enum_names(PlacementRule);
-std::span<const EnumName<EngineIsa>> enum_names(EngineIsa);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.
-void describe(Section& s, ModelSpec& options);
-void describe(Section& s, DataSource& options);
-void describe(Section& s, AugmentSpec& options);
-void describe(Section& s, DataSpec& options);
-void describe(Section& s, OptimizerSpec& options);
-void describe(Section& s, ScheduleSpec& options);
-void describe(Section& s, EmaSpec& options);
-void describe(Section& s, TrainSpec& options);
-void describe(Section& s, CalibrationSpec& options);
-void describe(Section& s, ActivationQuantSpec& options);
-void describe(Section& s, WeightQuantSpec& options);
-void describe(Section& s, Exclusion& options);
-void describe(Section& s, QuantSpec& options);
 void describe(Section& s, EvaluateSpec& options);
 void describe(Section& s, ExportSpec& options);
 void describe(Section& s, EngineSpec& options);

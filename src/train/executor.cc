@@ -16,25 +16,6 @@
 
 namespace octet::train {
 
-Precision parse_precision(const std::string& name) {
-  if (name == "fp32") return Precision::kFloat32;
-  if (name == "bf16") return Precision::kBFloat16;
-  if (name == "fp64") return Precision::kFloat64;
-  fail_usage("precision '", name, "' is not known; use fp32 or bf16 (or fp64, for checks)");
-}
-
-const char* precision_name(Precision precision) {
-  switch (precision) {
-    case Precision::kFloat32:
-      return "fp32";
-    case Precision::kBFloat16:
-      return "bf16";
-    case Precision::kFloat64:
-      return "fp64";
-  }
-  OCTET_CHECK(false, "precision");
-}
-
 namespace {
 
 at::Tensor from_bytes(const ir::Tensor& t) {
@@ -117,6 +98,7 @@ void Executor::State::make_constants() {
 }
 
 Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
+  OCTET_CHECK(options.precision != Precision::kAuto);
   initialise_torch();
   require_device(options.device);
   state_ = std::make_unique<State>(graph, std::move(options));
@@ -165,8 +147,8 @@ Run Executor::State::new_run(bool training) {
   run.device = device;
   run.seed = options.seed;
   run.step = step;
-  run.activation_constant = options.activation_averaging_constant;
-  run.weight_constant = options.weight_averaging_constant;
+  run.activation_constant = static_cast<float>(options.averaging.activations);
+  run.weight_constant = static_cast<float>(options.averaging.weights);
   run.slots.resize(slots.values().size());
   for (const auto& [slot, tensor] : constants) run.slots[slot].value = tensor;
   return run;
@@ -193,7 +175,7 @@ void Executor::State::execute(Run& run, const std::vector<Step>& steps, bool wit
 // With an averaging constant of 1 the scale of weights is a function of the weights: after an optimiser step it is
 // brought up to date before anyone else looks at it.
 void Executor::State::refresh_weight_scales() {
-  if (!scales_stale || options.weight_averaging_constant != 1) return;
+  if (!scales_stale || options.averaging.weights != 1) return;
   scales_stale = false;
   Run run = new_run(false);
   for (const auto& node : graph.nodes()) {
@@ -298,8 +280,7 @@ void Executor::set_averaging_constants(float activations, float weights) {
   };
   check("activations", activations);
   check("weights", weights);
-  state_->options.activation_averaging_constant = activations;
-  state_->options.weight_averaging_constant = weights;
+  state_->options.averaging = {.activations = activations, .weights = weights};
 }
 
 void Executor::set_step(int64_t step) {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "quant/scale_averaging.h"
+#include "train/options/precision.h"
 
 namespace at {
 class Tensor;
@@ -21,23 +23,12 @@ namespace octet::train {
 
 enum class Mode { kTrain, kEval };
 
-// What convolutions, matrix products and the activations between them are computed in. Parameters, their gradients,
-// scales, rounding, batch norm statistics, softmax and the graph's outputs are float32 also under bf16. float64 is for
-// gradient checks (everything is float64, except that fake-quantisation rounds in float32).
-enum class Precision { kFloat32, kBFloat16, kFloat64 };
-
-Precision parse_precision(const std::string& name);  // "fp32", "bf16", "fp64"; UserError (exit 2) with the names
-const char* precision_name(Precision precision);
-
 struct ExecutorOptions {
   std::string device = "cpu";  // or "cuda", "cuda:N": UserError where there is none
-  Precision precision = Precision::kFloat32;
+  Precision precision = Precision::kFloat32;  // not kAuto: see resolve_precision
   bool channels_last = true;
   uint64_t seed = 0;  // of Dropout
-  // How the scales of FakeQuantize nodes follow what they see in training, once per forward(kTrain):
-  // scale = (1 - c) * scale + c * current_scale, current_scale = amax / levels. c = 0: frozen.
-  float activation_averaging_constant = 0.0f;
-  float weight_averaging_constant = 1.0f;
+  quant::ScaleAveraging averaging;  // once per forward(kTrain)
 };
 
 class Executor {

@@ -10,8 +10,8 @@
 namespace octet::train {
 namespace {
 
-bool contains(const std::vector<std::string>& list, const char* word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+bool contains(const std::vector<NoDecay>& list, NoDecay group) {
+  return std::find(list.begin(), list.end(), group) != list.end();
 }
 
 at::Tensor like(const at::Tensor& t) { return at::zeros_like(t.detach(), at::MemoryFormat::Preserve); }
@@ -79,9 +79,8 @@ at::Tensor to_torch(const ir::Tensor& tensor) {
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters) : options_(options) {
-  if (!contains({"sgd", "adam", "adamw"}, options_.type.c_str()))
-    fail_usage("unknown optimizer type '", options_.type, "'; one of sgd, adam, adamw");
-  const bool bias_free = contains(options_.no_decay, "bias"), norm_free = contains(options_.no_decay, "norm");
+  const bool bias_free = contains(options_.no_decay, NoDecay::kBias);
+  const bool norm_free = contains(options_.no_decay, NoDecay::kNorm);
   Group decayed{options_.weight_decay, {}, {}, {}, {}, {}}, plain{0.0, {}, {}, {}, {}, {}};
   for (NamedParameter& p : parameters) {
     const bool no_decay = (p.is_bias && bias_free) || (p.is_norm && norm_free);
@@ -92,8 +91,8 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter
   for (Group* g : {&decayed, &plain}) {
     if (g->parameters.empty()) continue;
     for (const at::Tensor& p : g->parameters) {
-      if (options_.type != "sgd" || options_.momentum != 0) g->first.push_back(like(p));
-      if (options_.type != "sgd") {
+      if (options_.type != OptimizerType::kSgd || options_.momentum != 0) g->first.push_back(like(p));
+      if (options_.type != OptimizerType::kSgd) {
         g->second.push_back(like(p));
         g->steps.push_back(at::zeros({}, p.options().dtype(at::kFloat).requires_grad(false)));
       }
@@ -111,7 +110,7 @@ void Optimizer::step(double factor) {
       if (!p.grad().defined()) p.mutable_grad() = like(p);
       gradients.push_back(p.grad());
     }
-    if (options_.type == "sgd") {
+    if (options_.type == OptimizerType::kSgd) {
       at::_fused_sgd_(g.parameters, gradients, g.first, g.weight_decay, options_.momentum, lr, 0.0, options_.nesterov,
                       false, !started_);
       continue;
@@ -119,10 +118,10 @@ void Optimizer::step(double factor) {
     at::_foreach_add_(g.steps, 1);
     // Adam adds the decay to the gradient, AdamW applies it to the weight.
     const auto fused = [&](auto function) {
-      function(g.parameters, gradients, g.first, g.second, at::TensorList(), g.steps, lr, options_.beta1,
-               options_.beta2, g.weight_decay, options_.eps, false, false, std::nullopt, std::nullopt);
+      function(g.parameters, gradients, g.first, g.second, at::TensorList(), g.steps, lr, options_.betas.at(0),
+               options_.betas.at(1), g.weight_decay, options_.eps, false, false, std::nullopt, std::nullopt);
     };
-    if (options_.type == "adam")
+    if (options_.type == OptimizerType::kAdam)
       fused([](auto&&... arguments) { at::_fused_adam_(arguments...); });
     else
       fused([](auto&&... arguments) { at::_fused_adamw_(arguments...); });

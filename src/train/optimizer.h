@@ -9,20 +9,9 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
+#include "train/options/optimizer_options.h"
 
 namespace octet::train {
-
-struct OptimizerOptions {
-  std::string type = "sgd";  // sgd | adam | adamw
-  double lr = 0.1;
-  double momentum = 0.9;  // sgd
-  bool nesterov = false;  // sgd
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double weight_decay = 1e-4;
-  // Parameters without decay: "bias" (names that end in bias, and other vectors of a weighted layer), "norm" (scale and
-  // shift of a normalisation).
-  std::vector<std::string> no_decay = {"bias", "norm"};
-};
 
 struct NamedParameter {
   std::string name;

@@ -44,7 +44,7 @@ class Run {
         listener_(listener), executor_(training.executed, options.executor),
         optimizer_(options.optimizer, classify_parameters(executor_)),
         step_(executor_, optimizer_, training.loss, options.clip_grad_norm) {
-    if (options_.ema) average_.emplace(options_.ema_decay, classify_parameters(executor_));
+    if (options_.ema.enable) average_.emplace(options_.ema.decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
     if (steps_per_epoch_ < 1) fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
@@ -130,7 +130,7 @@ class Run {
       std::optional<data::Batch> batch = loader_.next();
       if (!batch) break;
       const int64_t step = run_.epochs_done * steps_per_epoch_ + run_.batches_done;
-      const double factor = schedule_factor(options_.schedule, step, total);
+      const double factor = schedule_factor(options_.schedule, options_.optimizer.lr, step, total);
       record.learning_rate = options_.optimizer.lr * factor;
       const StepLoss loss = step_(*batch, factor);
       run_.batches_done++;
@@ -199,6 +199,13 @@ class Run {
 };
 
 }  // namespace
+
+ExecutorOptions executor_options(const TrainOptions& options, const quant::ScaleAveraging& averaging) {
+  return {.device = options.device,
+          .precision = resolve_precision(options.precision, options.device),
+          .seed = static_cast<uint64_t>(options.seed),
+          .averaging = averaging};
+}
 
 TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener) {
   return Run(training, options, listener)();

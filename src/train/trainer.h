@@ -13,7 +13,7 @@
 #include "train/executor.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
+#include "train/options/train_options.h"
 
 namespace octet::train {
 
@@ -51,21 +51,16 @@ class TrainListener {
   virtual void on_epoch(const checkpoint::EpochRecord& epoch) {}
 };
 
-struct TrainerOptions {
-  int64_t epochs = 1;
-  OptimizerOptions optimizer;
-  ScheduleOptions schedule;
-  double clip_grad_norm = 0;  // 0: off
-  bool ema = false;
-  double ema_decay = 0.999;
-  int64_t checkpoint_interval = 1;  // epochs
-  int64_t keep_checkpoints = 2;
-  int64_t evaluate_interval = 1;  // epochs; the last is always evaluated
+// What the experiment says, and what the program adds to it.
+struct TrainerOptions : TrainOptions {
   std::filesystem::path checkpoints;  // folder; `best` in it holds the best model
   std::string fingerprint;            // of the experiment: checkpoints of another are refused
-  ExecutorOptions executor;
+  ExecutorOptions executor;           // has the device, the seed and the resolved precision (executor_options)
   std::function<bool()> stop_requested;  // asked after every step; true: save and stop
 };
+
+// How a network is executed that is trained so.
+ExecutorOptions executor_options(const TrainOptions& options, const quant::ScaleAveraging& averaging);
 
 struct TrainResult {
   checkpoint::RunState run;

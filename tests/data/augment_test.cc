@@ -69,7 +69,7 @@ std::vector<float> apply(const TransformOptions& options, const Image& image, co
 
 TEST(Transform, NormalisesToPlanes) {
   const Image image{1, 2, 3, {0, 51, 102, 255, 204, 153}};
-  const std::vector<float> out = apply({.mean = {0.1f, 0.2f, 0.3f}, .stddev = {0.5f}}, image);
+  const std::vector<float> out = apply({.mean = {0.1f, 0.2f, 0.3f}, .std = {0.5f}}, image);
   const std::vector<float> expected{(0 / 255.0f - 0.1f) / 0.5f,   (255 / 255.0f - 0.1f) / 0.5f,
                                     (51 / 255.0f - 0.2f) / 0.5f,  (204 / 255.0f - 0.2f) / 0.5f,
                                     (102 / 255.0f - 0.3f) / 0.5f, (153 / 255.0f - 0.3f) / 0.5f};
@@ -81,7 +81,7 @@ TEST(Transform, NormalisesToPlanes) {
 TEST(Transform, RandomCropAndFlipMoveAndMirror) {
   constexpr int kPad = 2, kSide = 6;
   const Image image = test_image(kSide, kSide, 3);
-  const TransformOptions options{.crop_padding = kPad, .random_flip = true};
+  const TransformOptions options{.crop_padding = kPad, .flip = true};
   std::set<std::tuple<int, int, bool>> seen;
   for (int64_t index = 0; index < 1500; index++) {
     const std::vector<float> out = apply(options, image, {.seed = 5, .epoch = 1, .index = index});
@@ -119,7 +119,7 @@ TEST(Transform, PaddingWiderThanTheImageIsBlack) {
 TEST(Transform, CentreCropIsResizeThenMiddle) {
   const Image image = pillow_image(60, 90, 3);
   const std::vector<float> out =
-      apply({.height = 24, .width = 24, .resize = ResizeMode::kCenterCrop, .resize_shorter = 30}, image);
+      apply({.height = 24, .width = 24, .mode = ResizeMode::kCenterCrop, .resize = 30}, image);
   const Image resized = resize_bilinear(image, 30, 45);
   const int top = 3, left = 10;  // round half to even of (45 - 24) / 2
   for (int y = 0; y < 24; y++)
@@ -130,13 +130,13 @@ TEST(Transform, CentreCropIsResizeThenMiddle) {
 
 TEST(Transform, CentreCropOfALongPictureMakesOnlyTheMiddle) {
   const Image strip = test_image(1, 1000000, 1);  // enlarged in full it would have 50 thousand million pixels
-  const TransformOptions options{.height = 224, .width = 224, .resize = ResizeMode::kCenterCrop};
+  const TransformOptions options{.height = 224, .width = 224, .mode = ResizeMode::kCenterCrop};
   EXPECT_EQ(apply(options, strip).size(), 224u * 224u);
   EXPECT_THAT(message_of([&] { apply(options, test_image(1, 10000000, 1)); }), HasSubstr("too long"));
 }
 
 TEST(Transform, RandomResizedCropStaysInsideAndVaries) {
-  const TransformOptions options{.height = 8, .width = 8, .resize = ResizeMode::kRandomResizedCrop};
+  const TransformOptions options{.height = 8, .width = 8, .mode = ResizeMode::kRandomResizedCrop};
   std::set<std::vector<float>> results;
   for (int64_t index = 0; index < 50; index++)
     results.insert(apply(options, pillow_image(40, 31, 3), {.seed = 1, .index = index}));
@@ -147,7 +147,7 @@ TEST(Transform, RandomResizedCropStaysInsideAndVaries) {
 }
 
 TEST(Transform, ChoicesDependOnSeedEpochAndIndexOnly) {
-  const TransformOptions options{.crop_padding = 4, .random_flip = true};
+  const TransformOptions options{.crop_padding = 4, .flip = true};
   const Image image = test_image(28, 28, 1);
   const auto first = apply(options, image, {1, 2, 3});
   EXPECT_EQ(first, apply(options, image, {1, 2, 3}));
@@ -160,9 +160,9 @@ TEST(Transform, RefusesOptionsAndImagesThatDoNotFit) {
   const Image image = test_image(8, 8, 3);
   const auto error = [&](const TransformOptions& o) { return message_of([&] { Transform(o, image); }); };
   EXPECT_THAT(error({.mean = {0, 0}}), HasSubstr("2 values of mean for images of 3 channels"));
-  EXPECT_THAT(error({.stddev = {0}}), HasSubstr("stddev 0"));
-  EXPECT_THAT(error({.resize = ResizeMode::kStretch}), HasSubstr("output height"));
-  EXPECT_THAT(error({.height = 9, .width = 9, .resize = ResizeMode::kCenterCrop, .resize_shorter = 8}),
+  EXPECT_THAT(error({.std = {0}}), HasSubstr("stddev 0"));
+  EXPECT_THAT(error({.mode = ResizeMode::kStretch}), HasSubstr("output height"));
+  EXPECT_THAT(error({.height = 9, .width = 9, .mode = ResizeMode::kCenterCrop, .resize = 8}),
               HasSubstr("at least the crop"));
   EXPECT_THAT(error({.crop_padding = -1}), HasSubstr("negative"));
   EXPECT_THAT(message_of([&] { apply({.height = 9}, image); }), HasSubstr("is 8 x 8 pixels"));
@@ -170,11 +170,11 @@ TEST(Transform, RefusesOptionsAndImagesThatDoNotFit) {
 
 TEST(Transform, HintAndEvaluationFollowTheMode) {
   const TransformOptions training{
-      .height = 224, .width = 224, .resize = ResizeMode::kRandomResizedCrop, .crop_padding = 1, .random_flip = true};
+      .height = 224, .width = 224, .mode = ResizeMode::kRandomResizedCrop, .crop_padding = 1, .flip = true};
   EXPECT_EQ(decode_hint(training), 0);
   const TransformOptions evaluation = evaluation_transform(training);
   EXPECT_EQ(decode_hint(evaluation), 256);
-  EXPECT_FALSE(evaluation.random_flip);
+  EXPECT_FALSE(evaluation.flip);
   EXPECT_EQ(evaluation.crop_padding, 0);
 }
 

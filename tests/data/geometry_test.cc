@@ -32,19 +32,19 @@ std::optional<vision::Box> bright(const std::vector<float>& pixels, const ImageS
   return vision::Box{static_cast<float>(x0), static_cast<float>(y0), static_cast<float>(x1), static_cast<float>(y1)};
 }
 
-TransformOptions sized(ResizeMode mode, int height, int width) { return {.height = height, .width = width, .resize = mode}; }
+TransformOptions sized(ResizeMode mode, int height, int width) { return {.height = height, .width = width, .mode = mode}; }
 
 TEST(Geometry, BoxesFollowThePixels) {
   std::vector<TransformOptions> all = {sized(ResizeMode::kNone, 0, 0), sized(ResizeMode::kStretch, 64, 150),
                                        sized(ResizeMode::kCenterCrop, 48, 64), sized(ResizeMode::kRandomResizedCrop, 60, 80)};
-  all[2].resize_shorter = 70;
-  all[3].min_area = 0.3;
+  all[2].resize = 70;
+  all[3].scale = {0.3, 1};
   const vision::Box box{31, 20, 83, 61};
   const Image image = image_of(box);
   int seen = 0, cut = 0;
   for (TransformOptions options : all) {
     options.crop_padding = 25;
-    options.random_flip = true;
+    options.flip = true;
     const Transform transform(options, image);
     const ImageShape& shape = transform.output_shape();
     std::vector<float> pixels(static_cast<size_t>(shape.size()));
@@ -75,7 +75,7 @@ TEST(Geometry, BoxesFollowThePixels) {
 
 TEST(Geometry, LeadsBackToTheImage) {
   TransformOptions options = sized(ResizeMode::kRandomResizedCrop, 60, 80);
-  options.random_flip = true;
+  options.flip = true;
   options.crop_padding = 4;
   const Transform transform(options, image_of({0, 0, 1, 1}));
   for (int64_t index = 0; index < 50; ++index) {

@@ -72,7 +72,7 @@ LoaderOptions training(int threads) {
           .shuffle = true,
           .seed = 42,
           .threads = threads,
-          .transform = {.crop_padding = 1, .random_flip = true, .mean = {0.5f}, .stddev = {0.25f}}};
+          .transform = {.crop_padding = 1, .flip = true, .mean = {0.5f}, .std = {0.25f}}};
 }
 
 class LoaderTest : public testing::Test {

@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       std::abort();
     constexpr ResizeMode kModes[] = {ResizeMode::kStretch, ResizeMode::kCenterCrop, ResizeMode::kRandomResizedCrop};
     const Transform transform(
-        {.height = 16, .width = 16, .resize = kModes[choice / 8 % 3], .crop_padding = 2, .random_flip = true}, image);
+        {.height = 16, .width = 16, .mode = kModes[choice / 8 % 3], .crop_padding = 2, .flip = true}, image);
     std::vector<float> out(static_cast<size_t>(transform.output_shape().size()), -1);
     transform.apply(image, {.seed = size, .epoch = 0, .index = choice}, out.data());
     for (float v : out)

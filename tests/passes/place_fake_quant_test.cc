@@ -218,8 +218,6 @@ TEST(PlacementTest, TheUserWinsAndMistakesAreNamed) {
   EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Sigmod"}}}); },
               ThrowsMessage<UserError>(HasSubstr("unknown operator 'Sigmod'; did you mean 'Sigmoid'?")));
   EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{}}}); }, ThrowsMessage<UserError>(HasSubstr("neither")));
-  EXPECT_THAT([] { quant::parse_placement_rule("resnetv1"); },
-              ThrowsMessage<UserError>(HasSubstr("did you mean 'resnet_v1'?")));
 }
 
 TEST(PlaceFakeQuantTest, NodesNamesAndReaders) {

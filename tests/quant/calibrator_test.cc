@@ -151,8 +151,8 @@ TEST(CalibratorTest, EveryMethodHandlesConstantAndZeroTensors) {
   const Histogram zero = histogram_of(std::vector<float>(10, 0.0f)), constant = histogram_of({2.5f, 2.5f, 2.5f});
   for (const CalibrationMethod m : {CalibrationMethod::kMax, CalibrationMethod::kMse, CalibrationMethod::kPercentile,
                                     CalibrationMethod::kEntropy}) {
-    EXPECT_EQ(calibrate_amax(zero, 127, {.method = m}), 0.0f) << calibration_method_name(m);
-    EXPECT_EQ(calibrate_amax(constant, 127, {.method = m}), 2.5f) << calibration_method_name(m);
+    EXPECT_EQ(calibrate_amax(zero, 127, {.method = m}), 0.0f) << schema::enum_name(m);
+    EXPECT_EQ(calibrate_amax(constant, 127, {.method = m}), 2.5f) << schema::enum_name(m);
   }
 }
 
@@ -175,8 +175,8 @@ TEST(CalibratorTest, ComparesAllMethods) {
 }
 
 TEST(CalibratorTest, MethodsHaveNames) {
-  EXPECT_EQ(parse_calibration_method("entropy"), CalibrationMethod::kEntropy);
-  EXPECT_THAT([] { parse_calibration_method("msr"); }, ThrowsMessage<UserError>(HasSubstr("did you mean 'mse'?")));
+  EXPECT_EQ(schema::parse_enum<CalibrationMethod>("calibration method", "entropy"), CalibrationMethod::kEntropy);
+  EXPECT_THAT([] { schema::parse_enum<CalibrationMethod>("calibration method", "msr"); }, ThrowsMessage<UserError>(HasSubstr("did you mean 'mse'?")));
 }
 
 TEST(CalibrationSetTest, GivesRangesByName) {

@@ -46,28 +46,29 @@ quant:
 export: {opset: 13, target: "tensorrt:8.6"}
 engine: {isa: avx2}
 )");
-  EXPECT_EQ(spec.model.input, (std::vector<int64_t>{1, 28, 28}));
-  EXPECT_EQ(spec.data.train->format, DataFormat::kIdx);
+  EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{1, 28, 28}));
+  EXPECT_EQ(spec.data.train->format, "idx");
   EXPECT_EQ(spec.data.train->limit, 500);
-  EXPECT_EQ(spec.data.test->format, DataFormat::kCifar10);
+  EXPECT_EQ(spec.data.test->format, "cifar10");
   EXPECT_EQ(spec.data.calibration_source(), &*spec.data.train);
   EXPECT_EQ(spec.data.evaluation_source(), &*spec.data.test);
-  EXPECT_EQ(spec.data.mean, std::vector<double>{0.5});
-  EXPECT_TRUE(spec.data.augment.flip);
-  EXPECT_EQ(spec.train.precision, Precision::kBf16);
-  EXPECT_EQ(spec.train.optimizer.type, OptimizerType::kAdamW);
+  EXPECT_EQ(spec.data.transform.mean, std::vector<double>{0.5});
+  EXPECT_TRUE(spec.data.transform.flip);
+  EXPECT_EQ(spec.train.precision, train::Precision::kBFloat16);
+  EXPECT_EQ(spec.train.optimizer.type, train::OptimizerType::kAdamW);
   EXPECT_EQ(spec.train.optimizer.lr, 1e-3);
-  EXPECT_EQ(spec.train.optimizer.no_decay, std::vector<NoDecay>{NoDecay::kNorm});
+  EXPECT_EQ(spec.train.optimizer.no_decay, std::vector{train::NoDecay::kNorm});
   EXPECT_EQ(spec.train.schedule.steps.size(), 3u);
   EXPECT_TRUE(spec.train.ema.enable);
-  EXPECT_EQ(spec.quant.activations.unsigned_range, UnsignedActivations::kAuto);
-  EXPECT_EQ(spec.quant.rules, (std::vector<PlacementRule>{PlacementRule::kResNetV1, PlacementRule::kMobileNet}));
-  ASSERT_EQ(spec.quant.exclude.size(), 2u);
-  EXPECT_EQ(spec.quant.exclude[0].name, "head/*");
-  EXPECT_EQ(spec.quant.exclude[1].op, "Sigmoid");
+  EXPECT_EQ(spec.quant.placement.unsigned_activations, true);
+  using quant::PlacementRule;
+  EXPECT_EQ(spec.quant.placement.rules, (std::vector{PlacementRule::kResNetV1, PlacementRule::kMobileNet}));
+  ASSERT_EQ(spec.quant.placement.exclude.size(), 2u);
+  EXPECT_EQ(spec.quant.placement.exclude[0].name, "head/*");
+  EXPECT_EQ(spec.quant.placement.exclude[1].op, "Sigmoid");
   EXPECT_EQ(spec.export_options.opset, 13);
   EXPECT_EQ(spec.export_options.target, "tensorrt:8.6");
-  EXPECT_EQ(spec.engine.isa, EngineIsa::kAvx2);
+  EXPECT_EQ(spec.engine.isa, Isa::kAvx2);
 }
 
 TEST(Experiment, SplitFollowsTheUse) {
@@ -78,10 +79,10 @@ data:
   test: {format: image_folder, path: d}
   calibration: {format: cifar10, path: d, split: test}
 )");
-  EXPECT_EQ(spec.data.train->split, Split::kTrain);
-  EXPECT_EQ(spec.data.val->split, Split::kTest);
-  EXPECT_EQ(spec.data.test->split, Split::kAuto);
-  EXPECT_EQ(spec.data.calibration->split, Split::kTest);
+  EXPECT_EQ(spec.data.train->split, "train");
+  EXPECT_EQ(spec.data.val->split, "test");
+  EXPECT_EQ(spec.data.test->split, "");
+  EXPECT_EQ(spec.data.calibration->split, "test");
 }
 
 TEST(Experiment, FinetuneStartsFromTrain) {
@@ -116,8 +117,8 @@ train: {optimizer: {lr: 1e-7}, schedule: {steps: []}}
   const std::string yaml = to_yaml(spec);
   EXPECT_EQ(to_yaml(parse(yaml)), yaml);
   EXPECT_EQ(parse(yaml).data.train->path, "with space/and: colon");
-  EXPECT_EQ(parse(yaml).quant.exclude.at(2).name, "null");
-  EXPECT_EQ(parse(yaml).data.std.at(2), 0.30000000000000004);
+  EXPECT_EQ(parse(yaml).quant.placement.exclude.at(2).name, "null");
+  EXPECT_EQ(parse(yaml).data.transform.std.at(2), 0.30000000000000004);
   EXPECT_EQ(spec_hash(parse(yaml)), spec_hash(spec));
 }
 

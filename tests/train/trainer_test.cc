@@ -145,7 +145,7 @@ struct Outcome {
 Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t stop_at, const std::string& print = "x") {
   const auto training = quadrants(240, 7), held_out = quadrants(80, 8);
   data::LoaderOptions options{.batch_size = 16, .shuffle = true, .seed = 5, .threads = 1, .drop_last = true};
-  options.transform.random_flip = false;
+  options.transform.flip = false;
   options.transform.crop_padding = 1;
   data::Loader loader(*training, options);
   data::Loader validation(*held_out, {.batch_size = 40});
@@ -155,11 +155,10 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   interruption.kill_at = kill_at;
   TrainerOptions o;
   o.epochs = 3;
-  o.optimizer.type = v.optimizer;
+  o.optimizer.type = schema::parse_enum<OptimizerType>("optimizer", v.optimizer);
   o.optimizer.lr = std::string(v.optimizer) == "sgd" ? 0.1 : 0.01;
   o.schedule.warmup = 0.1;
-  o.ema = v.ema;
-  o.ema_decay = 0.9;
+  o.ema = {.enable = v.ema, .decay = 0.9};
   o.clip_grad_norm = 5;
   o.checkpoints = folder;
   o.fingerprint = print;

@@ -60,7 +60,9 @@ std::unique_ptr<Evaluator> Task::evaluator() const { return std::make_unique<Top
 
 void require_labels(const data::Batch& batch, int64_t classes) {
   for (size_t i = 0; i < batch.truth.size(); i++)
-    if (const int label = batch.truth[i].label; label < 0 || label >= classes)
+    if (const int label = batch.truth[i].label; label < 0)
+      fail("image ", batch.indices[i], " belongs to no class; classification learns from data sets with one class an image");
+    else if (label >= classes)
       fail("image ", batch.indices[i], " has the label ", label, ", the network has ", classes,
            " outputs; set model.num_classes to fit the data");
 }

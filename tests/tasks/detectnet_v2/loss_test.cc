@@ -106,7 +106,7 @@ TEST(DetectNet, LearnsAFewScenes) {
   train::TrainerOptions trainer;
   trainer.epochs = 200;
   trainer.evaluate_interval = trainer.checkpoint_interval = 200;
-  trainer.optimizer.type = "adam";
+  trainer.optimizer.type = train::OptimizerType::kAdam;
   trainer.optimizer.lr = 3e-3;
   trainer.checkpoints = folder;
   const train::TrainResult result = train::train({.network = network, .executed = executed, .loader = loader, .loss = loss,

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace octet::spec {
+namespace octet::schema {
 
 struct Entry;
 
@@ -42,4 +42,4 @@ Node parse_yaml(std::string_view text, const std::string& name);
 // through something that is not a section.
 void apply_override(Node& root, const std::string& assignment);
 
-}  // namespace octet::spec
+}  // namespace octet::schema

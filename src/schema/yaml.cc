@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "spec/tree.h"
+#include "schema/tree.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 constexpr size_t kLargestFile = 1 << 20;  // bytes
@@ -199,4 +199,4 @@ Node parse_yaml(std::string_view text, const std::string& name) {
   return root;
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "spec/schema.h"
+#include "schema/schema.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 // Text is written plainly where it cannot be taken for anything else, else in double quotes.
@@ -33,10 +33,10 @@ std::string text_yaml(const std::string& text) {
   return out + '"';
 }
 
-template <typename T, typename Text>
-std::string list_yaml(const std::vector<T>& values, Text text) {
+template <typename List, typename Text>
+std::string list_yaml(const List& values, Text text) {
   std::vector<std::string> parts;
-  for (const T& value : values) parts.push_back(text(value));
+  for (const auto& value : values) parts.push_back(text(value));
   return "[" + join(parts, ", ") + "]";
 }
 
@@ -52,8 +52,12 @@ struct ValueWriter {
   void operator()(const int64_t* value) const { line(std::to_string(*value)); }
   void operator()(const double* value) const { line(number_text(*value)); }
   void operator()(const std::string* value) const { line(text_yaml(*value)); }
+  void operator()(const std::filesystem::path* value) const { line(text_yaml(value->string())); }
   void operator()(const std::vector<int64_t>* values) const {
     line(list_yaml(*values, [](int64_t v) { return std::to_string(v); }));
+  }
+  void operator()(std::span<int64_t> values) const {
+    line(list_yaml(values, [](int64_t v) { return std::to_string(v); }));
   }
   void operator()(const std::vector<double>* values) const { line(list_yaml(*values, number_text)); }
   void operator()(const std::vector<std::string>* values) const { line(list_yaml(*values, text_yaml)); }
@@ -98,4 +102,4 @@ std::string write_section(const Section& section) {
   return out;
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -1,17 +1,11 @@
-#include "spec/schema.h"
+#include "schema/schema.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
-
-// "a, b or c"
-std::string alternatives(const std::vector<std::string>& names) {
-  if (names.size() < 2) return join(names, "");
-  return join({names.begin(), names.end() - 1}, ", ") + " or " + names.back();
-}
 
 // Limits are round numbers: "100000" reads better than the shortest form, "1e+05".
 std::string limit_text(double value) {
@@ -20,6 +14,11 @@ std::string limit_text(double value) {
 }
 
 }  // namespace
+
+std::string alternatives(const std::vector<std::string>& names) {
+  if (names.size() < 2) return join(names, "");
+  return join({names.begin(), names.end() - 1}, ", ") + " or " + names.back();
+}
 
 std::string number_text(double value) {
   char buffer[40];
@@ -68,11 +67,14 @@ std::string Field::type_text() const {
     std::string operator()(bool*) const { return "true or false"; }
     std::string operator()(int64_t*) const { return "integer"; }
     std::string operator()(double*) const { return "number"; }
-    std::string operator()(std::string*) const {
+    std::string operator()(std::string*) const { return text(); }
+    std::string operator()(std::filesystem::path*) const { return text(); }
+    std::string text() const {
       if (field.path_kind() == PathKind::kInput) return "path (must exist)";
       if (field.path_kind() == PathKind::kOutput) return "path (output)";
       return field.allowed_text().empty() ? "text" : field.allowed_text();
     }
+    std::string operator()(std::span<int64_t>) const { return "list of integers"; }
     std::string operator()(std::vector<int64_t>*) const { return "list of integers"; }
     std::string operator()(std::vector<double>*) const { return "list of numbers"; }
     std::string operator()(std::vector<std::string>*) const { return "list of texts"; }
@@ -91,4 +93,4 @@ const Field* Section::find(std::string_view name) const {
   return nullptr;
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -1,10 +1,10 @@
-#include "spec/tree.h"
+#include "schema/tree.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 void relocate(Node& node, const std::string& location) {
@@ -81,4 +81,4 @@ void apply_override(Node& root, const std::string& assignment) {
   }
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -1,6 +1,6 @@
-// One declaration of every key. A struct of options is described by a free function beside its schema,
+// One declaration of every key. A layer describes its own struct of options by a free function in the struct's namespace,
 //
-//   void describe(Section& s, EmaSpec& ema) {
+//   void describe(schema::Section& s, EmaOptions& ema) {
 //     s.field("enable", ema.enable).help("Keep a moving average of the weights and evaluate that.");
 //     s.field("decay", ema.decay).range(0, 1).unit("per step").help("Share of the old average that stays.");
 //   }
@@ -9,8 +9,10 @@
 // writing (write.cc) and the reference (reference.cc). The default of a key is the value that the member has in a
 // default-constructed object. Sections nest; lists may hold sections; optional sections may be absent.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -23,26 +25,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "schema/enum_names.h"
 
-namespace octet::spec {
-
-class Section;
-
-// The names of an enumeration's values, in the order of the help. Found by argument-dependent lookup:
-//   std::span<const EnumName<Precision>> enum_names(Precision);
-template <typename E>
-struct EnumName {
-  E value;
-  const char* name;
-};
-
-template <typename E>
-const char* enum_name(E value) {
-  for (const EnumName<E>& entry : enum_names(E{}))
-    if (entry.value == value) return entry.name;
-  OCTET_CHECK(false, "an enumeration value without a name");
-  return "";
-}
+namespace octet::schema {
 
 // How a field reaches its member, by kind. The pointers live as long as the object that describe() was given.
 struct EnumSlot {
@@ -71,7 +56,7 @@ struct SectionListSlot {
   std::function<Section()> prototype;
 };
 using Slot =
-    std::variant<bool*, int64_t*, double*, std::string*, std::vector<int64_t>*, std::vector<double>*,
+    std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*, std::span<int64_t>, std::vector<double>*,
                  std::vector<std::string>*, EnumSlot, EnumListSlot, SectionSlot, OptionalSectionSlot, SectionListSlot>;
 
 enum class PathKind { kNone, kInput, kOutput };
@@ -150,12 +135,41 @@ class Field {
   std::function<void()> prepare_;
 };
 
+// What no key can say alone: what is wrong with `key`, which may lie in a section inside ("schedule.min_lr"), or nothing.
+struct Rule {
+  std::string key;
+  std::function<std::string()> complaint;
+};
+
 // The keys of one options struct, bound to one object.
 class Section {
  public:
   template <typename T>
   Field& field(std::string name, T& member) {
     return fields_.emplace_back(std::move(name), slot_for(member));
+  }
+
+  // One of the named values, for a member that is no enumeration: texts from a registry, a flag with two names.
+  template <typename T>
+  Field& choice(std::string name, T& member, std::vector<std::pair<T, std::string>> values) {
+    EnumSlot slot;
+    for (const auto& [value, value_name] : values) slot.names.push_back(value_name);
+    slot.get = [&member, values] {
+      for (size_t i = 0; i < values.size(); i++)
+        if (values[i].first == member) return i;
+      OCTET_CHECK(false, "a value without a name");
+      return size_t{0};
+    };
+    slot.set = [&member, values](size_t i) { member = values.at(i).first; };
+    return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
+  }
+
+  // A section whose keys belong to members of several structs.
+  template <std::invocable<Section&> Describe>
+  Field& section(std::string name, Describe&& describe_keys) {
+    auto inner = std::make_shared<Section>();
+    describe_keys(*inner);
+    return fields_.emplace_back(std::move(name), Slot(SectionSlot{std::move(inner)}));
   }
 
   template <typename S>
@@ -185,7 +199,13 @@ class Section {
     return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
   }
 
+  // Asked after the keys of the section are read.
+  void rule(std::string key, std::function<std::string()> complaint) {
+    rules_.push_back({std::move(key), std::move(complaint)});
+  }
+
   const std::deque<Field>& fields() const { return fields_; }
+  const std::vector<Rule>& rules() const { return rules_; }
   const Field* find(std::string_view name) const;
 
  private:
@@ -219,7 +239,9 @@ class Section {
 
   template <typename T>
   static Slot slot_for(T& member) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_convertible_v<T&, std::span<int64_t>> && !std::is_same_v<T, std::vector<int64_t>>) {
+      return Slot(std::span<int64_t>(member));  // an array: as many values as it has
+    } else if constexpr (std::is_enum_v<T>) {
       return EnumSlot{names_of<T>(), [&member] { return index_of(member); },
                       [&member](size_t i) { member = enum_names(T{})[i].value; }};
     } else {
@@ -243,6 +265,7 @@ class Section {
   }
 
   std::deque<Field> fields_;     // a deque: field() hands out references
+  std::vector<Rule> rules_;
   std::shared_ptr<void> owned_;  // the object of a prototype
 };
 
@@ -262,4 +285,4 @@ std::string write_section(const Section& section);
 std::string number_text(double value);
 std::string join(const std::vector<std::string>& parts, const std::string& separator);
 
-}  // namespace octet::spec
+}  // namespace octet::schema

@@ -4,11 +4,12 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/error.h"
 #include "base/nearest.h"
-#include "spec/schema.h"
-#include "spec/tree.h"
+#include "schema/schema.h"
+#include "schema/tree.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 std::string dotted(const std::string& path, const std::string& key) {
@@ -41,9 +42,25 @@ class Reader {
       empty.location = value ? value->location : node.location;
       read_value(field, absent ? empty : *value, dotted(path, field.name()));
     }
+    for (const Rule& rule : section.rules())
+      if (const std::string complaint = rule.complaint(); !complaint.empty())
+        fail_usage(place_of(rule.key, node), ": '", dotted(path, rule.key), "' ", complaint);
   }
 
  private:
+  // Of a key, or of the nearest section around it that is in the file.
+  static std::string place_of(const std::string& key, const Node& section) {
+    const Node* node = &section;
+    for (size_t begin = 0; begin <= key.size();) {
+      const size_t end = std::min(key.find('.', begin), key.size());
+      const Node* next = node->find(std::string_view(key).substr(begin, end - begin));
+      if (!next) break;
+      node = next;
+      begin = end + 1;
+    }
+    return node->location;
+  }
+
   [[noreturn]] void refuse_key(const Section& section, const Entry& entry, const std::string& path) const {
     std::vector<std::string> names;
     for (const Field& field : section.fields()) names.push_back(field.name());
@@ -205,8 +222,15 @@ class Reader {
       void operator()(int64_t* out) const { *out = read_int(field, node, path); }
       void operator()(double* out) const { *out = read_double(field, node, path); }
       void operator()(std::string* out) const { *out = reader.read_text(field, node, path); }
+      void operator()(std::filesystem::path* out) const { *out = reader.read_text(field, node, path); }
       void operator()(std::vector<int64_t>* out) const {
         *out = read_list<int64_t>(field, node, path, [&](const Node& item) { return read_int(field, item, path); });
+      }
+      void operator()(std::span<int64_t> out) const {
+        const auto values =
+            read_list<int64_t>(field, node, path, [&](const Node& item) { return read_int(field, item, path); });
+        OCTET_CHECK(values.size() == out.size(), "a list of another length than its array");
+        std::copy(values.begin(), values.end(), out.begin());
       }
       void operator()(std::vector<double>* out) const {
         *out = read_list<double>(field, node, path, [&](const Node& item) { return read_double(field, item, path); });
@@ -256,4 +280,4 @@ void read_section(const Section& section, const Node& node, const std::string& p
   Reader(section, options).read(section, node, path);
 }
 
-}  // namespace octet::spec
+}  // namespace octet::schema

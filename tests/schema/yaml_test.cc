@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "spec/tree.h"
+#include "schema/tree.h"
 
-namespace octet::spec {
+namespace octet::schema {
 namespace {
 
 std::string message_of(const std::string& text) {
@@ -94,4 +94,4 @@ TEST(Override, RefusesWhatIsMalformed) {
 }
 
 }  // namespace
-}  // namespace octet::spec
+}  // namespace octet::schema

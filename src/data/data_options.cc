@@ -1,0 +1,116 @@
+#include "data/data_options.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "schema/schema.h"
+
+namespace octet::data {
+
+void describe(schema::Section& s, DataOptions& data) {
+  s.section("train", data.train).help("Training images.");
+  s.section("val", data.val)
+      .same_keys_as("data.train")
+      .known_elsewhere_as({"validation", "valid", "eval"})
+      .help("Images evaluated during training; the best checkpoint is chosen by them.");
+  s.section("test", data.test).same_keys_as("data.train").help("Images of `octet evaluate`; absent: `val`.");
+  s.section("calibration", data.calibration)
+      .same_keys_as("data.train")
+      .help("Images that ranges are collected from; absent: `train`. Never use test images here.");
+  s.field("mean", data.transform.mean)
+      .range(-1000, 1000)
+      .length(1, 64)
+      .unit("of pixels in [0, 1]")
+      .help("Subtracted from every pixel; one value, or one for each channel.");
+  s.field("std", data.transform.std)
+      .above(0, 1000)
+      .length(1, 64)
+      .unit("of pixels in [0, 1]")
+      .help("Every pixel is divided by it after the mean is subtracted.");
+  s.field("exif_orientation", data.exif_orientation)
+      .known_elsewhere_as({"exif_transpose", "auto_orient"})
+      .help("Turn JPEG, PNG and WebP files as the EXIF tag Orientation says; without it they are read as they are stored, as "
+            "Pillow and torchvision read them.");
+  s.field("resize", data.transform.resize)
+      .range(0, 16'384)
+      .unit("pixels")
+      .help("Length of the shorter side before the centre crop of evaluation; 0: resize straight to the input size.");
+  s.section("augment", [&](schema::Section& augment) {
+     augment.field("crop_padding", data.transform.crop_padding)
+         .range(0, 256)
+         .unit("pixels")
+         .help("Pad with black on each side, then crop the input size at random.");
+     augment.field("flip", data.transform.flip)
+         .known_elsewhere_as({"hflip", "horizontal_flip"})
+         .help("Mirror left-right with probability 1/2.");
+     augment.field("random_resized_crop", data.random_resized_crop)
+         .help("Crop a random area and aspect ratio, resized to the input (ImageNet's usual augmentation).");
+     augment.field("scale", data.transform.scale)
+         .above(0, 1)
+         .length(2, 2)
+         .unit("share of the area")
+         .help("Smallest and largest area of random_resized_crop.");
+     augment.field("ratio", data.transform.ratio)
+         .above(0, 100)
+         .length(2, 2)
+         .unit("width / height")
+         .help("Narrowest and widest shape of random_resized_crop.");
+     augment.rule("scale", [&scale = data.transform.scale] {
+       return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
+     });
+     augment.rule("ratio", [&ratio = data.transform.ratio] {
+       return ratio[0] > ratio[1] ? "must be [narrowest, widest]" : "";
+     });
+   })
+      .known_elsewhere_as({"augmentation", "augmentation_config", "transforms"})
+      .help("Random changes of training images.");
+  s.field("threads", data.threads)
+      .range(0, 1024)
+      .known_elsewhere_as({"workers", "num_workers", "n_workers"})
+      .help("Threads that decode and augment; 0: as many as CPUs. Batches do not depend on it.");
+  s.field("seed", data.seed).range(0, 9e15).help("Seed of order and augmentation.");
+}
+
+void resolve_splits(DataOptions& data) {
+  const auto resolve = [](std::optional<DatasetOptions>& source, const char* split) {
+    if (source && source->split.empty() && dataset_format(source->format).fixed_splits) source->split = split;
+  };
+  resolve(data.train, "train");
+  resolve(data.calibration, "train");
+  resolve(data.val, "test");
+  resolve(data.test, "test");
+}
+
+TransformOptions training_transform(const DataOptions& data, int64_t height, int64_t width) {
+  TransformOptions transform = data.transform;
+  transform.height = static_cast<int>(height);
+  transform.width = static_cast<int>(width);
+  transform.mode = data.random_resized_crop ? ResizeMode::kRandomResizedCrop
+                   : transform.resize > 0   ? ResizeMode::kCenterCrop
+                                            : ResizeMode::kStretch;
+  return transform;
+}
+
+std::string doubtful_normalisation(const TransformOptions& transform) {
+  const auto listed = [](const std::vector<double>& values, double divisor) {
+    std::vector<std::string> parts;
+    for (const double value : values) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.4g", value / divisor);
+      parts.push_back(text);
+    }
+    return schema::join(parts, ",");
+  };
+  const auto beyond = [](const std::vector<double>& values, double low, double high) {
+    return std::any_of(values.begin(), values.end(), [&](double v) { return v < low || v > high; });
+  };
+  const std::string given = "mean " + listed(transform.mean, 1) + " and std " + listed(transform.std, 1);
+  // The deviation of numbers from 0 to 1 is at most 0.5; more than 1 squeezes the input.
+  if (beyond(transform.mean, -1e300, 1) || beyond(transform.std, 0, 1))
+    return given + ": these look like values for pixels of 0 .. 255, but pixels are 0 .. 1 here; divide them by 255 (mean " +
+           listed(transform.mean, 255) + ", std " + listed(transform.std, 255) + ")";
+  if (beyond(transform.mean, 0, 1)) return given + ": the mean lies outside of 0 .. 1, the range of the pixels";
+  return "";
+}
+
+}  // namespace octet::data

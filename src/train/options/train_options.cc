@@ -1,0 +1,64 @@
+#include "train/options/train_options.h"
+
+#include "schema/schema.h"
+
+namespace octet::train {
+
+void describe(schema::Section& s, EmaOptions& ema) {
+  s.field("enable", ema.enable).help("Keep a moving average of the weights; evaluate and export that.");
+  s.field("decay", ema.decay).range(0, 1).unit("per step").help("Share of the old average that stays.");
+}
+
+void describe(schema::Section& s, TrainOptions& train) {
+  s.field("epochs", train.epochs)
+      .range(1, 100'000)
+      .known_elsewhere_as({"num_epochs", "n_epochs", "max_epochs"})
+      .help("Passes over the training images.");
+  s.field("batch_size_per_gpu", train.batch_size_per_gpu)
+      .range(1, 65'536)
+      .unit("images")
+      .known_elsewhere_as({"batch_size"})
+      .help("Batch of each device (or of the CPU).");
+  s.field("precision", train.precision)
+      .known_elsewhere_as({"use_amp", "amp", "training_precision"})
+      .help(
+          "Type of convolutions and matrix products; weights, updates, batch norm and loss stay fp32. auto: bf16 where "
+          "the hardware has it.");
+  s.choice("device", train.device, {{"cpu", "cpu"}, {"cuda", "cuda"}}).help("Where to train.");
+  s.section("optimizer", train.optimizer).help("Update of the weights.");
+  s.section("schedule", train.schedule)
+      .known_elsewhere_as({"lr_schedule", "lr_config", "lr_scheduler"})
+      .help("Learning rate over time.");
+  s.field("label_smoothing", train.label_smoothing)
+      .range(0, 0.999)
+      .help("Share of the target that is spread over all classes.");
+  s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
+  s.field("clip_grad_norm", train.clip_grad_norm)
+      .range(0, 1e9)
+      .known_elsewhere_as({"max_grad_norm", "clip_grad"})
+      .help("Largest norm of all gradients together; larger ones are scaled down. 0: off.");
+  s.field("seed", train.seed).range(0, 9e15).known_elsewhere_as({"random_seed"}).help("Seed of the initial weights.");
+  s.field("checkpoint_interval", train.checkpoint_interval)
+      .range(1, 100'000)
+      .unit("epochs")
+      .help("Write a checkpoint every so many epochs, and at the end.");
+  s.field("keep_checkpoints", train.keep_checkpoints)
+      .range(1, 100'000)
+      .help("Newest checkpoints that stay; the best one is kept besides.");
+  s.field("evaluate_interval", train.evaluate_interval)
+      .range(1, 100'000)
+      .unit("epochs")
+      .known_elsewhere_as({"validation_interval", "validation_period_during_training"})
+      .help("Evaluate on `data.val` every so many epochs, and at the end.");
+  s.field("threads", train.threads)
+      .range(0, 1024)
+      .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
+            "split between them; a run that goes on keeps the number that it began with, and refuses another.");
+  s.rule("schedule.min_lr", [&train]() -> std::string {
+    if (train.schedule.min_lr <= train.optimizer.lr) return "";
+    return str("is ", schema::number_text(train.schedule.min_lr), ", more than optimizer.lr, ",
+               schema::number_text(train.optimizer.lr));
+  });
+}
+
+}  // namespace octet::train

@@ -1,0 +1,37 @@
+// What an experiment says about a training: its sections `train` and `finetune`.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "train/options/optimizer_options.h"
+#include "train/options/precision.h"
+#include "train/options/schedule.h"
+
+namespace octet::train {
+
+// An exponential moving average of the weights.
+struct EmaOptions {
+  bool enable = false;
+  double decay = 0.999;  // per step
+};
+void describe(schema::Section& s, EmaOptions& ema);
+
+struct TrainOptions {
+  int64_t epochs = 30;
+  int64_t batch_size_per_gpu = 64;
+  Precision precision = Precision::kAuto;
+  std::string device = "cpu";  // or cuda
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  double label_smoothing = 0.0;
+  EmaOptions ema;
+  double clip_grad_norm = 0.0;  // 0: off
+  int64_t seed = 1;
+  int64_t checkpoint_interval = 1;  // epochs
+  int64_t keep_checkpoints = 2;     // the newest; the best is kept besides
+  int64_t evaluate_interval = 1;    // epochs; the last is always evaluated
+  int64_t threads = 0;              // 0: as many as CPUs
+};
+void describe(schema::Section& s, TrainOptions& train);
+
+}  // namespace octet::train

@@ -16,12 +16,6 @@ using ir::Node;
 using ir::OpKind;
 using ir::Value;
 
-std::vector<Node*> node_list(const Graph& graph) {
-  std::vector<Node*> out;
-  for (const auto& n : graph.nodes()) out.push_back(n.get());
-  return out;
-}
-
 // `to` takes over everything `from` was, its name included, and `from`'s producer goes.
 void supersede(Graph& graph, Value* from, Value* to) {
   const std::string name = from->name;

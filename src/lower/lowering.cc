@@ -35,7 +35,7 @@ bool exact(float x, const QuantParams& p) {
 // A clamp that only quantisers read is part of their tables.
 bool only_quantized(const Value* v) {
   return !v->users.empty() &&
-         std::all_of(v->users.begin(), v->users.end(), [](const Node* user) { return is_quantizer(user); });
+         std::all_of(v->users.begin(), v->users.end(), ir::is_quantizer);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Lowering::Lowering(const ir::Graph& graph, const ir::Graph& source) : graph_(gra
   pointwise_.emplace(graph, params);
   activations_.emplace(graph, params, [this](const Value* v) {
     const Node* p = v->producer;
-    return is_weighted(p) || (p != nullptr && p->kind == OpKind::kAdd && int8_chain_at(v).weighted != nullptr);
+    return starts_chain(p) || (p != nullptr && p->kind == OpKind::kAdd && int8_chain_at(v).weighted != nullptr);
   });
 }
 
@@ -289,7 +289,7 @@ std::string Lowering::reason(const Node& node) const {
     if (in != nullptr && !is_constant(in) && !quantized(in) &&
         (x == nullptr || (codes_before_moves(x) != nullptr && codes_before_moves(in) == nullptr)))
       x = in;
-  const bool result = std::any_of(node.output()->users.begin(), node.output()->users.end(), is_quantizer);
+  const bool result = std::any_of(node.output()->users.begin(), node.output()->users.end(), ir::is_quantizer);
   const bool has_kernel = unary_function(node) || node.kind == OpKind::kBatchNormalization ||
                           node.kind == OpKind::kAdd || node.kind == OpKind::kSub || node.kind == OpKind::kMul ||
                           node.kind == OpKind::kConcat || node.kind == OpKind::kAveragePool ||

@@ -121,11 +121,9 @@ const Value* codes_before_moves(const Value* value) {
 }
 
 void quantize_behind_moves(Graph& graph) {
-  std::vector<Node*> nodes;
-  for (const auto& node : graph.nodes()) nodes.push_back(node.get());
   Origins origins;
   std::unordered_map<const Value*, Value*> quantized;
-  for (Node* node : nodes) {
+  for (Node* node : node_list(graph)) {
     if (takes_codes(*node) && !is_constant(node->input(0))) {
       Value* x = node->input(0);
       Origin from = origins[x];

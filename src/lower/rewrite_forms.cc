@@ -43,9 +43,7 @@ class Rewriter {
   explicit Rewriter(Graph& graph) : graph_(graph) {}
 
   void run() {
-    std::vector<Node*> nodes;
-    for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
-    for (Node* node : nodes) {
+    for (Node* node : node_list(graph_)) {
       node_ = node;
       switch (node->kind) {
         case OpKind::kGemm:

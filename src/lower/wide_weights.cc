@@ -156,7 +156,7 @@ class Splitter {
 void split_wide_weights(Graph& graph) {
   std::vector<Node*> weighted;
   for (const auto& node : graph.nodes()) {
-    if (!is_weighted(node.get()) || node->input(1)->is_constant()) continue;
+    if (!starts_chain(node.get()) || node->input(1)->is_constant()) continue;
     const Node* q = node->input(1)->producer;
     if (is_quantizer(q) && q->input(0)->is_constant() && q->input(1)->is_constant() && q->has_input(2) &&
         q->input(2)->is_constant())

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/infer.h"
+#include "ir/query.h"
 
 namespace octet::onnx {
 namespace {
@@ -32,9 +33,7 @@ class Lifter {
   explicit Lifter(Graph& graph) : graph_(graph) {}
 
   void run() {
-    std::vector<Node*> nodes;
-    for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
-    for (Node* node : nodes)
+    for (Node* node : node_list(graph_))
       if (fits(*node)) lift(node);
   }
 

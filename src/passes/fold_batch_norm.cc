@@ -32,8 +32,7 @@ bool can_fold(const Graph& graph, const Node& bn) {
   for (size_t i = 1; i < bn.outputs.size(); i++)
     if (bn.output(i) && (!bn.output(i)->users.empty() || graph.is_output(bn.output(i)))) return false;
   const Value* x = bn.input(0);
-  return x->producer && x->users.size() == 1 && !graph.is_output(x) &&
-         can_fold_affine(*x->producer, bn.input(1)->constant->size());
+  return x->producer && single_use(graph, x) && can_fold_affine(*x->producer, bn.input(1)->constant->size());
 }
 
 void fold(Graph& graph, Node* bn) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -181,7 +182,7 @@ bool fold_into_layer(Graph& graph, Node* node) {
   if (!is_arithmetic(node->kind)) return false;
   const size_t constant = node->input(1)->is_constant() ? 1 : 0;
   Value* y = node->input(1 - constant);
-  if (!node->input(constant)->is_constant() || !y->producer || y->users.size() != 1 || graph.is_output(y)) return false;
+  if (!node->input(constant)->is_constant() || !y->producer || !single_use(graph, y)) return false;
   if (!y->type.shape || y->type.shape->size() < 2 || (*y->type.shape)[1] == ir::kDynamic) return false;
   const int64_t channels = (*y->type.shape)[1];
   if (!can_fold_affine(*y->producer, channels)) return false;
@@ -203,7 +204,7 @@ bool matmul_to_gemm(Graph& graph, Node* node) {
   for (size_t i = 0; i < 2; i++) {
     Value *y = node->input(i), *bias = node->input(1 - i);
     Node* product = y->producer;
-    if (!product || product->kind != OpKind::kMatMul || y->users.size() != 1 || graph.is_output(y)) continue;
+    if (!product || product->kind != OpKind::kMatMul || !single_use(graph, y)) continue;
     const Value* w = product->input(1);
     if (!w->is_constant() || !bias->is_constant() || w->constant->shape().size() != 2) continue;
     if (!product->input(0)->type.shape || product->input(0)->type.shape->size() != 2) continue;

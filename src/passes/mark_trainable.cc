@@ -1,5 +1,7 @@
 #include "passes/mark_trainable.h"
 
+#include "ir/query.h"
+
 namespace octet::passes {
 namespace {
 
@@ -28,7 +30,7 @@ bool is_trainable(const ir::Value& constant) {
     for (size_t i = 0; i < user->inputs.size(); i++) {
       if (user->inputs[i] != &constant) continue;
       if (is_parameter_input(user->kind, i)) return true;
-      if (user->kind != OpKind::kFakeQuantize || i != 0) continue;
+      if (!is_quantizer(user) || i != 0) continue;
       const ir::Value* quantised = user->output();
       for (const ir::Node* next : quantised->users)
         for (size_t j = 0; j < next->inputs.size(); j++)

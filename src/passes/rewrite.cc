@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/query.h"
 #include "quant/fusion_model.h"
 
 namespace octet::passes {
@@ -61,7 +62,7 @@ std::string bias_name(const Graph& graph, const Value* weight) {
 // Gives the node's input `index` the new tensor: in place when nobody else uses the constant.
 void replace_constant(Graph& graph, Node* node, size_t index, Tensor tensor) {
   Value* value = node->input(index);
-  if (value->users.size() == 1 && !graph.is_output(value)) {
+  if (single_use(graph, value)) {
     value->type = {tensor.data_type(), tensor.shape()};
     value->constant = std::move(tensor);
     return;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "numerics/quantize.h"
 
 namespace octet::passes {
@@ -11,12 +12,11 @@ namespace {
 
 using ir::Graph;
 using ir::Node;
-using ir::OpKind;
 using ir::Tensor;
 using ir::Value;
 
 bool quantizes_weights(const Node& node) {
-  return node.kind == OpKind::kFakeQuantize && node.input(0)->is_constant();
+  return is_quantizer(&node) && node.input(0)->is_constant();
 }
 
 int largest_code(const Node& node) {
@@ -43,7 +43,7 @@ void set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
                 const quant::WeightCalibrationOptions& weights) {
   std::map<Value*, float> activation_scales;
   for (const auto& node : graph.nodes()) {
-    if (node->kind != OpKind::kFakeQuantize) continue;
+    if (!is_quantizer(node.get())) continue;
     node->attributes["state"] = std::string(ir::kFrozen);
     if (quantizes_weights(*node)) {
       replace_scale(node->input(1), scales_of_weights(*node, weights));

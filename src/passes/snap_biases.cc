@@ -1,5 +1,6 @@
 #include "passes/snap_biases.h"
 
+#include "ir/query.h"
 #include "numerics/quantize.h"
 
 namespace octet::passes {
@@ -10,7 +11,7 @@ using ir::OpKind;
 // The FakeQuantize that makes a value, if its scale is constant and it does not merely observe.
 const ir::Node* quantiser_of(const ir::Value* value) {
   const ir::Node* q = value ? value->producer : nullptr;
-  if (!q || q->kind != OpKind::kFakeQuantize || !q->input(1)->is_constant()) return nullptr;
+  if (!is_quantizer(q) || !q->input(1)->is_constant()) return nullptr;
   return q->get_string("state") == ir::kObserving ? nullptr : q;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/axes.h"
+#include "ir/query.h"
 
 namespace octet::quant {
 
@@ -12,16 +13,6 @@ using ir::OpKind;
 using ir::Value;
 
 namespace {
-
-const Value* behind_fake_quantize(const Value* value) {
-  while (value && value->producer && value->producer->kind == OpKind::kFakeQuantize) value = value->producer->input(0);
-  return value;
-}
-
-bool is_constant(const Value* value) {
-  const Value* v = behind_fake_quantize(value);
-  return v && v->is_constant();
-}
 
 // All elements of a constant are >= 0.
 bool constant_is_nonnegative(const Value& value) {
@@ -40,29 +31,21 @@ bool shapes_agree(const Value& a, const Value& b) {
   return true;
 }
 
-bool only_use(const ir::Graph& graph, const Value* value) {
-  return value && value->users.size() == 1 && !graph.is_output(value);
-}
-
 bool is_gate(const Node* node) {
   return node && (node->kind == OpKind::kSigmoid || node->kind == OpKind::kHardSigmoid);
 }
 
 }  // namespace
 
-Node* source(const Value* value) {
-  const Value* v = behind_fake_quantize(value);
-  return v ? v->producer : nullptr;
-}
-
 bool is_weighted(const Node& node) {
   switch (node.kind) {
     case OpKind::kConv:
     case OpKind::kConvTranspose:
     case OpKind::kGemm:
-    case OpKind::kMatMul:
-      return is_constant(node.input(1)) && !is_constant(node.input(0)) &&
-             behind_fake_quantize(node.input(1))->constant->size() > 0;
+    case OpKind::kMatMul: {
+      const Value* weights = constant_behind(node.input(1));
+      return weights && weights->constant->size() > 0 && !constant_behind(node.input(0));
+    }
     default:
       return false;
   }
@@ -77,7 +60,7 @@ std::optional<int> weight_axis(const Node& node) {
     case OpKind::kGemm:
       return node.get_int("transB") ? 0 : 1;
     case OpKind::kMatMul: {
-      const int rank = static_cast<int>(behind_fake_quantize(node.input(1))->constant->shape().size());
+      const int rank = static_cast<int>(constant_behind(node.input(1))->constant->shape().size());
       return rank >= 2 ? std::optional<int>(rank - 1) : std::nullopt;
     }
     default:
@@ -105,15 +88,15 @@ bool is_activation(const Node& node) {
 }
 
 bool is_residual_add(const Node& node) {
-  return node.kind == OpKind::kAdd && !is_constant(node.input(0)) && !is_constant(node.input(1)) &&
+  return node.kind == OpKind::kAdd && !constant_behind(node.input(0)) && !constant_behind(node.input(1)) &&
          shapes_agree(*node.input(0), *node.input(1));
 }
 
 bool is_squeeze_excite_mul(const Node& node) {
-  if (node.kind != OpKind::kMul || is_constant(node.input(0)) || is_constant(node.input(1))) return false;
+  if (node.kind != OpKind::kMul || constant_behind(node.input(0)) || constant_behind(node.input(1))) return false;
   for (size_t i = 0; i < 2; i++) {
     const Node* gate = source(node.input(i));
-    if (is_gate(gate) && behind_fake_quantize(gate->input(0)) != behind_fake_quantize(node.input(1 - i))) return true;
+    if (is_gate(gate) && behind_quantizers(gate->input(0)) != behind_quantizers(node.input(1 - i))) return true;
   }
   return false;
 }
@@ -138,13 +121,13 @@ bool is_standalone_batch_norm(const Node& node) {
 }
 
 Node* fused_producer(const ir::Graph& graph, const Value* value) {
-  if (!only_use(graph, value)) return nullptr;
+  if (!single_use(graph, value)) return nullptr;
   Node* node = value->producer;
   // Steps down one kind of node when it is there.
   const auto skip = [&](auto&& wanted) {
     if (!node || !wanted(*node)) return true;
     const Value* x = node->input(0);
-    if (!only_use(graph, x)) return false;
+    if (!single_use(graph, x)) return false;
     node = x->producer;
     return true;
   };

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "ir/query.h"
 #include "quant/fusion_model.h"
 
 namespace octet::quant {
@@ -18,10 +19,6 @@ using ir::Value;
 constexpr const char* kIssueNames[] = {"float_layer",     "float_pool",         "split_add",
                                        "float_residual",  "float_island",       "concat_requantizes",
                                        "quantized_twice", "per_tensor_weights", "not_calibrated"};
-
-bool is_quantizer(const Node* node) {
-  return node && node->kind == OpKind::kFakeQuantize;
-}
 
 // f(quantise(x)) = quantise(f(x)): codes pass through unchanged.
 bool commutes(const Node& node) {
@@ -84,7 +81,7 @@ class Linter {
   bool quantized(const Value* v) const { return v->is_constant() || quantized_.count(v); }
   // The accumulator of an INT8 kernel, with whatever was fused to it so far.
   bool fused(const Value* v) const { return fused_.count(v) > 0; }
-  bool single_use(const Value* v) const { return v->users.size() == 1 && !graph_.is_output(v); }
+  bool single_use(const Value* v) const { return ir::single_use(graph_, v); }
 
   bool is_int8_layer(const Node& node) const {
     return is_weighted(node) && quantized(node.input(0)) && is_quantizer(node.input(1)->producer);

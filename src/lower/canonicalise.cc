@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "ir/traits.h"
 #include "lower/moved_codes.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
@@ -49,10 +50,6 @@ bool codes_reach_readers(const Graph& graph, const Node& op, const Value* quanti
          std::all_of(quantized->users.begin(), quantized->users.end(), [&](const Node* user) {
            return user->kind == OpKind::kGemm && is_constant_gemm(*user) && user->input(0) == quantized;
          });
-}
-
-size_t data_inputs(const Node& node) {
-  return node.kind == OpKind::kConcat ? node.inputs.size() : 1;
 }
 
 // `bias` as a constant of `channels` elements that lies along `axis` of a tensor of `rank`; nothing when it does not.
@@ -168,11 +165,11 @@ void hoist_quantizers(Graph& graph) {
       if (!is_quantizer(quantizer) || is_constant(quantizer->output())) continue;
       Value* x = quantizer->input(0);
       Node* op = x->producer;
-      if (op == nullptr || !commutes_with_quantizer(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
+      if (op == nullptr || !lets_quantizer_pass(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
       if (has_layout(x) && !has_layout(op->input(0))) continue;
       if (!codes_reach_readers(graph, *op, quantizer->output())) continue;
       quantizer_params(*quantizer);  // refuses what cannot be moved
-      for (size_t i = 0; i < data_inputs(*op); ++i) {
+      for (size_t i = 0; i < ir::data_inputs(*op); ++i) {
         Value* in = op->input(i);
         if (in->is_constant()) continue;
         const std::string name = graph.unique_name(in->name + "/hoisted");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/traits.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/moved_codes.h"
@@ -196,7 +197,7 @@ void Lowering::place_pieces(const Node& concat) {
 }
 
 void Lowering::select_carrier(const Node& node) {
-  for (size_t i = 0; i < (node.kind == OpKind::kConcat ? node.inputs.size() : 1); ++i) need_codes(node.input(i));
+  for (size_t i = 0; i < ir::data_inputs(node); ++i) need_codes(node.input(i));
   if (node.kind == OpKind::kConcat) place_pieces(node);
   jobs_.push_back([this, &node](PlanBuilder& b) { emit_carrier(b, node, *quant(node.input(0))); });
 }
@@ -265,7 +266,7 @@ const Value* Lowering::in_source(const Value* v) const {
   const auto known = [this](const Value* value) { return source_.find_value(value->name) != nullptr; };
   const Value* back = v;
   while (!known(back) && back->producer != nullptr &&
-         (is_quantizer(back->producer) || commutes_with_quantizer(*back->producer)))
+         (is_quantizer(back->producer) || lets_quantizer_pass(*back->producer)))
     back = back->producer->input(0);
   if (known(back)) return back;
   // A part of an operator that was rewritten: what that operator makes of it.

@@ -4,8 +4,8 @@
 
 namespace octet::lower {
 
-// FakeQuantize(f(x)) == f(FakeQuantize(x)) for one scale a tensor: moves of data, largest elements.
-bool commutes_with_quantizer(const ir::Node& node);
+// May a quantiser behind this operator move before it? It commutes with it (ir/traits.h), and something is won.
+bool lets_quantizer_pass(const ir::Node& node);
 
 // Does the engine have a step on codes for such an operator (or nothing to do)? It moves the others as floats.
 bool moves_codes(const ir::Node& node);

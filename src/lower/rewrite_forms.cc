@@ -25,8 +25,7 @@ const Shape& shape_of(const Value* v) {
 }
 
 bool reshapes(const Node* node) {
-  return node != nullptr && (node->kind == OpKind::kReshape || node->kind == OpKind::kFlatten ||
-                             node->kind == OpKind::kSqueeze || node->kind == OpKind::kUnsqueeze);
+  return node != nullptr && node->info().has(ir::trait::kReshapes);
 }
 
 bool has_layout(const Shape& shape) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/axes.h"
+#include "ir/traits.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 
@@ -21,15 +22,13 @@ const Shape& shape_of(const Value* v) {
   return *v->type.shape;
 }
 
-// Its codes are those of a quantiser, moved about at most.
+// Its codes are those of a quantiser, moved about or clamped at most.
 bool has_codes(const Value* v) {
   for (const Node* p = v->producer; p != nullptr; p = p->input(0)->producer) {
     if (is_quantizer(p)) return true;
-    if (p->kind == OpKind::kConcat)
+    if (!commutes_with_quantizer(*p)) return false;
+    if (ir::data_inputs(*p) > 1)
       return std::all_of(p->inputs.begin(), p->inputs.end(), [](const Value* in) { return has_codes(in); });
-    if (p->kind != OpKind::kMaxPool && p->kind != OpKind::kGlobalMaxPool && p->kind != OpKind::kFlatten &&
-        p->kind != OpKind::kReshape && p->kind != OpKind::kRelu && p->kind != OpKind::kResize)
-      return false;
   }
   return false;
 }

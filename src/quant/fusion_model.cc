@@ -5,6 +5,7 @@
 
 #include "ir/axes.h"
 #include "ir/query.h"
+#include "ir/traits.h"
 
 namespace octet::quant {
 
@@ -38,17 +39,9 @@ bool is_gate(const Node* node) {
 }  // namespace
 
 bool is_weighted(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kConv:
-    case OpKind::kConvTranspose:
-    case OpKind::kGemm:
-    case OpKind::kMatMul: {
-      const Value* weights = constant_behind(node.input(1));
-      return weights && weights->constant->size() > 0 && !constant_behind(node.input(0));
-    }
-    default:
-      return false;
-  }
+  if (!node.info().has(ir::trait::kWeighted)) return false;
+  const Value* weights = constant_behind(node.input(1));
+  return weights && weights->constant->size() > 0 && !constant_behind(node.input(0));
 }
 
 std::optional<int> weight_axis(const Node& node) {
@@ -69,22 +62,9 @@ std::optional<int> weight_axis(const Node& node) {
 }
 
 bool is_activation(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kRelu:
-    case OpKind::kLeakyRelu:
-    case OpKind::kPRelu:
-    case OpKind::kElu:
-    case OpKind::kHardSwish:
-    case OpKind::kHardSigmoid:
-    case OpKind::kSigmoid:
-    case OpKind::kTanh:
-      return true;
-    case OpKind::kClip:
-      return (!node.has_input(1) || node.input(1)->is_constant()) &&
-             (!node.has_input(2) || node.input(2)->is_constant());
-    default:
-      return false;
-  }
+  if (!node.info().has(ir::trait::kActivation)) return false;
+  const auto is_fixed = [&](size_t limit) { return !node.has_input(limit) || node.input(limit)->is_constant(); };
+  return node.kind != OpKind::kClip || (is_fixed(1) && is_fixed(2));
 }
 
 bool is_residual_add(const Node& node) {
@@ -169,59 +149,24 @@ bool SignAnalysis::prove(const Value* value) {
   const Node* node = value->producer;
   if (!node) return false;
   const auto input = [&](size_t i) { return node->has_input(i) && known_.at(node->input(i)); };
+  const size_t data = ir::data_inputs(*node);
   switch (node->kind) {
-    case OpKind::kRelu:
-    case OpKind::kSigmoid:
-    case OpKind::kHardSigmoid:
-    case OpKind::kSoftmax:
-    case OpKind::kSoftplus:
-    case OpKind::kExp:
-    case OpKind::kSqrt:
-    case OpKind::kAbs:
-      return true;
     case OpKind::kClip:
       return (input(0) || input(1)) && (!node->has_input(2) || input(2));
-    case OpKind::kFakeQuantize:
-    case OpKind::kIdentity:
-    case OpKind::kDropout:
-    case OpKind::kMaxPool:
-    case OpKind::kAveragePool:
-    case OpKind::kGlobalAveragePool:
-    case OpKind::kGlobalMaxPool:
-    case OpKind::kReduceMean:
-    case OpKind::kReduceSum:
-    case OpKind::kReduceMax:
-    case OpKind::kReshape:
-    case OpKind::kFlatten:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-    case OpKind::kTranspose:
-    case OpKind::kExpand:
-    case OpKind::kSlice:
-    case OpKind::kSplit:
-    case OpKind::kDepthToSpace:
-    case OpKind::kLeakyRelu:
-    case OpKind::kHardSwish:
-      return input(0);
     case OpKind::kResize:  // cubic interpolation overshoots
       return input(0) && node->get_string("mode") != "cubic" && node->get_float("extrapolation_value") >= 0;
     case OpKind::kPad:
       return input(0) && (!node->has_input(2) || input(2));
-    case OpKind::kAdd:
-    case OpKind::kMul:
-    case OpKind::kDiv:
-      return input(0) && input(1);
-    case OpKind::kConcat:
-    case OpKind::kMin:
-      for (size_t i = 0; i < node->inputs.size(); i++)
-        if (!input(i)) return false;
-      return true;
     case OpKind::kMax:
-      for (size_t i = 0; i < node->inputs.size(); i++)
+      for (size_t i = 0; i < data; i++)
         if (input(i)) return true;
       return false;
     default:
-      return false;
+      if (node->info().has(ir::trait::kNeverNegative)) return true;
+      if (!node->info().has(ir::trait::kKeepsSign)) return false;
+      for (size_t i = 0; i < data; i++)
+        if (!input(i)) return false;
+      return true;
   }
 }
 

@@ -98,6 +98,21 @@ TEST(LintPlacementTest, FindsFloatIslandsButNotSwishOrHeads) {
             "dequantised and its result is quantised again\n");
 }
 
+// The compiler moves the quantiser before it.
+TEST(LintPlacementTest, ANearestResizeIsNoIsland) {
+  for (const bool nearest : {true, false}) {
+    BlockBuilder b;
+    auto* scales = b.graph.add_constant("scales", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 2, 2}));
+    auto* up = b.op(OpKind::kResize, "up", {b.relu(b.conv(b.x, "conv1", 4), "relu"), nullptr, scales},
+                    {{"mode", std::string(nearest ? "nearest" : "linear")}});
+    b.graph.add_output(b.conv(up, "conv2", 4));
+    EXPECT_EQ(lint_after_placement(b.graph),
+              nearest ? ""
+                      : "float_island  float island of 1 node between quantised ones (Resize 'up'): its inputs are "
+                        "dequantised and its result is quantised again\n");
+  }
+}
+
 TEST(LintPlacementTest, PoolsConcatsWeightsAndCalibration) {
   BlockBuilder b;
   auto* a = b.relu(b.conv(b.x, "conv1", 4), "a");

@@ -111,7 +111,8 @@ const Value* codes_before_moves(const Value* value) {
   return nullptr;
 }
 
-void quantize_behind_moves(Graph& graph) {
+int quantize_behind_moves(Graph& graph) {
+  int layers = 0;
   Origins origins;
   std::unordered_map<const Value*, Value*> quantized;
   for (Node* node : node_list(graph)) {
@@ -129,12 +130,14 @@ void quantize_behind_moves(Graph& graph) {
           again->type = x->type;
         }
         graph.set_input(node, 0, again);
+        ++layers;
       }
     }
     for (const Value* out : node->outputs)
       if (out != nullptr)
         if (const Origin origin = origin_of_result(*node, origins); origin.quantizer != nullptr) origins[out] = origin;
   }
+  return layers;
 }
 
 }  // namespace octet::lower

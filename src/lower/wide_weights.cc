@@ -74,19 +74,20 @@ class Splitter {
  public:
   Splitter(Graph& graph, Node* node) : graph_(graph), node_(node), quantizer_(*node->input(1)->producer) {}
 
-  void run() {
-    if (!can_be_wide(quantizer_)) return;
+  bool run() {
+    if (!can_be_wide(quantizer_)) return false;
     const Centred weights = centred_codes(quantizer_);
     const auto beyond = [](int32_t c) { return c < -256 || c > 254; };
-    if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return;
+    if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return false;
     const bool transposed = node_->kind == OpKind::kConvTranspose;
     const int64_t groups = node_->kind == OpKind::kGemm ? 1 : node_->get_int("group", 1);
-    if (groups > kMaxGroups || !has_codes(node_->input(0))) return;
+    if (groups > kMaxGroups || !has_codes(node_->input(0))) return false;
     // Weights [in, out] have their inputs in the first dimension, those of a ConvTranspose group after group.
     const bool inputs_first = transposed || (node_->kind == OpKind::kGemm && node_->get_int("transB") == 0);
-    if (transposed && quantizer_.input(1)->constant->size() > 1 && quantizer_.get_int("axis", 1) == 0) return;
+    if (transposed && quantizer_.input(1)->constant->size() > 1 && quantizer_.get_int("axis", 1) == 0) return false;
     graph_.set_input(node_, 1, two_matrices(weights, inputs_first ? 0 : 1, transposed ? groups : 1));
     graph_.set_input(node_, 0, twice(node_->input(0), groups));
+    return true;
   }
 
  private:
@@ -152,7 +153,7 @@ class Splitter {
 
 }  // namespace
 
-void split_wide_weights(Graph& graph) {
+int split_wide_weights(Graph& graph) {
   std::vector<Node*> weighted;
   for (const auto& node : graph.nodes()) {
     if (!starts_chain(node.get()) || node->input(1)->is_constant()) continue;
@@ -161,7 +162,9 @@ void split_wide_weights(Graph& graph) {
         q->input(2)->is_constant())
       weighted.push_back(node.get());
   }
-  for (Node* node : weighted) Splitter(graph, node).run();
+  int split = 0;
+  for (Node* node : weighted) split += Splitter(graph, node).run();
+  return split;
 }
 
 }  // namespace octet::lower

@@ -39,11 +39,7 @@ void fold(Graph& graph, Node* bn) {
   Value* before = bn->input(0);
   fold_affine(graph, before->producer, affine_of(*bn), bn->input(2)->trainable,
               str("BatchNormalization '", bn->name, "'"));
-  Value* after = bn->output();
-  const std::string name = after->name;
-  graph.replace_uses(after, before);
-  graph.erase(bn);
-  graph.rename(before, name);
+  supersede(graph, bn->output(), before);
 }
 
 }  // namespace

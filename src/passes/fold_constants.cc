@@ -129,12 +129,8 @@ bool fold_constant_node(Graph& graph, Node* node) {
   if (graph.is_output(node->output()) || merges_parameters(*node)) return false;
   std::optional<Tensor> value = evaluate(*node);
   if (!value) return false;
-  const std::string name = node->output()->name;
-  const bool trainable = node->input(0)->trainable;
-  Value* constant = graph.add_constant(graph.unique_name(name + "/constant"), std::move(*value), trainable);
-  graph.replace_uses(node->output(), constant);
-  graph.erase(node);
-  graph.rename(constant, name);
+  const std::string name = graph.unique_name(node->output()->name + "/constant");
+  supersede(graph, node->output(), graph.add_constant(name, std::move(*value), node->input(0)->trainable));
   return true;
 }
 
@@ -190,11 +186,7 @@ bool fold_into_layer(Graph& graph, Node* node) {
   if (!affine) return false;
   fold_affine(graph, y->producer, *affine, node->input(constant)->trainable,
               str(node->info().name, " '", node->name, "'"));
-  Value* after = node->output();
-  const std::string name = after->name;
-  graph.replace_uses(after, y);
-  graph.erase(node);
-  graph.rename(y, name);
+  supersede(graph, node->output(), y);
   return true;
 }
 
@@ -209,13 +201,7 @@ bool matmul_to_gemm(Graph& graph, Node* node) {
     if (!w->is_constant() || !bias->is_constant() || w->constant->shape().size() != 2) continue;
     if (!product->input(0)->type.shape || product->input(0)->type.shape->size() != 2) continue;
     if (bias->constant->shape() != Shape{w->constant->shape()[1]}) continue;
-    product->kind = OpKind::kGemm;
-    graph.set_input(product, 2, bias);
-    Value* after = node->output();
-    const std::string name = after->name;
-    graph.replace_uses(after, y);
-    graph.erase(node);
-    graph.rename(y, name);
+    take_bias(graph, product, node, bias);
     return true;
   }
   return false;

@@ -39,11 +39,13 @@ void replace_scale(Value* value, const std::vector<float>& scales) {
 
 }  // namespace
 
-void set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
+int set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
                 const quant::WeightCalibrationOptions& weights) {
+  int set = 0;
   std::map<Value*, float> activation_scales;
   for (const auto& node : graph.nodes()) {
     if (!is_quantizer(node.get())) continue;
+    ++set;
     node->attributes["state"] = std::string(ir::kFrozen);
     if (quantizes_weights(*node)) {
       replace_scale(node->input(1), scales_of_weights(*node, weights));
@@ -62,6 +64,7 @@ void set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
     }
   }
   for (const auto& [value, scale] : activation_scales) replace_scale(value, {scale > 0 ? scale : 1.0f});
+  return set;
 }
 
 void refresh_weight_scales(Graph& graph, float averaging_constant, const quant::WeightCalibrationOptions& weights) {

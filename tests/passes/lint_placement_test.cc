@@ -6,7 +6,7 @@
 #include "models/zoo.h"
 #include "passes/block_builder.h"
 #include "passes/fold_batch_norm.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "passes/place_fake_quant.h"
 #include "passes/set_scales.h"
 

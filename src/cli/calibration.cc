@@ -4,22 +4,14 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "ir/infer.h"
-#include "passes/pipeline.h"
-#include "passes/place_fake_quant.h"
-#include "passes/set_scales.h"
-#include "passes/snap_biases.h"
+#include "passes/pipelines.h"
 #include "report/progress.h"
 #include "tasks/image_graph.h"
 #include "train/observe.h"
 
 namespace octet::cli {
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options) {
-  // Dropout stays: stage qat goes on from here.
-  for (const passes::PassResult& pass : passes::run_pipeline(graph, passes::preparation_passes(/*keep_dropout=*/true)))
-    if (pass.changes > 0) log_debug(pass.name, ": ", pass.changes, " changes");
-  const int placed = passes::place_fake_quant(graph, options.placement);
-  ir::infer_shapes(graph);
+  const int placed = passes::run_pipeline(graph, passes::placement_passes(options.placement)).back().changes;
   if (placed == 0)
     fail("there is nothing to quantise: the network has no convolution, product, sum or pooling",
          options.placement.exclude.empty() ? "" : " that is not excluded", "; octet compile takes the float model as it is");
@@ -28,9 +20,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   quant::CalibrationSet observed =
       train::observe_activations(tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done); });
   progress.finish();
-  passes::set_scales(graph, observed.ranges(options.calibration), options.weights);
-  passes::snap_biases(graph);
-  ir::infer_shapes(graph);
+  passes::run_pipeline(graph, passes::scale_passes(observed.ranges(options.calibration), options.weights));
   return observed;
 }
 

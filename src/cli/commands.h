@@ -21,6 +21,7 @@ Command verify_command();
 Command inspect_command();
 Command report_command();
 Command models_command();
+Command passes_command();
 Command spec_command();
 
 }  // namespace octet::cli

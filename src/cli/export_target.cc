@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "ir/infer.h"
-#include "passes/fold_batch_norm.h"
+#include "passes/pipelines.h"
 #include "passes/place_fake_quant.h"
 
 namespace octet::cli {
@@ -78,7 +78,7 @@ void prepare_for_target(ir::Graph& graph, const std::string& target) {
     fail_usage("--target ", target, ": unknown; one of onnxruntime, openvino, tensorrt, tensorrt:VERSION",
                did_you_mean(name, known));
   if (name != "tensorrt" && name != target) fail_usage("--target ", target, ": only tensorrt takes a version");
-  passes::fold_batch_norm(graph);
+  passes::run_pipeline(graph, passes::export_passes());
   if (name == "tensorrt") {
     const int version = version_number(target.size() > name.size() ? target.substr(name.size() + 1) : "", target);
     if (const int changed = make_signed(graph); changed > 0)

@@ -19,7 +19,7 @@
 #include "cli/training_record.h"
 #include "cli/training_setup.h"
 #include "onnx/export.h"
-#include "passes/snap_biases.h"
+#include "passes/pipelines.h"
 #include "tasks/classification/loss.h"
 #include "tasks/classification/task.h"
 #include "tasks/training.h"
@@ -171,7 +171,7 @@ ExitCode run(const Options& options) {
       fail("stopped by a signal after ", result.run.epochs_done, " of ", schedule.epochs,
            " epochs; the state is saved and the same command goes on from there");
     }
-    passes::snap_biases(graph);  // of quantised layers: from here on the graph is the deployed arithmetic
+    passes::run_pipeline(graph, passes::deployment_passes());
     graph.metadata["octet.stage"] = options.stage;
     graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, stage);
     graph.metadata["octet.data_hash"] = hex64(training.dataset->content_hash());

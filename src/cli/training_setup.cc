@@ -10,7 +10,7 @@
 #include "ir/verify.h"
 #include "models/zoo.h"
 #include "onnx/import.h"
-#include "passes/mark_trainable.h"
+#include "passes/pipelines.h"
 #include "tasks/classification/task.h"
 #include "tasks/image_graph.h"
 
@@ -68,7 +68,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
       fail_usage("stage ", spec::stage_name(stage), " goes on from a model: name it with -m (",
                  stage == Stage::kQat ? "the output of octet calibrate" : "the model of stage float", ")");
     graph = load_network(file);
-    passes::mark_trainable(graph);
+    passes::run_pipeline(graph, passes::training_passes());
   }
   ir::infer_shapes(graph);
   ir::verify(graph);

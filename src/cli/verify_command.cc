@@ -15,10 +15,8 @@
 #include "cli/verification.h"
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
-#include "ir/infer.h"
 #include "lower/lower.h"
-#include "passes/fold_batch_norm.h"
-#include "passes/snap_biases.h"
+#include "passes/pipelines.h"
 #include "report/progress.h"
 #include "report/text_table.h"
 #include "tasks/image_graph.h"
@@ -144,9 +142,7 @@ ExitCode run(const Options& options) {
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
   const data::NetworkInput network = tasks::image_input(graph);
-  passes::fold_batch_norm(graph);
-  passes::snap_biases(graph);  // as at the end of a training: those of a checkpoint are not yet on the accumulator's grid
-  ir::infer_shapes(graph);
+  passes::run_pipeline(graph, passes::checkpoint_passes());
   if (count_activation_quantisers(graph) == 0) {
     std::printf("NOT VERIFIED: nothing was compared\n");
     throw UserError(options.model + ": has no quantisers, so there is nothing that could be verified; give the model that "

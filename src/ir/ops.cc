@@ -27,9 +27,10 @@ std::vector<AttributeInfo> parse_schema(const char* text) {
 }  // namespace
 
 const std::vector<OpInfo>& all_ops() {
+  using namespace trait;
   static const std::vector<OpInfo> table = {
-#define OCTET_OP(kind, min_inputs, max_inputs, max_outputs, rule, schema) \
-  OpInfo{OpKind::k##kind, #kind, min_inputs, max_inputs, max_outputs, parse_schema(schema), rule},
+#define OCTET_OP(kind, min_inputs, max_inputs, max_outputs, rule, traits, schema) \
+  OpInfo{OpKind::k##kind, #kind, min_inputs, max_inputs, max_outputs, parse_schema(schema), rule, traits},
 #include "ir/ops.def"
 #undef OCTET_OP
   };

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/printable.h"
+#include "ir/traits.h"
 
 namespace octet::ir {
 namespace {
@@ -14,43 +15,16 @@ ValueSummary summary_of(const Value& value) {
   return {value.name, value.type};
 }
 
-// The initialiser behind an input, seen through nodes that only change its representation.
-const Value* constant_behind(const Value* value) {
-  while (value && !value->is_constant() && value->producer) {
-    switch (value->producer->kind) {
-      case OpKind::kFakeQuantize:
-      case OpKind::kQuantizeLinear:
-      case OpKind::kDequantizeLinear:
-      case OpKind::kIdentity:
-        value = value->producer->input(0);
-        break;
-      default:
-        return nullptr;
-    }
-  }
-  return value && value->is_constant() ? value : nullptr;
-}
-
 bool is_representation(const Node& node) {
   return node.kind == OpKind::kFakeQuantize || node.kind == OpKind::kQuantizeLinear ||
          node.kind == OpKind::kDequantizeLinear || node.kind == OpKind::kIdentity;
 }
 
-// Whether input `i` of this kind is a parameter whatever its trainable flag says.
-bool is_parameter_slot(OpKind kind, size_t i) {
-  switch (kind) {
-    case OpKind::kConv:
-    case OpKind::kConvTranspose:
-    case OpKind::kGemm:
-    case OpKind::kBatchNormalization:
-      return i == 1 || i == 2;
-    case OpKind::kMatMul:
-      return true;
-    case OpKind::kPRelu:
-      return i == 1;
-    default:
-      return false;
-  }
+// The initialiser behind an input, seen through nodes that only change its representation.
+const Value* initialiser_behind(const Value* value) {
+  while (value && !value->is_constant() && value->producer && is_representation(*value->producer))
+    value = value->producer->input(0);
+  return value && value->is_constant() ? value : nullptr;
 }
 
 // Product with a dynamic leading (batch) dimension counted as one; nothing when another one is dynamic.
@@ -120,8 +94,8 @@ GraphSummary summarise(const Graph& graph) {
     for (size_t i = 0; i < node->inputs.size(); i++) {
       const Value* v = node->inputs[i];
       if (v && !v->is_constant()) n.inputs.push_back(summary_of(*v));
-      const Value* constant = is_representation(*node) ? nullptr : constant_behind(v);
-      if (constant && (constant->trainable || is_parameter_slot(node->kind, i)) && counted.insert(constant).second)
+      const Value* constant = is_representation(*node) ? nullptr : initialiser_behind(v);
+      if (constant && (constant->trainable || is_parameter_input(node->kind, i)) && counted.insert(constant).second)
         n.parameters += constant->constant->size();
     }
     for (const Value* v : node->outputs)

@@ -4,9 +4,11 @@
 #include <bit>
 #include <vector>
 
+#include "ir/traits.h"
 #include "lower/moved_codes.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
+#include "passes/rewrite.h"
 
 namespace octet::lower {
 namespace {
@@ -15,26 +17,6 @@ using ir::Graph;
 using ir::Node;
 using ir::OpKind;
 using ir::Value;
-
-std::vector<Node*> node_list(const Graph& graph) {
-  std::vector<Node*> out;
-  for (const auto& n : graph.nodes()) out.push_back(n.get());
-  return out;
-}
-
-// `to` takes over everything `from` was, its name included, and `from`'s producer goes.
-void supersede(Graph& graph, Value* from, Value* to) {
-  const std::string name = from->name;
-  Node* producer = from->producer;
-  graph.replace_uses(from, to);
-  graph.erase(producer);
-  graph.rename(to, name);
-}
-
-bool keeps_float(const Node& cast) {
-  const Value *in = cast.input(0), *out = cast.output();
-  return in->type.data_type == ir::DataType::kFloat32 && out->type.data_type == ir::DataType::kFloat32;
-}
 
 bool same_params(const Node& a, const Node& b) {
   const auto x = quantizer_params(a), y = quantizer_params(b);
@@ -55,10 +37,6 @@ bool codes_reach_readers(const Graph& graph, const Node& op, const Value* quanti
          std::all_of(quantized->users.begin(), quantized->users.end(), [&](const Node* user) {
            return user->kind == OpKind::kGemm && is_constant_gemm(*user) && user->input(0) == quantized;
          });
-}
-
-size_t data_inputs(const Node& node) {
-  return node.kind == OpKind::kConcat ? node.inputs.size() : 1;
 }
 
 // `bias` as a constant of `channels` elements that lies along `axis` of a tensor of `rank`; nothing when it does not.
@@ -93,23 +71,8 @@ Value* add_bias_constant(Graph& graph, const Node& node, const std::vector<float
 
 }  // namespace
 
-void remove_identities(Graph& graph) {
-  for (Node* node : node_list(graph)) {
-    const bool identity = node->kind == OpKind::kIdentity ||
-                          (node->kind == OpKind::kDropout && node->output(1) == nullptr) ||
-                          (node->kind == OpKind::kCast && keeps_float(*node));
-    if (!identity) continue;
-    Value *in = node->input(0), *out = node->output();
-    if (!graph.is_output(out)) {
-      graph.replace_uses(out, in);
-      graph.erase(node);
-    } else if (in->producer != nullptr && !graph.is_output(in)) {
-      supersede(graph, out, in);
-    }
-  }
-}
-
-void fold_bias_adds(Graph& graph) {
+int fold_bias_adds(Graph& graph) {
+  int folded = 0;
   // Only these: the Adds among the nodes go on the way.
   std::vector<Node*> weighted;
   for (Node* node : node_list(graph))
@@ -121,32 +84,24 @@ void fold_bias_adds(Graph& graph) {
       const int64_t channels = (*node->output()->type.shape)[1];
       Node* add = bias_add(graph, *node, channels, 4, 1, &bias);
       if (add == nullptr || *add->output()->type.shape != *node->output()->type.shape) continue;
-      Value* constant = add_bias_constant(graph, *node, bias);
-      std::vector<Value*> inputs{node->input(0), node->input(1), constant};
-      const std::string name = node->name;
-      Node* conv = graph.add_node(node->kind, graph.unique_name(name), inputs, {graph.unique_name(name + "/biased")},
-                                  node->attributes, node);
-      conv->output()->type = add->output()->type;
-      supersede(graph, add->output(), conv->output());
-      graph.erase(node);
+      passes::take_bias(graph, node, add, add_bias_constant(graph, *node, bias));
+      ++folded;
     } else if (node->kind == OpKind::kMatMul && is_constant(node->input(1)) && !is_constant(node->input(0)) &&
                node->input(0)->type.shape->size() == 2 && node->input(1)->type.shape->size() == 2) {
       const int64_t columns = (*node->output()->type.shape)[1];
       Node* add = bias_add(graph, *node, columns, 2, 1, &bias);
-      Value* out = add ? add->output() : node->output();
-      if (*out->type.shape != *node->output()->type.shape) continue;
-      std::vector<Value*> inputs{node->input(0), node->input(1)};
-      if (add) inputs.push_back(add_bias_constant(graph, *node, bias));
-      Node* gemm = graph.add_node(OpKind::kGemm, graph.unique_name(node->name), inputs,
-                                  {graph.unique_name(node->name + "/gemm")}, {}, node);
-      gemm->output()->type = out->type;
-      supersede(graph, out, gemm->output());
-      if (add) graph.erase(node);
+      if (add && *add->output()->type.shape != *node->output()->type.shape) continue;
+      if (add)
+        passes::take_bias(graph, node, add, add_bias_constant(graph, *node, bias));
+      else
+        node->kind = OpKind::kGemm;
+      ++folded;
     }
   }
+  return folded;
 }
 
-void merge_quantizers(Graph& graph) {
+int merge_quantizers(Graph& graph) {
   std::vector<Node*> merged;  // erased at the end: their outputs are among the values that are walked over
   for (Value* v : graph.values()) {
     if (v->is_constant()) continue;
@@ -165,20 +120,22 @@ void merge_quantizers(Graph& graph) {
   }
   for (Node* node : merged) graph.erase(node);
   graph.sort_topologically();
+  return static_cast<int>(merged.size());
 }
 
-void hoist_quantizers(Graph& graph) {
+int hoist_quantizers(Graph& graph) {
+  int changes = 0;
   for (bool changed = true; changed;) {
     changed = false;
     for (Node* quantizer : node_list(graph)) {
       if (!is_quantizer(quantizer) || is_constant(quantizer->output())) continue;
       Value* x = quantizer->input(0);
       Node* op = x->producer;
-      if (op == nullptr || !commutes_with_quantizer(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
+      if (op == nullptr || !lets_quantizer_pass(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;
       if (has_layout(x) && !has_layout(op->input(0))) continue;
       if (!codes_reach_readers(graph, *op, quantizer->output())) continue;
       quantizer_params(*quantizer);  // refuses what cannot be moved
-      for (size_t i = 0; i < data_inputs(*op); ++i) {
+      for (size_t i = 0; i < ir::data_inputs(*op); ++i) {
         Value* in = op->input(i);
         if (in->is_constant()) continue;
         const std::string name = graph.unique_name(in->name + "/hoisted");
@@ -187,12 +144,14 @@ void hoist_quantizers(Graph& graph) {
         moved->output()->type = in->type;
         graph.set_input(op, i, moved->output());
       }
-      supersede(graph, quantizer->output(), x);
+      passes::supersede(graph, quantizer->output(), x);
       changed = true;
+      ++changes;
       break;
     }
-    merge_quantizers(graph);
+    changes += merge_quantizers(graph);
   }
+  return changes;
 }
 
 }  // namespace octet::lower

@@ -90,13 +90,11 @@ void emit_depth_to_space(PlanBuilder& b, const Node& node) {
 }  // namespace
 
 bool emit_float_move(PlanBuilder& b, const Node& node) {
+  if (node.info().has(ir::trait::kReshapes)) {
+    b.same_dense(node.output(), b.dense(node.input(0)));
+    return true;
+  }
   switch (node.kind) {
-    case OpKind::kReshape:
-    case OpKind::kFlatten:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-      b.same_dense(node.output(), b.dense(node.input(0)));
-      return true;
     case OpKind::kTranspose:
       emit_transpose(b, node);
       return true;

@@ -1,40 +1,13 @@
 #include "lower/lower.h"
 
-#include <filesystem>
-#include <iomanip>
-#include <sstream>
-
 #include "base/error.h"
-#include "base/files.h"
 #include "ir/infer.h"
-#include "ir/print.h"
-#include "lower/canonicalise.h"
 #include "lower/lowering.h"
-#include "lower/moved_codes.h"
-#include "lower/rewrite_forms.h"
-#include "lower/wide_weights.h"
-#include "passes/fold_batch_norm.h"
+#include "lower/rewrites.h"
 #include "passes/free_batch.h"
 
 namespace octet::lower {
 namespace {
-
-class PassDump {
- public:
-  explicit PassDump(const std::string& folder) : folder_(folder) {
-    if (!folder_.empty()) make_results_directory(folder_);
-  }
-  void operator()(const ir::Graph& graph, const std::string& pass) {
-    if (folder_.empty()) return;
-    std::ostringstream name;
-    name << std::setw(2) << std::setfill('0') << count_++ << '-' << pass << ".txt";
-    write_file_atomically(std::filesystem::path(folder_) / name.str(), ir::to_text(graph));
-  }
-
- private:
-  std::string folder_;
-  int count_ = 0;
-};
 
 // The batch may be chosen where images stay apart, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
 void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
@@ -132,35 +105,15 @@ void refuse_loose_codes(const ir::Graph& graph) {
 
 engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   if (options.batch < 0) fail_usage("batch = ", options.batch, " is negative");
-  PassDump dump(options.dump_passes);
   ir::Graph graph = source.clone();
   graph.remove_dead();
-  dump(graph, "source");
   if (options.input_shape.empty())
     choose_batch(graph, options.batch);
   else
     choose_input_shape(graph, options.input_shape);
   require_static(graph);
-  dump(graph, "set_batch");
   refuse_loose_codes(graph);
-  quantize_behind_moves(graph);
-  rewrite_forms(graph);
-  ir::infer_shapes(graph);
-  dump(graph, "rewrite_forms");
-  remove_identities(graph);
-  dump(graph, "remove_identities");
-  passes::fold_batch_norm(graph);
-  fold_bias_adds(graph);
-  ir::infer_shapes(graph);
-  dump(graph, "fold");
-  merge_quantizers(graph);
-  hoist_quantizers(graph);
-  flatten_quantizers(graph);
-  collapse_reshapes(graph);
-  split_wide_weights(graph);
-  graph.remove_dead();
-  ir::infer_shapes(graph);
-  dump(graph, "hoist_quantizers");
+  passes::run_pipeline(graph, compile_passes(), {.dump_directory = options.dump_passes});
   engine::Plan plan = Lowering(graph, source).run();
   plan.isa = isa_name(options.isa);
   return plan;

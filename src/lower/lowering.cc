@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/traits.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/moved_codes.h"
@@ -35,7 +36,7 @@ bool exact(float x, const QuantParams& p) {
 // A clamp that only quantisers read is part of their tables.
 bool only_quantized(const Value* v) {
   return !v->users.empty() &&
-         std::all_of(v->users.begin(), v->users.end(), [](const Node* user) { return is_quantizer(user); });
+         std::all_of(v->users.begin(), v->users.end(), ir::is_quantizer);
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ Lowering::Lowering(const ir::Graph& graph, const ir::Graph& source) : graph_(gra
   pointwise_.emplace(graph, params);
   activations_.emplace(graph, params, [this](const Value* v) {
     const Node* p = v->producer;
-    return is_weighted(p) || (p != nullptr && p->kind == OpKind::kAdd && int8_chain_at(v).weighted != nullptr);
+    return starts_chain(p) || (p != nullptr && p->kind == OpKind::kAdd && int8_chain_at(v).weighted != nullptr);
   });
 }
 
@@ -196,7 +197,7 @@ void Lowering::place_pieces(const Node& concat) {
 }
 
 void Lowering::select_carrier(const Node& node) {
-  for (size_t i = 0; i < (node.kind == OpKind::kConcat ? node.inputs.size() : 1); ++i) need_codes(node.input(i));
+  for (size_t i = 0; i < ir::data_inputs(node); ++i) need_codes(node.input(i));
   if (node.kind == OpKind::kConcat) place_pieces(node);
   jobs_.push_back([this, &node](PlanBuilder& b) { emit_carrier(b, node, *quant(node.input(0))); });
 }
@@ -265,7 +266,7 @@ const Value* Lowering::in_source(const Value* v) const {
   const auto known = [this](const Value* value) { return source_.find_value(value->name) != nullptr; };
   const Value* back = v;
   while (!known(back) && back->producer != nullptr &&
-         (is_quantizer(back->producer) || commutes_with_quantizer(*back->producer)))
+         (is_quantizer(back->producer) || lets_quantizer_pass(*back->producer)))
     back = back->producer->input(0);
   if (known(back)) return back;
   // A part of an operator that was rewritten: what that operator makes of it.
@@ -289,7 +290,7 @@ std::string Lowering::reason(const Node& node) const {
     if (in != nullptr && !is_constant(in) && !quantized(in) &&
         (x == nullptr || (codes_before_moves(x) != nullptr && codes_before_moves(in) == nullptr)))
       x = in;
-  const bool result = std::any_of(node.output()->users.begin(), node.output()->users.end(), is_quantizer);
+  const bool result = std::any_of(node.output()->users.begin(), node.output()->users.end(), ir::is_quantizer);
   const bool has_kernel = unary_function(node) || node.kind == OpKind::kBatchNormalization ||
                           node.kind == OpKind::kAdd || node.kind == OpKind::kSub || node.kind == OpKind::kMul ||
                           node.kind == OpKind::kConcat || node.kind == OpKind::kAveragePool ||

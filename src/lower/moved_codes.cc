@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/traits.h"
 #include "lower/emit_float.h"
 #include "lower/lowering.h"
 #include "lower/moves.h"
@@ -28,6 +29,11 @@ bool has_one_scale(const Node& quantizer) {
   return quantizer.input(1)->is_constant() && quantizer.input(1)->constant->size() == 1;
 }
 
+// Relu makes other codes, and the compiler reads it as a clamp (Lowering::carries_codes).
+bool moves_elements(const Node& node) {
+  return ir::commutes_with_quantizer(node) && node.kind != OpKind::kRelu;
+}
+
 // Whose codes a tensor has, were all moves done on codes, and whether one of them is not.
 struct Origin {
   const Node* quantizer = nullptr;
@@ -44,8 +50,7 @@ Origin origin_of_result(const Node& node, const Origins& known) {
   if (is_quantizer(&node)) return is_constant(node.output()) || !has_one_scale(node) ? Origin{} : Origin{&node, false};
   Origin out = origin(node.input(0));
   if (out.quantizer == nullptr || node.kind == OpKind::kIdentity || node.kind == OpKind::kDropout) return out;
-  const bool moves = commutes_with_quantizer(node) || node.kind == OpKind::kSplit || node.kind == OpKind::kExpand;
-  if (!moves) return {};
+  if (!moves_elements(node)) return {};
   if (node.kind == OpKind::kConcat)
     for (const Value* in : node.inputs) {
       const Origin other = origin(in);
@@ -60,30 +65,21 @@ Origin origin_of_result(const Node& node, const Origins& known) {
 }
 
 bool takes_codes(const Node& node) {
-  const bool weighted = node.kind == OpKind::kConv || node.kind == OpKind::kConvTranspose ||
-                        node.kind == OpKind::kMatMul || node.kind == OpKind::kGemm;
-  return weighted && is_constant(node.input(1)) && is_quantizer(node.input(1)->producer);
+  return node.info().has(ir::trait::kWeighted) && is_constant(node.input(1)) && is_quantizer(node.input(1)->producer);
 }
 
 }  // namespace
 
-bool commutes_with_quantizer(const Node& node) {
+bool lets_quantizer_pass(const Node& node) {
   switch (node.kind) {
-    case OpKind::kMaxPool:
-    case OpKind::kGlobalMaxPool:
-    case OpKind::kFlatten:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-    case OpKind::kTranspose:
-    case OpKind::kConcat:
-    case OpKind::kSlice:
-    case OpKind::kDepthToSpace:
-      return true;
-    case OpKind::kResize:
-      return node.get_string("mode") == "nearest";
-    default:
+    case OpKind::kRelu:      // a clamp is part of the step that makes its input, with the quantiser behind it
+    case OpKind::kSplit:     // its results have quantisers of their own
+    case OpKind::kExpand:    // the engine repeats floats
+    case OpKind::kIdentity:  // what is left of these keeps the names of two outputs apart
+    case OpKind::kDropout:
       return false;
+    default:
+      return ir::commutes_with_quantizer(node);
   }
 }
 
@@ -92,11 +88,6 @@ bool moves_codes(const Node& node) {
     case OpKind::kMaxPool:
     case OpKind::kGlobalMaxPool:
       return node.input(0)->type.shape->size() == 4 && node.outputs.size() == 1;
-    case OpKind::kFlatten:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-      return keeps_features(node);
     case OpKind::kConcat:
       return true;
     case OpKind::kSplit:
@@ -107,25 +98,24 @@ bool moves_codes(const Node& node) {
       check_resize(node);
       return true;
     default:
-      return false;
+      return node.info().has(ir::trait::kReshapes) && keeps_features(node);
   }
 }
 
 const Value* codes_before_moves(const Value* value) {
   for (const Node* p = value->producer; p != nullptr; p = value->producer) {
     if (is_quantizer(p)) return is_constant(value) ? nullptr : value;
-    if (!commutes_with_quantizer(*p) && p->kind != OpKind::kSplit && p->kind != OpKind::kExpand) return nullptr;
+    if (!moves_elements(*p)) return nullptr;
     value = p->input(0);
   }
   return nullptr;
 }
 
-void quantize_behind_moves(Graph& graph) {
-  std::vector<Node*> nodes;
-  for (const auto& node : graph.nodes()) nodes.push_back(node.get());
+int quantize_behind_moves(Graph& graph) {
+  int layers = 0;
   Origins origins;
   std::unordered_map<const Value*, Value*> quantized;
-  for (Node* node : nodes) {
+  for (Node* node : node_list(graph)) {
     if (takes_codes(*node) && !is_constant(node->input(0))) {
       Value* x = node->input(0);
       Origin from = origins[x];
@@ -140,12 +130,14 @@ void quantize_behind_moves(Graph& graph) {
           again->type = x->type;
         }
         graph.set_input(node, 0, again);
+        ++layers;
       }
     }
     for (const Value* out : node->outputs)
       if (out != nullptr)
         if (const Origin origin = origin_of_result(*node, origins); origin.quantizer != nullptr) origins[out] = origin;
   }
+  return layers;
 }
 
 }  // namespace octet::lower

@@ -159,8 +159,7 @@ std::optional<QuantizedAverage> Lowering::read_average(const Node& quantizer) co
   if (!single_use(graph_, quantizer.input(0)) || !single_use(graph_, v)) return std::nullopt;
   // A mean is often flattened before it is quantised.
   const Node* op = v->producer;
-  while (op != nullptr && (op->kind == OpKind::kFlatten || op->kind == OpKind::kReshape ||
-                           op->kind == OpKind::kSqueeze || op->kind == OpKind::kUnsqueeze)) {
+  while (op != nullptr && op->info().has(ir::trait::kReshapes)) {
     if (!keeps_features(*op) || !single_use(graph_, op->input(0))) return std::nullopt;
     op = op->input(0)->producer;
   }

@@ -69,10 +69,6 @@ int32_t code_offset(const QuantParams& params) {
   return params.qmin < 0 ? 128 : 0;
 }
 
-bool is_quantizer(const ir::Node* node) {
-  return node != nullptr && node->kind == ir::OpKind::kFakeQuantize;
-}
-
 QuantParams quantizer_params(const ir::Node& node) {
   const Quantizer q = read(node);
   require(q.scales.size() == 1, "FakeQuantize '", node.name, "': activations need one scale, not ", q.scales.size());

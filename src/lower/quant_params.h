@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/query.h"
 #include "numerics/quantize.h"
 
 namespace octet::lower {
@@ -17,10 +17,10 @@ int32_t code_offset(const numerics::QuantParams& params);
 // not positive, it has one scale per channel, its codes are not 8-bit.
 numerics::QuantParams quantizer_params(const ir::Node& node);
 
-bool is_quantizer(const ir::Node* node);
-
-// The numbers of a constant, or of a FakeQuantize of a constant. Nothing when the value depends on an input.
+// The numbers of a constant, or of a FakeQuantize of a constant. Nothing when the value depends on an input, or was
+// quantised more than once.
 std::optional<std::vector<float>> constant_floats(const ir::Value* value);
+// Has these. (Unlike ir::constant_behind, which looks through any number of quantisers.)
 bool is_constant(const ir::Value* value);
 // The same, for weights: UserError naming `node` when one is NaN or infinite.
 std::vector<float> finite_weights(const ir::Node& node, const ir::Value* value);

@@ -25,8 +25,7 @@ const Shape& shape_of(const Value* v) {
 }
 
 bool reshapes(const Node* node) {
-  return node != nullptr && (node->kind == OpKind::kReshape || node->kind == OpKind::kFlatten ||
-                             node->kind == OpKind::kSqueeze || node->kind == OpKind::kUnsqueeze);
+  return node != nullptr && node->info().has(ir::trait::kReshapes);
 }
 
 bool has_layout(const Shape& shape) {
@@ -42,10 +41,8 @@ class Rewriter {
  public:
   explicit Rewriter(Graph& graph) : graph_(graph) {}
 
-  void run() {
-    std::vector<Node*> nodes;
-    for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
-    for (Node* node : nodes) {
+  int run() {
+    for (Node* node : node_list(graph_)) {
       node_ = node;
       switch (node->kind) {
         case OpKind::kGemm:
@@ -69,6 +66,7 @@ class Rewriter {
           break;
       }
     }
+    return rewritten_;
   }
 
  private:
@@ -104,6 +102,7 @@ class Rewriter {
   }
   // The node hands `result` on under its own name, in its own shape.
   void become_reshape(Node* node, Value* result) {
+    ++rewritten_;
     Value* shape = int_constant(graph_, node->name + "/shape", shape_of(node->output()));
     while (node->inputs.size() > 2) {
       graph_.set_input(node, node->inputs.size() - 1, nullptr);
@@ -264,16 +263,17 @@ class Rewriter {
 
   Graph& graph_;
   Node* node_ = nullptr;
+  int rewritten_ = 0;
   std::map<std::pair<const Value*, Shape>, Value*> reshaped_;
 };
 
 }  // namespace
 
-void rewrite_forms(Graph& graph) {
-  Rewriter(graph).run();
+int rewrite_forms(Graph& graph) {
+  return Rewriter(graph).run();
 }
 
-void flatten_quantizers(Graph& graph) {
+int flatten_quantizers(Graph& graph) {
   std::vector<Node*> quantizers;
   for (const auto& node : graph.nodes())
     if (is_quantizer(node.get()) && !is_constant(node->output()) && !has_layout(shape_of(node->output())))
@@ -296,9 +296,11 @@ void flatten_quantizers(Graph& graph) {
     node->attributes.clear();
     ir::infer_node(*node);
   }
+  return static_cast<int>(quantizers.size());
 }
 
-void collapse_reshapes(Graph& graph) {
+int collapse_reshapes(Graph& graph) {
+  int collapsed = 0;
   std::vector<Node*> nodes;
   for (const auto& node : graph.nodes())
     if (reshapes(node.get())) nodes.push_back(node.get());
@@ -318,11 +320,14 @@ void collapse_reshapes(Graph& graph) {
       node->kind = OpKind::kReshape;
       node->attributes.clear();
       ir::infer_node(*node);
+      ++collapsed;
     } else if (shape_of(source) == shape && !graph.is_output(node->output()) && !source->is_constant()) {
       graph.replace_uses(node->output(), source);
+      ++collapsed;
     }
   }
   graph.remove_dead();
+  return collapsed;
 }
 
 }  // namespace octet::lower

@@ -1,5 +1,6 @@
 // Operators in forms that the engine has no step for become equal combinations of those it has. Passes of the compiler
-// on its own copy of the graph; sizes are static and types are inferred.
+// on its own copy of the graph (rewrites.h has their order); sizes are static and types are inferred. They return the
+// number of changes.
 #pragma once
 #include "ir/graph.h"
 
@@ -11,13 +12,13 @@ namespace octet::lower {
 //   more by a constant matrix becomes one of rank 2 over all rows, with its bias and its quantisers.
 // - Conv, ConvTranspose and pools over one axis: the same over an image of one row.
 // UserError for Dropout in training mode, and for its mask as a result.
-void rewrite_forms(ir::Graph& graph);
+int rewrite_forms(ir::Graph& graph);
 
 // A quantiser of a tensor of another rank than 2 and 4, which have no layout of codes, works on its rows: Reshape,
 // FakeQuantize, Reshape.
-void flatten_quantizers(ir::Graph& graph);
+int flatten_quantizers(ir::Graph& graph);
 
 // Reshape, Flatten, Squeeze and Unsqueeze behind one another become one Reshape, or none.
-void collapse_reshapes(ir::Graph& graph);
+int collapse_reshapes(ir::Graph& graph);
 
 }  // namespace octet::lower

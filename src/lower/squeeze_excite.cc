@@ -18,12 +18,6 @@ bool one_pixel(const Value* v) {
   return s.size() == 2 || (s.size() == 4 && s[2] == 1 && s[3] == 1);
 }
 
-bool is_reshape(const Node& node) {
-  using ir::OpKind;
-  return node.kind == OpKind::kFlatten || node.kind == OpKind::kReshape || node.kind == OpKind::kSqueeze ||
-         node.kind == OpKind::kUnsqueeze;
-}
-
 // A convolution from one pixel to one pixel.
 bool is_layer(const Int8Chain& chain) {
   const kernels::ConvGeometry& g = chain.weighted.geometry;
@@ -47,7 +41,7 @@ std::optional<Lowering::Job> Lowering::squeeze_excite(const Node& node) {
   for (const Value* v = product->b;;) {
     if (!single_use(graph_, v) || v->producer == nullptr) return std::nullopt;
     if (!is_quantizer(v->producer)) {
-      if (!is_reshape(*v->producer) || !keeps_features(*v->producer)) return std::nullopt;
+      if (!v->producer->info().has(ir::trait::kReshapes) || !keeps_features(*v->producer)) return std::nullopt;
       v = v->producer->input(0);
       continue;
     }

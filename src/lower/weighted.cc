@@ -62,14 +62,10 @@ WeightCodes transposed_codes(const Weighted& w) {
 
 }  // namespace
 
-bool is_weighted(const Node* node) {
+bool starts_chain(const Node* node) {
   if (node == nullptr) return false;
   return node->kind == OpKind::kConv || node->kind == OpKind::kConvTranspose ||
          (node->kind == OpKind::kGemm && is_constant_gemm(*node));
-}
-
-bool single_use(const ir::Graph& graph, const Value* value) {
-  return value->users.size() == 1 && !graph.is_output(value);
 }
 
 const Value* skip_clamps(const ir::Graph& graph, const Value* value, Bounds* bounds, std::string* op) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/kernels/int8_conv.h"
-#include "ir/graph.h"
+#include "ir/query.h"
 #include "lower/pointwise.h"
 
 namespace octet::lower {
@@ -65,9 +65,8 @@ template <typename IsQuantized>
 Chain match_chain(const ir::Graph& graph, const ir::Value* value, const ChainOptions& options,
                   IsQuantized is_quantized);
 
-bool is_weighted(const ir::Node* node);
-// Nobody but one node reads it.
-bool single_use(const ir::Graph& graph, const ir::Value* value);
+// A node that the compiler reads as a Weighted, and a chain may start with. False for nullptr.
+bool starts_chain(const ir::Node* node);
 // Walks back over clamps, 16 at most: the value before them. The first value may have any readers.
 const ir::Value* skip_clamps(const ir::Graph& graph, const ir::Value* value, Bounds* bounds, std::string* op);
 
@@ -80,7 +79,7 @@ Chain match_chain(const ir::Graph& graph, const ir::Value* value, const ChainOpt
   const bool inside = v != value;
   const ir::Node* p = v->producer;
   if (p == nullptr || (inside && !single_use(graph, v))) return {};
-  if (is_weighted(p)) {
+  if (starts_chain(p)) {
     chain.weighted = p;
     chain.op = std::string(p->info().name) + clamps;
     return chain;
@@ -102,7 +101,7 @@ Chain match_chain(const ir::Graph& graph, const ir::Value* value, const ChainOpt
         if (!single_use(graph, quantizer->input(0)) || !single_use(graph, own)) continue;
         found.middle = quantizer;
       }
-      if (!is_weighted(own->producer)) continue;
+      if (!starts_chain(own->producer)) continue;
       // A ConvTranspose of floats is made beside its output, where a residual has no place.
       if (!options.quantized_residual && own->producer->kind == ir::OpKind::kConvTranspose) continue;
       found.weighted = own->producer, found.residual = other;

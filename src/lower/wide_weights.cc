@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/axes.h"
+#include "ir/traits.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 
@@ -21,15 +22,13 @@ const Shape& shape_of(const Value* v) {
   return *v->type.shape;
 }
 
-// Its codes are those of a quantiser, moved about at most.
+// Its codes are those of a quantiser, moved about or clamped at most.
 bool has_codes(const Value* v) {
   for (const Node* p = v->producer; p != nullptr; p = p->input(0)->producer) {
     if (is_quantizer(p)) return true;
-    if (p->kind == OpKind::kConcat)
+    if (!commutes_with_quantizer(*p)) return false;
+    if (ir::data_inputs(*p) > 1)
       return std::all_of(p->inputs.begin(), p->inputs.end(), [](const Value* in) { return has_codes(in); });
-    if (p->kind != OpKind::kMaxPool && p->kind != OpKind::kGlobalMaxPool && p->kind != OpKind::kFlatten &&
-        p->kind != OpKind::kReshape && p->kind != OpKind::kRelu && p->kind != OpKind::kResize)
-      return false;
   }
   return false;
 }
@@ -75,19 +74,20 @@ class Splitter {
  public:
   Splitter(Graph& graph, Node* node) : graph_(graph), node_(node), quantizer_(*node->input(1)->producer) {}
 
-  void run() {
-    if (!can_be_wide(quantizer_)) return;
+  bool run() {
+    if (!can_be_wide(quantizer_)) return false;
     const Centred weights = centred_codes(quantizer_);
     const auto beyond = [](int32_t c) { return c < -256 || c > 254; };
-    if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return;
+    if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return false;
     const bool transposed = node_->kind == OpKind::kConvTranspose;
     const int64_t groups = node_->kind == OpKind::kGemm ? 1 : node_->get_int("group", 1);
-    if (groups > kMaxGroups || !has_codes(node_->input(0))) return;
+    if (groups > kMaxGroups || !has_codes(node_->input(0))) return false;
     // Weights [in, out] have their inputs in the first dimension, those of a ConvTranspose group after group.
     const bool inputs_first = transposed || (node_->kind == OpKind::kGemm && node_->get_int("transB") == 0);
-    if (transposed && quantizer_.input(1)->constant->size() > 1 && quantizer_.get_int("axis", 1) == 0) return;
+    if (transposed && quantizer_.input(1)->constant->size() > 1 && quantizer_.get_int("axis", 1) == 0) return false;
     graph_.set_input(node_, 1, two_matrices(weights, inputs_first ? 0 : 1, transposed ? groups : 1));
     graph_.set_input(node_, 0, twice(node_->input(0), groups));
+    return true;
   }
 
  private:
@@ -153,16 +153,18 @@ class Splitter {
 
 }  // namespace
 
-void split_wide_weights(Graph& graph) {
+int split_wide_weights(Graph& graph) {
   std::vector<Node*> weighted;
   for (const auto& node : graph.nodes()) {
-    if (!is_weighted(node.get()) || node->input(1)->is_constant()) continue;
+    if (!starts_chain(node.get()) || node->input(1)->is_constant()) continue;
     const Node* q = node->input(1)->producer;
     if (is_quantizer(q) && q->input(0)->is_constant() && q->input(1)->is_constant() && q->has_input(2) &&
         q->input(2)->is_constant())
       weighted.push_back(node.get());
   }
-  for (Node* node : weighted) Splitter(graph, node).run();
+  int split = 0;
+  for (Node* node : weighted) split += Splitter(graph, node).run();
+  return split;
 }
 
 }  // namespace octet::lower

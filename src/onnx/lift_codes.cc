@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "ir/infer.h"
+#include "ir/query.h"
+#include "ir/traits.h"
 
 namespace octet::onnx {
 namespace {
@@ -32,9 +34,7 @@ class Lifter {
   explicit Lifter(Graph& graph) : graph_(graph) {}
 
   void run() {
-    std::vector<Node*> nodes;
-    for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
-    for (Node* node : nodes)
+    for (Node* node : node_list(graph_))
       if (fits(*node)) lift(node);
   }
 
@@ -50,40 +50,27 @@ class Lifter {
 
   static int64_t zero_point(const Node& q) { return q.has_input(2) ? q.input(2)->constant->to_ints().at(0) : 0; }
 
-  static size_t data_inputs(const Node& node) { return node.kind == OpKind::kConcat ? node.inputs.size() : 1; }
-
   static bool fits(const Node& node) {
     const Node* first = node.inputs.empty() ? nullptr : quantizer_of(node.inputs[0]);
     if (!first) return false;
     switch (node.kind) {
-      case OpKind::kMaxPool:
+      case OpKind::kMaxPool:  // its indices are no codes
         return node.outputs.size() == 1;
-      case OpKind::kRelu:
+      case OpKind::kRelu:  // on codes it compares with code 0
         return zero_point(*first) == 0;
-      case OpKind::kPad:
+      case OpKind::kPad:  // its fill is a code, so it survives (lift_fill)
         return node.get_string("mode", "constant") != "constant" || !node.has_input(2) || node.input(2)->is_constant();
-      case OpKind::kResize:
-        return node.get_string("mode", "nearest") == "nearest";
       case OpKind::kConcat:
         return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value* in) {
           const Node* q = quantizer_of(in);
           return q && same_constant(q->input(1), first->input(1)) && same_constant(q->input(2), first->input(2));
         });
-      case OpKind::kGlobalMaxPool:
-      case OpKind::kArgMax:
-      case OpKind::kIdentity:
-      case OpKind::kReshape:
-      case OpKind::kFlatten:
-      case OpKind::kSqueeze:
-      case OpKind::kUnsqueeze:
-      case OpKind::kTranspose:
-      case OpKind::kExpand:
-      case OpKind::kSlice:
-      case OpKind::kSplit:
-      case OpKind::kDepthToSpace:
+      case OpKind::kArgMax:  // codes have the order of their numbers
         return true;
-      default:
+      case OpKind::kDropout:  // ONNX has it on floats only
         return false;
+      default:
+        return commutes_with_quantizer(node);
     }
   }
 
@@ -116,7 +103,7 @@ class Lifter {
   void lift(Node* node) {
     const Node& q = *quantizer_of(node->input(0));
     lift_fill(node, q);
-    for (size_t i = 0; i < data_inputs(*node); i++) graph_.set_input(node, i, real(node->input(i), node));
+    for (size_t i = 0; i < ir::data_inputs(*node); i++) graph_.set_input(node, i, real(node->input(i), node));
     ir::infer_node(*node);
     Node* behind = graph_.next(node);
     for (Value* out : node->outputs) {

@@ -11,20 +11,16 @@ namespace {
 using ir::Node;
 using ir::OpKind;
 
-bool keeps_scores(OpKind kind) {
-  switch (kind) {
+bool keeps_scores(const Node& node) {
+  switch (node.kind) {
     case OpKind::kIdentity:
     case OpKind::kDropout:
     case OpKind::kCast:
-    case OpKind::kFlatten:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
     case OpKind::kFakeQuantize:
     case OpKind::kLog:
       return true;
     default:
-      return false;
+      return node.info().has(ir::trait::kReshapes);
   }
 }
 
@@ -50,7 +46,7 @@ bool bypass_softmax(ir::Graph& graph) {
   const int64_t classes = output->type.shape->back();
   std::vector<Node*> tail;  // from the output back
   Node* node = output->producer;
-  for (; node != nullptr && keeps_scores(node->kind); node = node->input(0)->producer) tail.push_back(node);
+  for (; node != nullptr && keeps_scores(*node); node = node->input(0)->producer) tail.push_back(node);
   if (node == nullptr || (node->kind != OpKind::kSoftmax && node->kind != OpKind::kLogSoftmax)) return false;
   if (classes < 1 || !over_classes(*node, classes)) return false;
   ir::Value* scores = node->input(0);

@@ -5,6 +5,7 @@
 
 #include "ir/axes.h"
 #include "ir/infer.h"
+#include "ir/traits.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -37,42 +38,9 @@ Perm compose(const Perm& first, const Perm& second) {
   return out;
 }
 
-bool is_elementwise(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kRelu:
-    case OpKind::kClip:
-    case OpKind::kLeakyRelu:
-    case OpKind::kElu:
-    case OpKind::kSigmoid:
-    case OpKind::kHardSigmoid:
-    case OpKind::kHardSwish:
-    case OpKind::kTanh:
-    case OpKind::kSoftplus:
-    case OpKind::kExp:
-    case OpKind::kLog:
-    case OpKind::kSqrt:
-    case OpKind::kNeg:
-    case OpKind::kAbs:
-    case OpKind::kErf:
-    case OpKind::kFloor:
-    case OpKind::kIdentity:
-    case OpKind::kAdd:
-    case OpKind::kSub:
-    case OpKind::kMul:
-    case OpKind::kDiv:
-    case OpKind::kPow:
-    case OpKind::kMin:
-    case OpKind::kMax:
-    case OpKind::kConcat:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Clip's limits are scalars whatever the layout.
-size_t data_inputs(const Node& node) {
-  return node.kind == OpKind::kClip ? 1 : node.inputs.size();
+// A Transpose may go from its inputs to its output: each element of the result has its place, or (Concat) its axis.
+bool lets_transpose_pass(const Node& node) {
+  return node.info().has(ir::trait::kElementwise) || node.kind == OpKind::kConcat;
 }
 
 // Transpose chains: merges two into one, removes those that change nothing.
@@ -116,15 +84,15 @@ bool can_transpose_constant(const Value& constant, size_t rank) {
 bool vanishes(const Graph& graph, const Node& transpose) {
   const auto& users = transpose.output()->users;
   return !graph.is_output(transpose.output()) && std::all_of(users.begin(), users.end(), [](const Node* u) {
-    return is_elementwise(*u) || u->kind == OpKind::kTranspose;
+    return lets_transpose_pass(*u) || u->kind == OpKind::kTranspose;
   });
 }
 
 // op(T(a), T(b), constant) -> T(op(a, b, constant')).
 bool sink(Graph& graph, Node* node) {
-  if (!is_elementwise(*node) || node->outputs.size() != 1 || !node->output()->type.shape) return false;
+  if (!lets_transpose_pass(*node) || node->outputs.size() != 1 || !node->output()->type.shape) return false;
   if (graph.is_output(node->output())) return false;  // keeps its layout
-  const size_t rank = node->output()->type.shape->size(), n = data_inputs(*node);
+  const size_t rank = node->output()->type.shape->size(), n = ir::data_inputs(*node);
   std::set<Node*> transposes;
   Perm perm;
   for (size_t i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "ir/query.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -14,12 +15,6 @@ using ir::OpKind;
 using ir::Value;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// The one element of a constant.
-std::optional<float> scalar(const Value* value) {
-  if (!value || !value->is_constant() || value->constant->size() != 1) return std::nullopt;
-  return value->constant->to_floats()[0];
-}
 
 struct Limits {
   float low, high;
@@ -34,10 +29,6 @@ std::optional<Limits> limits_of(const Node* node) {
   const std::optional<float> low = limit(1, -kInfinity), high = limit(2, kInfinity);
   if (!low || !high || !(*low <= *high)) return std::nullopt;
   return Limits{*low, *high};
-}
-
-bool only_use(const Graph& graph, const Value* value) {
-  return value->users.size() == 1 && !graph.is_output(value);
 }
 
 void make_relu(Graph& graph, Node* node, Value* x) {
@@ -88,7 +79,7 @@ bool rewrite(Graph& graph, Node* node) {
       return true;
     }
     Node* inner = bound->x->producer;
-    if (node->kind == OpKind::kMin && limit > 0 && inner && inner->kind == OpKind::kRelu && only_use(graph, bound->x)) {
+    if (node->kind == OpKind::kMin && limit > 0 && inner && inner->kind == OpKind::kRelu && single_use(graph, bound->x)) {
       make_clip(graph, node, inner->input(0), bound->limit);
       graph.erase(inner);
       return true;
@@ -105,7 +96,7 @@ bool rewrite(Graph& graph, Node* node) {
     return true;
   }
   if (inner && inner->kind == OpKind::kRelu && own->low <= 0 && own->high > 0 && own->high < kInfinity &&
-      only_use(graph, node->input(0))) {
+      single_use(graph, node->input(0))) {
     make_clip(graph, node, inner->input(0), node->input(2));
     graph.erase(inner);
     return true;

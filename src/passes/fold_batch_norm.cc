@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ir/query.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -32,19 +33,14 @@ bool can_fold(const Graph& graph, const Node& bn) {
   for (size_t i = 1; i < bn.outputs.size(); i++)
     if (bn.output(i) && (!bn.output(i)->users.empty() || graph.is_output(bn.output(i)))) return false;
   const Value* x = bn.input(0);
-  return x->producer && x->users.size() == 1 && !graph.is_output(x) &&
-         can_fold_affine(*x->producer, bn.input(1)->constant->size());
+  return x->producer && single_use(graph, x) && can_fold_affine(*x->producer, bn.input(1)->constant->size());
 }
 
 void fold(Graph& graph, Node* bn) {
   Value* before = bn->input(0);
   fold_affine(graph, before->producer, affine_of(*bn), bn->input(2)->trainable,
               str("BatchNormalization '", bn->name, "'"));
-  Value* after = bn->output();
-  const std::string name = after->name;
-  graph.replace_uses(after, before);
-  graph.erase(bn);
-  graph.rename(before, name);
+  supersede(graph, bn->output(), before);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -128,12 +129,8 @@ bool fold_constant_node(Graph& graph, Node* node) {
   if (graph.is_output(node->output()) || merges_parameters(*node)) return false;
   std::optional<Tensor> value = evaluate(*node);
   if (!value) return false;
-  const std::string name = node->output()->name;
-  const bool trainable = node->input(0)->trainable;
-  Value* constant = graph.add_constant(graph.unique_name(name + "/constant"), std::move(*value), trainable);
-  graph.replace_uses(node->output(), constant);
-  graph.erase(node);
-  graph.rename(constant, name);
+  const std::string name = graph.unique_name(node->output()->name + "/constant");
+  supersede(graph, node->output(), graph.add_constant(name, std::move(*value), node->input(0)->trainable));
   return true;
 }
 
@@ -181,7 +178,7 @@ bool fold_into_layer(Graph& graph, Node* node) {
   if (!is_arithmetic(node->kind)) return false;
   const size_t constant = node->input(1)->is_constant() ? 1 : 0;
   Value* y = node->input(1 - constant);
-  if (!node->input(constant)->is_constant() || !y->producer || y->users.size() != 1 || graph.is_output(y)) return false;
+  if (!node->input(constant)->is_constant() || !y->producer || !single_use(graph, y)) return false;
   if (!y->type.shape || y->type.shape->size() < 2 || (*y->type.shape)[1] == ir::kDynamic) return false;
   const int64_t channels = (*y->type.shape)[1];
   if (!can_fold_affine(*y->producer, channels)) return false;
@@ -189,11 +186,7 @@ bool fold_into_layer(Graph& graph, Node* node) {
   if (!affine) return false;
   fold_affine(graph, y->producer, *affine, node->input(constant)->trainable,
               str(node->info().name, " '", node->name, "'"));
-  Value* after = node->output();
-  const std::string name = after->name;
-  graph.replace_uses(after, y);
-  graph.erase(node);
-  graph.rename(y, name);
+  supersede(graph, node->output(), y);
   return true;
 }
 
@@ -203,18 +196,12 @@ bool matmul_to_gemm(Graph& graph, Node* node) {
   for (size_t i = 0; i < 2; i++) {
     Value *y = node->input(i), *bias = node->input(1 - i);
     Node* product = y->producer;
-    if (!product || product->kind != OpKind::kMatMul || y->users.size() != 1 || graph.is_output(y)) continue;
+    if (!product || product->kind != OpKind::kMatMul || !single_use(graph, y)) continue;
     const Value* w = product->input(1);
     if (!w->is_constant() || !bias->is_constant() || w->constant->shape().size() != 2) continue;
     if (!product->input(0)->type.shape || product->input(0)->type.shape->size() != 2) continue;
     if (bias->constant->shape() != Shape{w->constant->shape()[1]}) continue;
-    product->kind = OpKind::kGemm;
-    graph.set_input(product, 2, bias);
-    Value* after = node->output();
-    const std::string name = after->name;
-    graph.replace_uses(after, y);
-    graph.erase(node);
-    graph.rename(y, name);
+    take_bias(graph, product, node, bias);
     return true;
   }
   return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/query.h"
 #include "quant/fusion_model.h"
 
 namespace octet::passes {
@@ -18,9 +19,7 @@ std::optional<Ints> spatial_zero_padding(const Node& pad) {
   if (pad.kind != OpKind::kPad || pad.get_string("mode") != "constant" || !pad.input(0)->type.shape)
     return std::nullopt;
   if (!pad.input(1) || !pad.input(1)->is_constant()) return std::nullopt;
-  if (pad.has_input(2) && !(pad.input(2)->is_constant() && pad.input(2)->constant->size() == 1 &&
-                            pad.input(2)->constant->to_floats()[0] == 0))
-    return std::nullopt;
+  if (pad.has_input(2) && scalar(pad.input(2)) != 0.0f) return std::nullopt;
   const size_t rank = pad.input(0)->type.shape->size();
   const Ints given = pad.input(1)->constant->to_ints();
   Ints all(2 * rank, 0);

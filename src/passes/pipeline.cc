@@ -1,8 +1,11 @@
 #include "passes/pipeline.h"
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "base/files.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "ir/infer.h"
 #include "ir/print.h"
@@ -25,6 +28,16 @@ void dump(const ir::Graph& graph, const std::filesystem::path& directory, size_t
   char number[16];
   std::snprintf(number, sizeof number, "%02zu_", index);
   write_file_atomically(directory / (number + name + ".txt"), ir::to_text(graph));
+}
+
+// What ir::verify says of it; empty: it is whole.
+std::string problem_of(const ir::Graph& graph) {
+  try {
+    ir::verify(graph);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace
@@ -60,33 +73,21 @@ std::vector<PassResult> run_pipeline(ir::Graph& graph, const std::vector<Pass>& 
                                      const PipelineOptions& options) {
   if (!options.dump_directory.empty()) make_results_directory(options.dump_directory);
   dump(graph, options.dump_directory, 0, "input");
+  const bool verify = options.verify && problem_of(graph).empty();
   std::vector<PassResult> results;
   for (const Pass& pass : passes) {
-    results.push_back({pass.name, pass.run(graph)});
+    const auto start = std::chrono::steady_clock::now();
+    const int changes = pass.run(graph);
     ir::infer_shapes(graph);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    results.push_back({pass.name, changes, taken.count()});
+    if (changes > 0) log_debug(pass.name, ": ", changes, " changes in ", std::lround(taken.count() * 1e6), " us");
     dump(graph, options.dump_directory, results.size(), pass.name);
-    if (!options.verify) continue;
-    try {
-      ir::verify(graph);
-    } catch (const UserError& error) {
-      OCTET_CHECK(false, "after pass ", pass.name, ": ", error.what());
-    }
+    if (!verify || changes == 0) continue;
+    const std::string problem = problem_of(graph);
+    OCTET_CHECK(problem.empty(), "after pass ", pass.name, ": ", problem);
   }
   return results;
-}
-
-std::vector<Pass> preparation_passes(bool keep_dropout) {
-  Pass identity = find_pass("remove_identity");
-  if (keep_dropout) identity.run = [](ir::Graph& g) { return remove_identity(g, {.keep_dropout = true}); };
-  // Layout first, so that the others see convolutions next to what they are fused with; constants before and after
-  // batch norms, because importers write normalisation as arithmetic too.
-  return {identity,
-          find_pass("fold_constants"),
-          find_pass("cancel_transposes"),
-          find_pass("fuse_pad"),
-          find_pass("canonicalize_activations"),
-          find_pass("fold_batch_norm"),
-          find_pass("fold_constants")};
 }
 
 }  // namespace octet::passes

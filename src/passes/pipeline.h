@@ -1,4 +1,4 @@
-// Which passes there are, and in what order they run.
+// Which passes there are, and what runs a list of them. The lists that the stages run: pipelines.h.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -23,21 +23,19 @@ const Pass& find_pass(const std::string& name);
 struct PipelineOptions {
   // Writes the graph as text after every pass: DIR/00_input.txt, DIR/01_fold_constants.txt ... Empty: no dumps.
   std::filesystem::path dump_directory;
-  // Verifies the graph after every pass; a broken one is an internal error that names the pass.
+  // Verifies the graph after every pass that changed it; a broken one is an internal error that names the pass. A graph
+  // that was broken before is not: whoever reads it on will say what is wrong.
   bool verify = true;
 };
 
 struct PassResult {
   std::string name;
   int changes;
+  double seconds;
 };
 
 // Runs the passes in order, inferring types after each.
 std::vector<PassResult> run_pipeline(ir::Graph& graph, const std::vector<Pass>& passes,
                                      const PipelineOptions& options = {});
-
-// What brings a trained float graph into the form that quantisation expects: canonical activations, no layout changes,
-// batch norms folded. Dropouts stay where training goes on (QAT).
-std::vector<Pass> preparation_passes(bool keep_dropout);
 
 }  // namespace octet::passes

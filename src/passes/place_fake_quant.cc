@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ir/infer.h"
+#include "ir/query.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -68,7 +69,7 @@ int remove_fake_quant(Graph& graph) {
   int removed = 0;
   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
     Node* node = (it++)->get();
-    if (node->kind != OpKind::kFakeQuantize) continue;
+    if (!is_quantizer(node)) continue;
     removed++;
     if (bypass(graph, node, node->input(0))) continue;
     // Both are what the graph gives out: the name of the output needs a node.

@@ -1,5 +1,6 @@
 #include "passes/remove_identity.h"
 
+#include "ir/query.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -17,7 +18,8 @@ bool does_nothing(const Graph& graph, const Node& node, const RemoveIdentityOpti
     case OpKind::kDropout: {
       const Value* mask = node.output(1);
       const bool training = node.has_input(2) && !(node.input(2)->is_constant() &&
-                                                   node.input(2)->constant->to_ints() == std::vector<int64_t>{0});
+                                                   node.input(2)->constant->to_ints() == std::vector<int64_t>{0}) &&
+                            scalar(node.input(1)) != 0.0f;
       return !options.keep_dropout && !training && !(mask && (!mask->users.empty() || graph.is_output(mask)));
     }
     case OpKind::kCast:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/query.h"
 #include "quant/fusion_model.h"
 
 namespace octet::passes {
@@ -61,7 +62,7 @@ std::string bias_name(const Graph& graph, const Value* weight) {
 // Gives the node's input `index` the new tensor: in place when nobody else uses the constant.
 void replace_constant(Graph& graph, Node* node, size_t index, Tensor tensor) {
   Value* value = node->input(index);
-  if (value->users.size() == 1 && !graph.is_output(value)) {
+  if (single_use(graph, value)) {
     value->type = {tensor.data_type(), tensor.shape()};
     value->constant = std::move(tensor);
     return;
@@ -72,14 +73,29 @@ void replace_constant(Graph& graph, Node* node, size_t index, Tensor tensor) {
 
 }  // namespace
 
+void supersede(Graph& graph, Value* from, Value* to) {
+  const std::string name = from->name;
+  Node* producer = from->producer;
+  graph.replace_uses(from, to);
+  graph.erase(producer);
+  graph.rename(to, name);
+}
+
+void take_bias(Graph& graph, Node* layer, Node* add, Value* bias) {
+  if (layer->kind == OpKind::kMatMul) layer->kind = OpKind::kGemm;
+  graph.set_input(layer, 2, bias);
+  supersede(graph, add->output(), layer->output());
+}
+
 bool bypass(Graph& graph, Node* node, Value* replacement) {
   Value* old = node->output();
-  const bool output = graph.is_output(old);
-  if (output && (replacement->is_constant() || !replacement->producer || graph.is_output(replacement))) return false;
-  const std::string name = old->name;
+  if (graph.is_output(old)) {
+    if (replacement->is_constant() || !replacement->producer || graph.is_output(replacement)) return false;
+    supersede(graph, old, replacement);
+    return true;
+  }
   graph.replace_uses(old, replacement);
   graph.erase(node);
-  if (output) graph.rename(replacement, name);
   return true;
 }
 

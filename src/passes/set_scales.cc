@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "numerics/quantize.h"
 
 namespace octet::passes {
@@ -11,12 +12,11 @@ namespace {
 
 using ir::Graph;
 using ir::Node;
-using ir::OpKind;
 using ir::Tensor;
 using ir::Value;
 
 bool quantizes_weights(const Node& node) {
-  return node.kind == OpKind::kFakeQuantize && node.input(0)->is_constant();
+  return is_quantizer(&node) && node.input(0)->is_constant();
 }
 
 int largest_code(const Node& node) {
@@ -39,11 +39,13 @@ void replace_scale(Value* value, const std::vector<float>& scales) {
 
 }  // namespace
 
-void set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
+int set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
                 const quant::WeightCalibrationOptions& weights) {
+  int set = 0;
   std::map<Value*, float> activation_scales;
   for (const auto& node : graph.nodes()) {
-    if (node->kind != OpKind::kFakeQuantize) continue;
+    if (!is_quantizer(node.get())) continue;
+    ++set;
     node->attributes["state"] = std::string(ir::kFrozen);
     if (quantizes_weights(*node)) {
       replace_scale(node->input(1), scales_of_weights(*node, weights));
@@ -62,6 +64,7 @@ void set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
     }
   }
   for (const auto& [value, scale] : activation_scales) replace_scale(value, {scale > 0 ? scale : 1.0f});
+  return set;
 }
 
 void refresh_weight_scales(Graph& graph, float averaging_constant, const quant::WeightCalibrationOptions& weights) {

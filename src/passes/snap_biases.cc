@@ -1,16 +1,15 @@
 #include "passes/snap_biases.h"
 
+#include "ir/query.h"
 #include "numerics/quantize.h"
 
 namespace octet::passes {
 namespace {
 
-using ir::OpKind;
-
 // The FakeQuantize that makes a value, if its scale is constant and it does not merely observe.
 const ir::Node* quantiser_of(const ir::Value* value) {
   const ir::Node* q = value ? value->producer : nullptr;
-  if (!q || q->kind != OpKind::kFakeQuantize || !q->input(1)->is_constant()) return nullptr;
+  if (!is_quantizer(q) || !q->input(1)->is_constant()) return nullptr;
   return q->get_string("state") == ir::kObserving ? nullptr : q;
 }
 
@@ -19,9 +18,7 @@ const ir::Node* quantiser_of(const ir::Value* value) {
 int snap_biases(ir::Graph& graph) {
   int count = 0;
   for (const auto& node : graph.nodes()) {
-    const bool weighted =
-        node->kind == OpKind::kConv || node->kind == OpKind::kConvTranspose || node->kind == OpKind::kGemm;
-    ir::Value* bias = weighted ? node->input(2) : nullptr;
+    ir::Value* bias = node->info().has(ir::trait::kWeighted) ? node->input(2) : nullptr;
     if (!bias || !bias->is_constant() || bias->users.size() != 1 || bias->type.data_type != ir::DataType::kFloat32) continue;
     const ir::Node* activation = quantiser_of(node->input(0));
     const ir::Node* weight = quantiser_of(node->input(1));

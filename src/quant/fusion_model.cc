@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "ir/axes.h"
+#include "ir/query.h"
+#include "ir/traits.h"
 
 namespace octet::quant {
 
@@ -12,16 +14,6 @@ using ir::OpKind;
 using ir::Value;
 
 namespace {
-
-const Value* behind_fake_quantize(const Value* value) {
-  while (value && value->producer && value->producer->kind == OpKind::kFakeQuantize) value = value->producer->input(0);
-  return value;
-}
-
-bool is_constant(const Value* value) {
-  const Value* v = behind_fake_quantize(value);
-  return v && v->is_constant();
-}
 
 // All elements of a constant are >= 0.
 bool constant_is_nonnegative(const Value& value) {
@@ -40,32 +32,16 @@ bool shapes_agree(const Value& a, const Value& b) {
   return true;
 }
 
-bool only_use(const ir::Graph& graph, const Value* value) {
-  return value && value->users.size() == 1 && !graph.is_output(value);
-}
-
 bool is_gate(const Node* node) {
   return node && (node->kind == OpKind::kSigmoid || node->kind == OpKind::kHardSigmoid);
 }
 
 }  // namespace
 
-Node* source(const Value* value) {
-  const Value* v = behind_fake_quantize(value);
-  return v ? v->producer : nullptr;
-}
-
 bool is_weighted(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kConv:
-    case OpKind::kConvTranspose:
-    case OpKind::kGemm:
-    case OpKind::kMatMul:
-      return is_constant(node.input(1)) && !is_constant(node.input(0)) &&
-             behind_fake_quantize(node.input(1))->constant->size() > 0;
-    default:
-      return false;
-  }
+  if (!node.info().has(ir::trait::kWeighted)) return false;
+  const Value* weights = constant_behind(node.input(1));
+  return weights && weights->constant->size() > 0 && !constant_behind(node.input(0));
 }
 
 std::optional<int> weight_axis(const Node& node) {
@@ -77,7 +53,7 @@ std::optional<int> weight_axis(const Node& node) {
     case OpKind::kGemm:
       return node.get_int("transB") ? 0 : 1;
     case OpKind::kMatMul: {
-      const int rank = static_cast<int>(behind_fake_quantize(node.input(1))->constant->shape().size());
+      const int rank = static_cast<int>(constant_behind(node.input(1))->constant->shape().size());
       return rank >= 2 ? std::optional<int>(rank - 1) : std::nullopt;
     }
     default:
@@ -86,34 +62,21 @@ std::optional<int> weight_axis(const Node& node) {
 }
 
 bool is_activation(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kRelu:
-    case OpKind::kLeakyRelu:
-    case OpKind::kPRelu:
-    case OpKind::kElu:
-    case OpKind::kHardSwish:
-    case OpKind::kHardSigmoid:
-    case OpKind::kSigmoid:
-    case OpKind::kTanh:
-      return true;
-    case OpKind::kClip:
-      return (!node.has_input(1) || node.input(1)->is_constant()) &&
-             (!node.has_input(2) || node.input(2)->is_constant());
-    default:
-      return false;
-  }
+  if (!node.info().has(ir::trait::kActivation)) return false;
+  const auto is_fixed = [&](size_t limit) { return !node.has_input(limit) || node.input(limit)->is_constant(); };
+  return node.kind != OpKind::kClip || (is_fixed(1) && is_fixed(2));
 }
 
 bool is_residual_add(const Node& node) {
-  return node.kind == OpKind::kAdd && !is_constant(node.input(0)) && !is_constant(node.input(1)) &&
+  return node.kind == OpKind::kAdd && !constant_behind(node.input(0)) && !constant_behind(node.input(1)) &&
          shapes_agree(*node.input(0), *node.input(1));
 }
 
 bool is_squeeze_excite_mul(const Node& node) {
-  if (node.kind != OpKind::kMul || is_constant(node.input(0)) || is_constant(node.input(1))) return false;
+  if (node.kind != OpKind::kMul || constant_behind(node.input(0)) || constant_behind(node.input(1))) return false;
   for (size_t i = 0; i < 2; i++) {
     const Node* gate = source(node.input(i));
-    if (is_gate(gate) && behind_fake_quantize(gate->input(0)) != behind_fake_quantize(node.input(1 - i))) return true;
+    if (is_gate(gate) && behind_quantizers(gate->input(0)) != behind_quantizers(node.input(1 - i))) return true;
   }
   return false;
 }
@@ -138,13 +101,13 @@ bool is_standalone_batch_norm(const Node& node) {
 }
 
 Node* fused_producer(const ir::Graph& graph, const Value* value) {
-  if (!only_use(graph, value)) return nullptr;
+  if (!single_use(graph, value)) return nullptr;
   Node* node = value->producer;
   // Steps down one kind of node when it is there.
   const auto skip = [&](auto&& wanted) {
     if (!node || !wanted(*node)) return true;
     const Value* x = node->input(0);
-    if (!only_use(graph, x)) return false;
+    if (!single_use(graph, x)) return false;
     node = x->producer;
     return true;
   };
@@ -186,59 +149,24 @@ bool SignAnalysis::prove(const Value* value) {
   const Node* node = value->producer;
   if (!node) return false;
   const auto input = [&](size_t i) { return node->has_input(i) && known_.at(node->input(i)); };
+  const size_t data = ir::data_inputs(*node);
   switch (node->kind) {
-    case OpKind::kRelu:
-    case OpKind::kSigmoid:
-    case OpKind::kHardSigmoid:
-    case OpKind::kSoftmax:
-    case OpKind::kSoftplus:
-    case OpKind::kExp:
-    case OpKind::kSqrt:
-    case OpKind::kAbs:
-      return true;
     case OpKind::kClip:
       return (input(0) || input(1)) && (!node->has_input(2) || input(2));
-    case OpKind::kFakeQuantize:
-    case OpKind::kIdentity:
-    case OpKind::kDropout:
-    case OpKind::kMaxPool:
-    case OpKind::kAveragePool:
-    case OpKind::kGlobalAveragePool:
-    case OpKind::kGlobalMaxPool:
-    case OpKind::kReduceMean:
-    case OpKind::kReduceSum:
-    case OpKind::kReduceMax:
-    case OpKind::kReshape:
-    case OpKind::kFlatten:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-    case OpKind::kTranspose:
-    case OpKind::kExpand:
-    case OpKind::kSlice:
-    case OpKind::kSplit:
-    case OpKind::kDepthToSpace:
-    case OpKind::kLeakyRelu:
-    case OpKind::kHardSwish:
-      return input(0);
     case OpKind::kResize:  // cubic interpolation overshoots
       return input(0) && node->get_string("mode") != "cubic" && node->get_float("extrapolation_value") >= 0;
     case OpKind::kPad:
       return input(0) && (!node->has_input(2) || input(2));
-    case OpKind::kAdd:
-    case OpKind::kMul:
-    case OpKind::kDiv:
-      return input(0) && input(1);
-    case OpKind::kConcat:
-    case OpKind::kMin:
-      for (size_t i = 0; i < node->inputs.size(); i++)
-        if (!input(i)) return false;
-      return true;
     case OpKind::kMax:
-      for (size_t i = 0; i < node->inputs.size(); i++)
+      for (size_t i = 0; i < data; i++)
         if (input(i)) return true;
       return false;
     default:
-      return false;
+      if (node->info().has(ir::trait::kNeverNegative)) return true;
+      if (!node->info().has(ir::trait::kKeepsSign)) return false;
+      for (size_t i = 0; i < data; i++)
+        if (!input(i)) return false;
+      return true;
   }
 }
 

@@ -26,8 +26,6 @@ bool is_average_pool(const ir::Node& node);
 // BatchNormalization whose input no weighted node makes for it alone: it cannot be folded.
 bool is_standalone_batch_norm(const ir::Node& node);
 
-// The node that makes `value`, seen through FakeQuantize.
-ir::Node* source(const ir::Value* value);
 // The weighted node whose fused kernel makes `value`, where `value` and everything between has one consumer:
 // Conv | BatchNormalization <- Conv | activation <- BatchNormalization <- Conv | activation <- Conv, and any of these
 // before a Dropout. nullptr: none.

@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "ir/query.h"
+#include "ir/traits.h"
 #include "quant/fusion_model.h"
 
 namespace octet::quant {
@@ -18,33 +20,6 @@ using ir::Value;
 constexpr const char* kIssueNames[] = {"float_layer",     "float_pool",         "split_add",
                                        "float_residual",  "float_island",       "concat_requantizes",
                                        "quantized_twice", "per_tensor_weights", "not_calibrated"};
-
-bool is_quantizer(const Node* node) {
-  return node && node->kind == OpKind::kFakeQuantize;
-}
-
-// f(quantise(x)) = quantise(f(x)): codes pass through unchanged.
-bool commutes(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kMaxPool:
-    case OpKind::kGlobalMaxPool:
-    case OpKind::kRelu:
-    case OpKind::kReshape:
-    case OpKind::kFlatten:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-    case OpKind::kTranspose:
-    case OpKind::kSlice:
-    case OpKind::kSplit:
-    case OpKind::kIdentity:
-    case OpKind::kDropout:
-    case OpKind::kExpand:
-    case OpKind::kDepthToSpace:
-      return true;
-    default:
-      return false;
-  }
-}
 
 bool is_swish(const Node& node) {
   if (node.kind != OpKind::kMul) return false;
@@ -84,7 +59,7 @@ class Linter {
   bool quantized(const Value* v) const { return v->is_constant() || quantized_.count(v); }
   // The accumulator of an INT8 kernel, with whatever was fused to it so far.
   bool fused(const Value* v) const { return fused_.count(v) > 0; }
-  bool single_use(const Value* v) const { return v->users.size() == 1 && !graph_.is_output(v); }
+  bool single_use(const Value* v) const { return ir::single_use(graph_, v); }
 
   bool is_int8_layer(const Node& node) const {
     return is_weighted(node) && quantized(node.input(0)) && is_quantizer(node.input(1)->producer);
@@ -103,7 +78,8 @@ class Linter {
     if (is_quantizer(&node)) return into(quantized_);
     if (is_int8_layer(node)) return into(fused_);
     if (is_weighted(node)) return into(float_);
-    if ((commutes(node) || node.kind == OpKind::kConcat) && all_quantized(node)) return into(quantized_);
+    const bool commutes = commutes_with_quantizer(node);
+    if (commutes && all_quantized(node)) return into(quantized_);
     // Element-wise functions, sums, products and means of codes are INT8 kernels of their own.
     const bool int8_function = is_activation(node) || node.kind == OpKind::kAdd || node.kind == OpKind::kMul ||
                                node.kind == OpKind::kBatchNormalization || is_average_pool(node);
@@ -114,7 +90,9 @@ class Linter {
       return into(residual ? fused_ : float_);
     }
     if (is_swish(node) && (fused(node.input(0)) || fused(node.input(1)))) return into(fused_);
-    const bool epilogue = commutes(node) || is_activation(node) || node.kind == OpKind::kBatchNormalization;
+    // What joins an accumulator with other tensors is no part of its kernel.
+    const bool epilogue = (commutes && ir::data_inputs(node) == 1) || is_activation(node) ||
+                          node.kind == OpKind::kBatchNormalization;
     into(epilogue && x && fused(x) ? fused_ : float_);
   }
 
@@ -122,9 +100,7 @@ class Linter {
     if (is_quantizer(&node)) return check_quantizer(node);
     if (const auto it = islands_.find(&node); it != islands_.end())
       note(PlacementIssue::kFloatIsland, node, it->second);
-    const bool product = node.kind == OpKind::kConv || node.kind == OpKind::kConvTranspose ||
-                         node.kind == OpKind::kGemm || node.kind == OpKind::kMatMul;
-    if (product) return check_weighted(node);
+    if (node.info().has(ir::trait::kWeighted)) return check_weighted(node);
     if (is_average_pool(node) && !quantized(node.input(0)))
       note(PlacementIssue::kFloatPool, node, text(node), " averages the float tensor '", node.input(0)->name,
            "'; quantise it to stay in INT8");

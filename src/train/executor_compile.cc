@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/query.h"
 #include "train/ops_fused.h"
 
 namespace octet::train {
@@ -35,8 +36,7 @@ StepFunction compile_node(const ir::Graph& graph, const ir::Node& node, const Sl
   require(!node.outputs.empty() && node.outputs[0], node_text(node), " has no output");
   Wiring w = slots.wiring(node);
   const ir::Value* first = node.input(0);
-  w.may_overwrite = first && first->producer && first->users.size() == 1 && !graph.is_output(first) &&
-                    makes_new_tensor(first->producer->kind);
+  w.may_overwrite = single_use(graph, first) && first->producer && makes_new_tensor(first->producer->kind);
   switch (node.kind) {
     case OpKind::kConv:
     case OpKind::kConvTranspose:
@@ -88,10 +88,6 @@ bool floating(const ir::Value* v) {
                v->type.data_type == DataType::kBFloat16);
 }
 
-bool single_constant(const ir::Value* v) {
-  return v && v->is_constant() && v->constant->size() == 1;
-}
-
 bool is_chain_norm(const ir::Node& n) {
   const bool one_output = n.outputs.size() == 1 || std::count(n.outputs.begin() + 1, n.outputs.end(), nullptr) ==
                                                        static_cast<int64_t>(n.outputs.size()) - 1;
@@ -107,19 +103,13 @@ bool is_chain_add(const ir::Node& n) {
 
 bool is_chain_clamp(const ir::Node& n) {
   if (n.kind == OpKind::kRelu) return floating(n.input(0));
-  return n.kind == OpKind::kClip && floating(n.input(0)) && (!n.has_input(1) || single_constant(n.input(1))) &&
-         (!n.has_input(2) || single_constant(n.input(2)));
+  return n.kind == OpKind::kClip && floating(n.input(0)) && (!n.has_input(1) || ir::scalar(n.input(1))) &&
+         (!n.has_input(2) || ir::scalar(n.input(2)));
 }
 
 bool is_chain_quantise(const ir::Node& n) {
   return n.kind == OpKind::kFakeQuantize && floating(n.input(0)) && !n.input(0)->is_constant() &&
-         single_constant(n.input(1)) && single_constant(n.input(2)) && n.get_string("state") == ir::kFrozen;
-}
-
-// Where a chain can go on after a node: its only reader.
-const ir::Node* only_reader(const ir::Graph& graph, const ir::Node& node) {
-  const ir::Value* out = node.output();
-  return out->users.size() == 1 && !graph.is_output(out) ? out->users[0] : nullptr;
+         ir::scalar(n.input(1)) && ir::scalar(n.input(2)) && n.get_string("state") == ir::kFrozen;
 }
 
 struct FoundChain {
@@ -138,7 +128,7 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::s
     if (!c.first) c.first = at;
     c.last = at;
     c.length++;
-    at = only_reader(graph, *at);
+    at = only_reader(graph, at->output());
     if (at && taken.count(at)) at = nullptr;
   };
   if (is_chain_norm(*at)) {

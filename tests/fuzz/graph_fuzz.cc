@@ -24,7 +24,7 @@
 #include "lower/lower.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "passes/place_fake_quant.h"
 #include "passes/set_scales.h"
 #include "passes/snap_biases.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "lower/lower_test_util.h"
+#include "lower/rewrites.h"
 
 namespace octet::testing {
 namespace {
@@ -173,9 +174,13 @@ TEST(Lower, DumpsTheGraphAfterEveryPass) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "octet_lower_dump";
   std::filesystem::remove_all(folder);
   lower::lower(net.graph, {.dump_passes = folder.string()});
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) files += entry.is_regular_file();
-  EXPECT_GE(files, 4);
+  EXPECT_TRUE(std::filesystem::exists(folder / "00_input.txt"));
+  int number = 1;
+  for (const passes::Pass& pass : lower::compile_passes()) {
+    const std::string name = str(number < 10 ? "0" : "", number, "_", pass.name, ".txt");
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+    ++number;
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -10,7 +10,7 @@
 #include "lower/lower.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 
 namespace octet::testing {
 namespace {

@@ -57,6 +57,16 @@ TEST(WideWeights, AccumulatorsAreTheSameIntegers) {
   }
 }
 
+// Whatever moves codes as they are may stand before the layer.
+TEST(WideWeights, ProductsBehindSqueezeToo) {
+  QuantNet net(54);
+  ir::Value* row = net.op(OpKind::kSqueeze, {net.fq(net.input({2, 20, 1, 1}), 0.01f), net.ints({2, 3})});
+  net.finish({net.fq(net.op(OpKind::kGemm, {row, wide(net, {20, 7})}), 0.5f)});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {}, &plan);
+  EXPECT_EQ(step_kinds(*plan).find("float_gemm"), std::string::npos) << step_kinds(*plan);
+}
+
 TEST(WideWeights, ProductsBehindFlattenToo) {
   for (const bool transposed : {false, true}) {
     QuantNet net(52);

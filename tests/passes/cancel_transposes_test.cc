@@ -41,6 +41,14 @@ TEST(CancelTransposesTest, ThroughBiasAndActivation) {
   EXPECT_EQ(b.graph.find_value("relu")->type.shape, (ir::Shape{1, 3, 8, 8}));
 }
 
+TEST(CancelTransposesTest, ThroughPRelu) {
+  LayoutBuilder b;
+  auto* y = b.op(OpKind::kPRelu, "prelu", {b.to_nhwc(b.conv(b.x, "conv1", 3), "t1"), b.parameter("slope", {3})});
+  b.graph.add_output(b.conv(b.to_nchw(y, "t2"), "conv2", 2));
+  EXPECT_EQ(run_and_compare(b.graph), 2);
+  EXPECT_EQ(b.graph.find_value("slope")->constant->shape(), (ir::Shape{1, 3, 1, 1}));
+}
+
 TEST(CancelTransposesTest, ThroughAResidualBlockAndAConcat) {
   LayoutBuilder b;
   auto* x = b.relu(b.to_nhwc(b.conv(b.x, "stem", 3), "t1"), "relu");

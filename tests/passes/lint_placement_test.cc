@@ -6,7 +6,7 @@
 #include "models/zoo.h"
 #include "passes/block_builder.h"
 #include "passes/fold_batch_norm.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "passes/place_fake_quant.h"
 #include "passes/set_scales.h"
 
@@ -96,6 +96,21 @@ TEST(LintPlacementTest, FindsFloatIslandsButNotSwishOrHeads) {
   EXPECT_EQ(lint_after_placement(b.graph),
             "float_island  float island of 2 nodes between quantised ones (Sqrt 'sqrt', Exp 'exp'): its inputs are "
             "dequantised and its result is quantised again\n");
+}
+
+// The compiler moves the quantiser before it.
+TEST(LintPlacementTest, ANearestResizeIsNoIsland) {
+  for (const bool nearest : {true, false}) {
+    BlockBuilder b;
+    auto* scales = b.graph.add_constant("scales", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 2, 2}));
+    auto* up = b.op(OpKind::kResize, "up", {b.relu(b.conv(b.x, "conv1", 4), "relu"), nullptr, scales},
+                    {{"mode", std::string(nearest ? "nearest" : "linear")}});
+    b.graph.add_output(b.conv(up, "conv2", 4));
+    EXPECT_EQ(lint_after_placement(b.graph),
+              nearest ? ""
+                      : "float_island  float island of 1 node between quantised ones (Resize 'up'): its inputs are "
+                        "dequantised and its result is quantised again\n");
+  }
 }
 
 TEST(LintPlacementTest, PoolsConcatsWeightsAndCalibration) {

@@ -1,4 +1,4 @@
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,6 +56,21 @@ TEST(PipelineTest, ABrokenPassIsNamed) {
                       return 1;
                     }};
   EXPECT_THAT([&] { run_pipeline(b.graph, {breaks}); }, ThrowsMessage<InternalError>(HasSubstr("after pass breaks")));
+}
+
+// What was wrong before the first pass is said by those who read the graph.
+TEST(PipelineTest, AGraphThatWasBrokenIsNoFaultOfAPass) {
+  BlockBuilder b;
+  b.graph.add_output(b.relu(b.x, "relu"));
+  b.graph.find_node("relu")->attributes["alpha"] = 1.0f;
+  EXPECT_EQ(run_pipeline(b.graph, {{"changes", "", [](ir::Graph&) { return 1; }}}).size(), 1u);
+}
+
+TEST(PipelineTest, StagesAreMadeOfPassesWithNames) {
+  for (const Stage& stage : stages()) {
+    EXPECT_FALSE(stage.passes.empty()) << stage.name;
+    for (const Pass& pass : stage.passes) EXPECT_FALSE(pass.name.empty() || pass.description.empty()) << stage.name;
+  }
 }
 
 TEST(PipelineTest, PassesHaveNamesAndDescriptions) {

@@ -288,6 +288,30 @@ class ReferenceEvaluator {
     return y;
   }
 
+  Array expand(const ir::Node& node) {
+    const Array& x = in(node, 0);
+    Array y{*node.output()->type.shape, {}};
+    each(y.shape, [&](const Ints& i) {
+      Ints j(i.end() - static_cast<int64_t>(x.shape.size()), i.end());
+      for (size_t d = 0; d < j.size(); ++d) j[d] %= x.shape[d];
+      y.data.push_back(x.data[at(j, x.shape)]);
+    });
+    return y;
+  }
+
+  Array depth_to_space(const ir::Node& node) {
+    const Array& x = in(node, 0);
+    const int64_t block = node.get_int("blocksize");
+    const bool dcr = node.get_string("mode", "DCR") == "DCR";
+    Array y{*node.output()->type.shape, {}};
+    each(y.shape, [&](const Ints& i) {
+      const int64_t place = i[2] % block * block + i[3] % block;
+      const int64_t channel = dcr ? place * y.shape[1] + i[1] : i[1] * block * block + place;
+      y.data.push_back(x.data[at({i[0], channel, i[2] / block, i[3] / block}, x.shape)]);
+    });
+    return y;
+  }
+
   // Sets all outputs; their shapes say where the input is cut.
   void split(const ir::Node& node) {
     const Array x = in(node, 0);
@@ -426,6 +450,10 @@ class ReferenceEvaluator {
         return unary([](double v) { return std::erf(v); });
       case K::kExp:
         return unary([](double v) { return std::exp(v); });
+      case K::kLog:
+        return unary([](double v) { return std::log(v); });
+      case K::kFloor:
+        return unary([](float v) { return std::floor(v); });
       case K::kNeg:
         return unary([](float v) { return -v; });
       case K::kAbs:
@@ -440,6 +468,8 @@ class ReferenceEvaluator {
         return set(zip(node, [](float a, float b) { return a * b; }));
       case K::kDiv:
         return set(zip(node, [](float a, float b) { return a / b; }));
+      case K::kPow:
+        return set(zip(node, [](float a, float b) { return std::pow(a, b); }));
       case K::kMin:
         return set(zip(node, [](float a, float b) { return std::min(a, b); }));
       case K::kMax:
@@ -460,6 +490,10 @@ class ReferenceEvaluator {
         return set(softmax(node));
       case K::kTranspose:
         return set(transpose(node));
+      case K::kExpand:
+        return set(expand(node));
+      case K::kDepthToSpace:
+        return set(depth_to_space(node));
       case K::kConcat:
         return set(concat(node));
       case K::kPad:

@@ -1,0 +1,36 @@
+// octet passes: which passes there are, and which stage runs them.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "lower/rewrites.h"
+#include "passes/pipelines.h"
+#include "report/text_table.h"
+
+namespace octet::cli {
+namespace {
+
+ExitCode run() {
+  std::vector<passes::Stage> stages = passes::stages();
+  stages.push_back({"compile", "before the lowering to a plan", lower::compile_passes()});
+  for (const passes::Stage& stage : stages) {
+    std::cout << "octet " << stage.name << ": " << stage.description << "\n";
+    report::TextTable table({"pass", "what"});
+    for (const passes::Pass& pass : stage.passes) table.add_row({pass.name, pass.description});
+    std::cout << table.text() << "\n";
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command passes_command() {
+  return {.name = "passes",
+          .summary = "List what each stage does to the graph of a network",
+          .details = "One table for each stage, its passes in the order in which they run. octet compile --dump-passes "
+                     "DIR writes the graph after each of its own, and octet -v STAGE tells what each changed.",
+          .examples = {"octet passes"},
+          .define = [](CLI::App&) -> Run { return [] { return run(); }; }};
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,32 @@
+// Questions that everything asks that reads or changes a graph: who reads a value, what lies behind quantisers, what
+// number is a constant. Questions about kinds of operators are in traits.h, those about axes in axes.h.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace octet::ir {
+
+// One node reads the value, once, and it is no output of the graph: what makes it may be fused with what reads it, or
+// changed for its sake. False for nullptr.
+bool single_use(const Graph& graph, const Value* value);
+// That node, or nullptr.
+Node* only_reader(const Graph& graph, const Value* value);
+
+// The nodes in execution order as they are now, to walk over while the graph changes.
+std::vector<Node*> node_list(const Graph& graph);
+
+// A FakeQuantize. False for nullptr.
+bool is_quantizer(const Node* node);
+// The value before any FakeQuantize nodes that it went through; nullptr for nullptr.
+const Value* behind_quantizers(const Value* value);
+// The node that makes it, seen through FakeQuantize; nullptr for inputs, constants and nullptr.
+Node* source(const Value* value);
+// The constant that it is, quantised or not; nullptr where it depends on an input of the graph, and for nullptr.
+const Value* constant_behind(const Value* value);
+
+// The number that a constant of one element holds; nothing for other values and nullptr.
+std::optional<float> scalar(const Value* value);
+
+}  // namespace octet::ir

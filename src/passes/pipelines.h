@@ -1,0 +1,43 @@
+// Which passes a stage runs, and in what order. That of `octet compile`, whose rewrites know the engine, is
+// lower/rewrites.h: passes lie below it. `octet passes` lists both.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "passes/pipeline.h"
+#include "quant/observer.h"
+#include "quant/placement.h"
+#include "quant/weight_calibrator.h"
+
+namespace octet::passes {
+
+// What brings a trained float graph into the form that quantisation expects: canonical activations, no layout changes,
+// batch norms folded. Dropouts stay where training goes on (QAT).
+std::vector<Pass> preparation_passes(bool keep_dropout);
+
+// calibrate, quantize: before the images run through the network. place_fake_quant is the last.
+std::vector<Pass> placement_passes(const quant::PlacementOptions& options);
+// ... and behind them.
+std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges,
+                               const quant::WeightCalibrationOptions& weights);
+
+// train: before a network of somebody else is trained.
+std::vector<Pass> training_passes();
+// train: at the end of stage qat; from here on the graph is the deployed arithmetic.
+std::vector<Pass> deployment_passes();
+
+// verify: of a checkpoint, whose biases are not yet on the accumulator's grid, as they are at the end of a training.
+std::vector<Pass> checkpoint_passes();
+
+// export: for every target. (What single targets need is in cli/export_target.cc.)
+std::vector<Pass> export_passes();
+
+// For people.
+struct Stage {
+  std::string name, description;
+  std::vector<Pass> passes;
+};
+std::vector<Stage> stages();
+
+}  // namespace octet::passes

@@ -43,6 +43,11 @@ bool lets_transpose_pass(const Node& node) {
   return node.info().has(ir::trait::kElementwise) || node.kind == OpKind::kConcat;
 }
 
+// The inputs whose elements have places: the slopes of a PRelu, too. Clip's limits are scalars whatever the layout.
+size_t placed_inputs(const Node& node) {
+  return node.kind == OpKind::kClip ? 1 : node.inputs.size();
+}
+
 // Transpose chains: merges two into one, removes those that change nothing.
 bool simplify(Graph& graph, Node* node) {
   if (!is_transpose(node)) return false;
@@ -92,7 +97,7 @@ bool vanishes(const Graph& graph, const Node& transpose) {
 bool sink(Graph& graph, Node* node) {
   if (!lets_transpose_pass(*node) || node->outputs.size() != 1 || !node->output()->type.shape) return false;
   if (graph.is_output(node->output())) return false;  // keeps its layout
-  const size_t rank = node->output()->type.shape->size(), n = ir::data_inputs(*node);
+  const size_t rank = node->output()->type.shape->size(), n = placed_inputs(*node);
   std::set<Node*> transposes;
   Perm perm;
   for (size_t i = 0; i < n; i++) {

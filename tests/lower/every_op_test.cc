@@ -59,6 +59,7 @@ const std::map<OpKind, Maker>& int8_forms() {
   };
   static const std::map<OpKind, Maker> forms = {
       {OpKind::kDropout, float_forms().at(OpKind::kDropout)},
+      {OpKind::kGemm, [](OneNode& n) { n.done({n.flat(), n.floats({144, 5}), n.floats({5})}); }},
       {OpKind::kReshape, squeezed},
       {OpKind::kFlatten, [](OneNode& n) { n.done({n.before(OpKind::kGlobalMaxPool, {n.x()})}); }},
       {OpKind::kUnsqueeze,

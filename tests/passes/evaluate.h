@@ -114,6 +114,9 @@ class Evaluator {
       case K::kMul:
         map([&](const Index& i) { return at(n, 0, i) * at(n, 1, i); });
         break;
+      case K::kPRelu:
+        map([&](const Index& i) { return at(n, 0, i) < 0 ? at(n, 0, i) * at(n, 1, i) : at(n, 0, i); });
+        break;
       case K::kDiv:
         map([&](const Index& i) { return at(n, 0, i) / at(n, 1, i); });
         break;

@@ -70,8 +70,10 @@ void infer_batch_norm(Node& node) {
 void infer_clip(Node& node) {
   for (size_t i = 1; i < 3; i++) {
     const Shape* bound = input_shape(node, i);
-    if (bound && is_static(*bound) && element_count(*bound) > 1)
-      misfit(node, input_text(node, i), " should be a scalar");
+    // Not by element_count(), which refuses shapes that are too large to count without a word of the node.
+    const bool several = bound && is_static(*bound) && std::count(bound->begin(), bound->end(), 0) == 0 &&
+                         std::any_of(bound->begin(), bound->end(), [](int64_t d) { return d > 1; });
+    if (several) misfit(node, input_text(node, i), " should be a scalar");
     if (has_value(node, i)) require_same_data_type(node, 0, i);
   }
   infer_same(node);

@@ -52,6 +52,12 @@ TEST(OpsTable, ArityIsChecked) {
   EXPECT_EQ(error_of([] { Rule(OpKind::kRelu).in({1}).types(2); }), "node 'n' (Relu): 2 outputs, expected at most 1");
 }
 
+TEST(ClipRule, NamesTheNodeWhateverTheLimit) {
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  EXPECT_THAT(Rule(OpKind::kClip).in({2}).in({kHuge, kHuge}).error(),
+              ::testing::AllOf(HasSubstr("node 'n' (Clip): "), HasSubstr("should be a scalar")));
+}
+
 TEST(ConvRule, GivesOutputSizes) {
   const Attributes resnet_stem = {{"kernel_shape", Ints{7, 7}}, {"strides", Ints{2, 2}}, {"pads", Ints{3, 3, 3, 3}}};
   EXPECT_EQ(Rule(OpKind::kConv, resnet_stem).in({kAny, 3, 224, 224}).in({64, 3, 7, 7}).shape(),

@@ -99,6 +99,8 @@ std::optional<UnaryFunction> unary_function(const Node& node) {
       return UnaryFunction{UnaryOp::kAbs};
     case OpKind::kErf:
       return UnaryFunction{UnaryOp::kErf};
+    case OpKind::kGelu:
+      return UnaryFunction{UnaryOp::kGelu};
     case OpKind::kFloor:
       return UnaryFunction{UnaryOp::kFloor};
     default:

@@ -59,6 +59,9 @@ class Rewriter {
         case OpKind::kGlobalAveragePool:
           if (shape_of(node->input(0)).size() == 3) window();
           break;
+        case OpKind::kMish:
+          mish();
+          break;
         case OpKind::kDropout:
           dropout();
           break;
@@ -244,6 +247,16 @@ class Rewriter {
     const Node& q = *w->producer;
     Value* floats = graph_.add_constant(graph_.unique_name(q.input(0)->name + "/image"), bytes(*q.input(0)->constant));
     return add(OpKind::kFakeQuantize, "weights", {floats, q.input(1), q.input(2)}, q.attributes);
+  }
+
+  // --- functions
+
+  // x * tanh(softplus(x)); behind a quantiser it is a table as others are.
+  void mish() {
+    Value* gate = add(OpKind::kTanh, "gate", {add(OpKind::kSoftplus, "softplus", {node_->input(0)})});
+    node_->kind = OpKind::kMul;
+    graph_.set_input(node_, 1, gate);
+    ++rewritten_;
   }
 
   // --- refusals

@@ -10,6 +10,7 @@ namespace octet::lower {
 //   around the Gemm that is left; factors go into constants.
 // - MatMul with a vector operand, or whose batch dimensions broadcast: Reshape, Expand and MatMul. MatMul of rank 3 and
 //   more by a constant matrix becomes one of rank 2 over all rows, with its bias and its quantisers.
+// - Mish: Softplus, Tanh and Mul.
 // - Conv, ConvTranspose and pools over one axis: the same over an image of one row.
 // UserError for Dropout in training mode, and for its mask as a result.
 int rewrite_forms(ir::Graph& graph);

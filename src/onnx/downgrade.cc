@@ -1,6 +1,7 @@
 #include "onnx/downgrade.h"
 
 #include <algorithm>
+#include <numbers>
 
 #include "ir/axes.h"
 
@@ -152,6 +153,37 @@ std::vector<SourceNode> hard_swish(SourceNode out, const DowngradeContext& conte
   return {gate, out};
 }
 
+// One step of a combination; its result.
+std::string step(std::vector<SourceNode>& nodes, const SourceNode& whole, const DowngradeContext& context,
+                 const std::string& op, std::vector<std::string> inputs) {
+  const std::string name = context.fresh_name(whole.outputs[0] + "_" + op);
+  nodes.push_back({op, context.fresh_name(whole.name + "_" + op), std::move(inputs), {name}, {}});
+  return name;
+}
+
+// x / 2 * (1 + erf(x / sqrt 2)).
+std::vector<SourceNode> gelu(SourceNode out, const DowngradeContext& context) {
+  const auto number = [&](const char* hint, float value) {
+    return context.add_constant(out.name + hint, Tensor::scalar(value));
+  };
+  std::vector<SourceNode> nodes;
+  const std::string x = out.inputs[0];
+  std::string y = step(nodes, out, context, "Div", {x, number("_sqrt2", std::numbers::sqrt2_v<float>)});
+  y = step(nodes, out, context, "Erf", {y});
+  y = step(nodes, out, context, "Add", {y, number("_one", 1)});
+  y = step(nodes, out, context, "Mul", {x, y});
+  nodes.push_back({"Mul", out.name, {y, number("_half", 0.5f)}, out.outputs, {}});
+  return nodes;
+}
+
+// x * tanh(softplus(x)).
+std::vector<SourceNode> mish(SourceNode out, const DowngradeContext& context) {
+  std::vector<SourceNode> nodes;
+  const std::string x = out.inputs[0], softplus = step(nodes, out, context, "Softplus", {x});
+  nodes.push_back({"Mul", out.name, {x, step(nodes, out, context, "Tanh", {softplus})}, out.outputs, {}});
+  return nodes;
+}
+
 }  // namespace
 
 std::vector<SourceNode> downgrade(const Node& node, const DowngradeContext& context) {
@@ -166,6 +198,8 @@ std::vector<SourceNode> downgrade(const Node& node, const DowngradeContext& cont
   while (!out.inputs.empty() && out.inputs.back().empty()) out.inputs.pop_back();
   while (!out.outputs.empty() && out.outputs.back().empty()) out.outputs.pop_back();
   if (node.kind == OpKind::kHardSwish && context.opset < 14) return hard_swish(std::move(out), context);
+  if (node.kind == OpKind::kGelu && context.opset < 20) return gelu(std::move(out), context);
+  if (node.kind == OpKind::kMish && context.opset < 18) return mish(std::move(out), context);
   return {std::move(out)};
 }
 

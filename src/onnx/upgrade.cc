@@ -247,23 +247,10 @@ class Chain {
   Nodes nodes_;
 };
 
-Nodes gelu(SourceNode node, int, UpgradeContext& context) {
+Nodes gelu(SourceNode node, int, UpgradeContext&) {
   const std::string form = take<std::string>(node, "approximate").value_or("none");
   if (form != "none") fail("approximate=", form, " is not supported");
-  const std::string x = node.inputs.at(0);
-  Chain chain(node, context);
-  const std::string erf =
-      chain.add("Erf", {chain.add("Div", {x, chain.scalar("sqrt2", std::numbers::sqrt2_v<float>)})});
-  const std::string gate = chain.add("Add", {erf, chain.scalar("one", 1)});
-  chain.add("Mul", {chain.add("Mul", {x, gate}), chain.scalar("half", 0.5f)}, true);
-  return chain.nodes();
-}
-
-Nodes mish(SourceNode node, int, UpgradeContext& context) {
-  const std::string x = node.inputs.at(0);
-  Chain chain(node, context);
-  chain.add("Mul", {x, chain.add("Tanh", {chain.add("Softplus", {x})})}, true);
-  return chain.nodes();
+  return {std::move(node)};
 }
 
 Nodes reciprocal(SourceNode node, int, UpgradeContext& context) {
@@ -331,7 +318,6 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"Slice", slice},
       {"Sum", sum},
       {"Gelu", gelu},
-      {"Mish", mish},
       {"Reciprocal", reciprocal},
       {"Gather", gather},
       {"CastLike", cast_like},

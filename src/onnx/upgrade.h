@@ -1,5 +1,5 @@
 // Brings the forms that operators had in older opsets to those of the newest one, and operators that Octet lacks to
-// equal combinations of those it has (Sum, Gelu, Upsample, ...). Exact rewrites only: what cannot be expressed is an
+// equal combinations of those it has (Sum, Reciprocal, Upsample, ...). Exact rewrites only: what cannot be expressed is an
 // error.
 #pragma once
 #include <optional>

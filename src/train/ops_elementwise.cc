@@ -120,6 +120,10 @@ StepFunction compile_elementwise(const ir::Node& node, const Wiring& w) {
       return unary(w, [](T x) { return at::abs(x); });
     case OpKind::kErf:
       return precise_unary(w, [](T x) { return at::erf(x); });
+    case OpKind::kGelu:
+      return precise_unary(w, [](T x) { return at::gelu(x); });
+    case OpKind::kMish:
+      return precise_unary(w, [](T x) { return at::mish(x); });
     case OpKind::kFloor:
       return unary(w, [](T x) { return at::floor(x); });
     case OpKind::kAdd:

@@ -23,7 +23,7 @@ TEST_F(FloatOps, ElementWise) {
   std::vector<ir::Value*> out;
   for (ir::Value* v : {x, r})
     for (OpKind k : {OpKind::kRelu, OpKind::kSigmoid, OpKind::kTanh, OpKind::kExp, OpKind::kNeg, OpKind::kAbs,
-                     OpKind::kHardSwish, OpKind::kHardSigmoid, OpKind::kLeakyRelu})
+                     OpKind::kHardSwish, OpKind::kHardSigmoid, OpKind::kLeakyRelu, OpKind::kGelu, OpKind::kMish})
       out.push_back(net.op(k, {v}));
   out.push_back(net.op(OpKind::kClip, {x, net.scalar(-0.25f), nullptr}));
   out.push_back(net.op(OpKind::kPRelu, {x, net.constant({5, 1, 1}, 0, 1)}));

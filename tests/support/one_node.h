@@ -122,6 +122,8 @@ inline const std::map<OpKind, Maker>& makers() {
       {OpKind::kNeg, unary},
       {OpKind::kAbs, unary},
       {OpKind::kErf, unary},
+      {OpKind::kGelu, unary},
+      {OpKind::kMish, unary},
       {OpKind::kFloor, unary},
       {OpKind::kAdd, binary},
       {OpKind::kSub, binary},

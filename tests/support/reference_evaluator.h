@@ -446,6 +446,10 @@ class ReferenceEvaluator {
         return unary([&](double v) { return v < 0 ? node.get_float("alpha") * std::expm1(v) : v; });
       case K::kSoftplus:
         return unary([](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); });
+      case K::kGelu:
+        return unary([](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); });
+      case K::kMish:
+        return unary([](double v) { return v * std::tanh(std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v)))); });
       case K::kErf:
         return unary([](double v) { return std::erf(v); });
       case K::kExp:

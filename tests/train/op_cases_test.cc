@@ -147,6 +147,8 @@ std::vector<OpCase> make_cases() {
       unary("neg", OpKind::kNeg),
       unary("abs", OpKind::kAbs),
       unary("erf", OpKind::kErf),
+      unary("gelu", OpKind::kGelu),
+      unary("mish", OpKind::kMish),
       unary("floor", OpKind::kFloor),
       binary("add", OpKind::kAdd, {3, 1, 1}),
       binary("sub", OpKind::kSub, {4, 1}),

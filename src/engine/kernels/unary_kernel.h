@@ -50,11 +50,12 @@ bool unary(const UnaryArgs& a, Range elements) {
       return each([=](V x) { return F::with_sign(x, one); });
     case UnaryOp::kErf:
       return each([](V x) { return erf<F>(x); });
+    case UnaryOp::kGelu:
+      return each([=](V x) { return x * 0.5f * (one + erf<F>(x * 0.70710678118654752f)); });
     case UnaryOp::kReciprocal:
       return each([=](V x) { return one / x; });
     case UnaryOp::kLog:
     case UnaryOp::kSqrt:
-    case UnaryOp::kGelu:
     case UnaryOp::kFloor:
       break;
   }

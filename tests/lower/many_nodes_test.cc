@@ -2,7 +2,6 @@
 // square: hostile files, and unrolled networks, have tens of thousands.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <ctime>
 #include <functional>
 
@@ -66,24 +65,33 @@ class ManyNodes : public ::testing::TestWithParam<Shape> {};
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// The least of a few tries, from a file's bytes to the plan.
-double seconds_to_plan(const Graph& source, int tries) {
+// From a file's bytes to the plan.
+double seconds_to_plan(const Graph& source) {
   const std::string bytes = onnx::export_bytes(source, {});
-  double least = 1e30;
-  for (int i = 0; i < tries; ++i) {
-    const double start = cpu_seconds();
-    Graph graph = onnx::import_bytes(bytes, {});
-    passes::run_pipeline(graph, passes::preparation_passes(/*keep_dropout=*/false));
-    lower::lower(graph, {.batch = 1});
-    least = std::min(least, cpu_seconds() - start);
-  }
-  return least;
+  const double start = cpu_seconds();
+  Graph graph = onnx::import_bytes(bytes, {});
+  passes::run_pipeline(graph, passes::preparation_passes(/*keep_dropout=*/false));
+  lower::lower(graph, {.batch = 1});
+  return cpu_seconds() - start;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OCTET_SLOW_BUILD 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OCTET_SLOW_BUILD 1
+#endif
+#endif
+
 TEST_P(ManyNodes, TakeTimeInProportion) {
-  // Sixteen times the nodes: 16 times as long if in proportion, 256 times if by their square.
-  const double few = seconds_to_plan(GetParam().make(1000), 5), many = seconds_to_plan(GetParam().make(16000), 1);
-  EXPECT_LT(many, 64 * few) << few << " s, then " << many << " s";
+  // Half a second to two on a machine of 2025. By their square it was more than a minute for most of these. How the time grows
+  // says less than its amount: large graphs leave the caches, and then it depends on what else the machine does.
+#ifdef OCTET_SLOW_BUILD
+  constexpr int kNodes = 4000;
+#else
+  constexpr int kNodes = 20000;
+#endif
+  EXPECT_LT(seconds_to_plan(GetParam().make(kNodes)), 15);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, ManyNodes,

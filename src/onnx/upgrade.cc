@@ -247,10 +247,20 @@ class Chain {
   Nodes nodes_;
 };
 
-Nodes gelu(SourceNode node, int, UpgradeContext&) {
+// The approximation by tanh becomes the operators of its formula, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
+Nodes gelu(SourceNode node, int, UpgradeContext& context) {
   const std::string form = take<std::string>(node, "approximate").value_or("none");
-  if (form != "none") fail("approximate=", form, " is not supported");
-  return {std::move(node)};
+  if (form == "none") return {std::move(node)};
+  if (form != "tanh") fail("approximate=", form, " is not supported");
+  const std::string x = node.inputs.at(0);
+  Chain chain(node, context);
+  const std::string cube = chain.add("Mul", {chain.add("Mul", {x, x}), x});
+  const std::string bent = chain.add("Add", {x, chain.add("Mul", {cube, chain.scalar("cubic", 0.044715f)})});
+  const std::string tanh =
+      chain.add("Tanh", {chain.add("Mul", {bent, chain.scalar("slope", std::sqrt(2 * std::numbers::inv_pi_v<float>))})});
+  const std::string gate = chain.add("Add", {tanh, chain.scalar("one", 1)});
+  chain.add("Mul", {chain.add("Mul", {x, gate}), chain.scalar("half", 0.5f)}, true);
+  return chain.nodes();
 }
 
 Nodes reciprocal(SourceNode node, int, UpgradeContext& context) {

@@ -79,6 +79,8 @@ TEST(Forms, UpsampleAndOldResize) {
 }
 
 TEST(Forms, OperatorsMadeOfOthers) {
+  EXPECT_EQ(op_names(Draft(20).node("Gelu", {"x"}, {"y"}, {{"approximate", std::string("tanh")}}).import()),
+            (Names{"Mul", "Mul", "Mul", "Add", "Mul", "Tanh", "Add", "Mul", "Mul"}));
   EXPECT_EQ(op_names(Draft(13).node("Reciprocal", {"x"}, {"y"}).import()), Names{"Div"});
   const Graph g = Draft(13)
                       .constant("i", Tensor::scalar<int64_t>(-1))

@@ -46,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Transform transform(
         {.height = 16, .width = 16, .mode = kModes[choice / 8 % 3], .crop_padding = 2, .flip = true}, image);
     std::vector<float> out(static_cast<size_t>(transform.output_shape().size()), -1);
-    transform.apply(image, {.seed = size, .epoch = 0, .index = choice}, out.data());
+    const Geometry geometry = transform.choose(image.height, image.width, {.seed = size, .epoch = 0, .index = choice});
+    transform.paint(image, geometry, out.data());
     for (float v : out)
       if (!(v >= 0 && v <= 1)) std::abort();
   } catch (const DecodeError&) {

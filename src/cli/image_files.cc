@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/output_guard.h"
 #include "cli/flags.h"
-#include "data/image_file.h"
+#include "data/file_dataset.h"
 
 namespace octet::cli {
 namespace {
@@ -35,34 +35,20 @@ std::vector<std::string> expand(const std::vector<std::string>& paths) {
   return files;
 }
 
-class FileList : public data::Dataset {
- public:
-  FileList(std::vector<std::string> files, data::DecodeOptions decode) : files_(std::move(files)), decode_(decode) {}
-  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
-  data::Annotation truth(int64_t) const override { return {}; }
-  std::string name(int64_t index) const override { return files_[static_cast<size_t>(index)]; }
-  uint64_t content_hash() const override {
-    uint64_t hash = 0;
-    for (const std::string& file : files_) hash = hash64(file, hash);
-    return hash;
-  }
-  data::Sample get(int64_t index) const override {
-    return {data::read_image_file(name(index), decode_), {}};
-  }
-
- private:
-  std::vector<std::string> files_;
-  data::DecodeOptions decode_;
-};
-
 }  // namespace
 
 DataStream open_image_files(const spec::ExperimentSpec& spec, const std::vector<std::string>& paths,
                             const std::vector<int64_t>& shape, int64_t batch_size) {
   const auto size = [&](size_t i) { return shape.at(i) > 0 ? shape[i] : spec.model.input.at(i); };
   DataStream stream;
-  stream.dataset = std::make_unique<FileList>(
-      expand(paths),
+  uint64_t hash = 0;
+  std::vector<data::FileDataset::Entry> files;
+  for (const std::string& file : expand(paths)) {
+    hash = hash64(file, hash);
+    files.push_back({.path = file, .truth = {}});
+  }
+  stream.dataset = std::make_unique<data::FileDataset>(
+      std::move(files), std::vector<std::string>{}, hash,
       data::DecodeOptions{.channels = static_cast<int>(size(0)), .exif_orientation = spec.data.exif_orientation});
   data::LoaderOptions options = evaluation_loader_options(spec, batch_size);
   options.transform.height = static_cast<int>(size(1));

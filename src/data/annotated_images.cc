@@ -10,39 +10,11 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "data/annotation_file.h"
-#include "data/image_file.h"
+#include "data/file_dataset.h"
 
 namespace octet::data {
 namespace fs = std::filesystem;
 namespace {
-
-struct Entry {
-  fs::path image;
-  std::vector<vision::Object> objects;
-};
-
-class AnnotatedImages : public Dataset {
- public:
-  AnnotatedImages(std::vector<Entry> entries, std::vector<std::string> classes, uint64_t hash, DecodeOptions decode)
-      : entries_(std::move(entries)), decode_(decode), content_hash_(hash) {
-    class_names_ = std::move(classes);
-  }
-  int64_t size() const override { return static_cast<int64_t>(entries_.size()); }
-  Sample get(int64_t index) const override { return {read_image_file(entry(index).image, decode_), truth(index)}; }
-  Annotation truth(int64_t index) const override { return {.label = -1, .objects = entry(index).objects}; }
-  std::string name(int64_t index) const override { return entry(index).image.string(); }
-  uint64_t content_hash() const override { return content_hash_; }
-
- private:
-  const Entry& entry(int64_t index) const {
-    OCTET_CHECK(index >= 0 && index < size(), "image ", index, " of ", size());
-    return entries_[static_cast<size_t>(index)];
-  }
-
-  std::vector<Entry> entries_;
-  DecodeOptions decode_;
-  uint64_t content_hash_ = 0;
-};
 
 struct Layout {
   fs::path images, annotations;
@@ -77,7 +49,7 @@ std::unique_ptr<Dataset> open(Layout layout, const DatasetOptions& options) {
   const bool all = layout.chosen.empty();
   if (all)
     for (const auto& [name, path] : images) layout.chosen.push_back(name);
-  std::vector<Entry> entries;
+  std::vector<FileDataset::Entry> entries;
   std::vector<std::vector<AnnotatedObject>> objects;
   std::set<std::string> classes;
   uint64_t hash = 0;
@@ -100,7 +72,7 @@ std::unique_ptr<Dataset> open(Layout layout, const DatasetOptions& options) {
     } catch (const DecodeError& error) {
       fail(path.string(), ": ", error.what());
     }
-    entries.push_back({.image = image->second, .objects = {}});
+    entries.push_back({.path = image->second, .truth = {}});
     hash = hash64(str(name, '\n', fs::file_size(image->second), '\n', text), hash);
   }
   require(!entries.empty(), layout.annotations.string(), ": has no annotation of any of the ", images.size(), " images in ",
@@ -113,12 +85,12 @@ std::unique_ptr<Dataset> open(Layout layout, const DatasetOptions& options) {
   const std::vector<std::string> names(classes.begin(), classes.end());
   for (size_t i = 0; i < entries.size(); ++i)
     for (const AnnotatedObject& object : objects[i])
-      entries[i].objects.push_back(
+      entries[i].truth.objects.push_back(
           {.box = object.box,
            .label = static_cast<int>(std::lower_bound(names.begin(), names.end(), object.class_name) - names.begin()),
            .difficult = object.difficult});
   const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3, .exif_orientation = options.exif_orientation};
-  return std::make_unique<AnnotatedImages>(std::move(entries), names, hash, decode);
+  return std::make_unique<FileDataset>(std::move(entries), names, hash, decode);
 }
 
 // The first word of every line.

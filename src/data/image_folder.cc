@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/image_file.h"
+#include "data/file_dataset.h"
 
 namespace octet::data {
 namespace fs = std::filesystem;
@@ -19,36 +19,6 @@ struct Entry {
   fs::path path;
   int label;
   uint64_t bytes;
-};
-
-class ImageFolder : public Dataset {
- public:
-  ImageFolder(std::vector<Entry> entries, std::vector<std::string> class_names, const fs::path& root,
-              DecodeOptions decode)
-      : entries_(std::move(entries)), decode_(decode) {
-    class_names_ = std::move(class_names);
-    for (const Entry& entry : entries_)
-      content_hash_ = hash64(str(entry.path.lexically_relative(root).string(), '\n', entry.bytes), content_hash_);
-  }
-
-  int64_t size() const override { return static_cast<int64_t>(entries_.size()); }
-  Annotation truth(int64_t index) const override { return {.label = entry(index).label, .objects = {}}; }
-  std::string name(int64_t index) const override { return entry(index).path.string(); }
-  uint64_t content_hash() const override { return content_hash_; }
-
-  Sample get(int64_t index) const override {
-    return {read_image_file(entry(index).path, decode_), truth(index)};
-  }
-
- private:
-  const Entry& entry(int64_t index) const {
-    OCTET_CHECK(index >= 0 && index < size(), "image ", index, " of ", size());
-    return entries_[static_cast<size_t>(index)];
-  }
-
-  std::vector<Entry> entries_;
-  DecodeOptions decode_;
-  uint64_t content_hash_ = 0;
 };
 
 // Image files of `directory` itself, or of everything below it.
@@ -110,7 +80,13 @@ std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
             ": has neither class directories nor images (JPEG, PNG, BMP, WebP, PPM or ", "PGM)");
     const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3, .min_decode_side = options.min_decode_side,
                                .exif_orientation = options.exif_orientation};
-    return std::make_unique<ImageFolder>(std::move(entries), std::move(names), root, decode);
+    uint64_t hash = 0;
+    std::vector<FileDataset::Entry> files;
+    for (const Entry& entry : entries) {
+      hash = hash64(str(entry.path.lexically_relative(root).string(), '\n', entry.bytes), hash);
+      files.push_back({.path = entry.path, .truth = {.label = entry.label, .objects = {}}});
+    }
+    return std::make_unique<FileDataset>(std::move(files), std::move(names), hash, decode);
   } catch (const fs::filesystem_error& error) {
     fail(error.path1().string(), ": cannot be read: ", error.code().message());
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Octet's main job from nothing, on a fresh Debian 12: installs what is needed, builds, then trains a network on
-# Fashion-MNIST in floating point, calibrates it, trains it quantisation-aware, exports QDQ ONNX, compiles the INT8 engine,
+# Fashion-MNIST in floating point, calibrates it, trains it quantization-aware, exports QDQ ONNX, compiles the INT8 engine,
 # proves that the engine computes what was trained, measures it, and writes report.html.
 # Every step that is done is skipped by a second run; a step that failed is taken up again.
 #   ./quickstart.sh [--spec FILE] [--results DIR]

@@ -16,8 +16,9 @@ step "packages"
 scripts/install_packages.sh
 step "LibTorch"
 scripts/fetch_libtorch.sh
-step "rules of the architecture"
+step "rules of the architecture and of style"
 python3 scripts/check_layers.py
+python3 scripts/check_style.py
 
 step "release build"
 cmake --preset release >/dev/null
@@ -28,7 +29,7 @@ ctest --test-dir build/release -j "$jobs" --output-on-failure --no-tests=error
 
 if ! $quick; then
   # Clang's: its address sanitizer sees vector loads, GCC's does not.
-  step "build without LibTorch, with fuzzers, address and undefined-behaviour sanitizers"
+  step "build without LibTorch, with fuzzers, address and undefined-behavior sanitizers"
   cmake --preset asan >/dev/null
   cmake --build --preset asan -j "$jobs"
   step "tests with sanitizers"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes N pictures of smooth random colours, 224x224 PPM, for calibration where only the shape matters.
+"""Writes N pictures of smooth random colors, 224x224 PPM, for calibration where only the shape matters.
 
     make_images.py FOLDER N [FIRST]      FIRST: seed of the first picture (default 0); the next one has the next seed
 """

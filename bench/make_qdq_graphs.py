@@ -7,7 +7,7 @@ EfficientNet-B0 and DetectNet_v2-ResNet-18.
 Modes
     u8s8   QDQ graph, u8 activations (zero point 0 after ReLU, 128 elsewhere), s8 weights per channel
     s8s8   QDQ graph, s8 activations with zero point 0 (the TensorRT convention), s8 weights per channel
-    fp32   the same network (same weights and biases) without quantisation
+    fp32   the same network (same weights and biases) without quantization
 
 Needs nothing but the Python standard library: the protobuf is written by hand, and the bytes are the same everywhere
 (bench/qdq_graphs.sha256), so that times of two machines are times of the same work. Opset 13, batch 1, input "x" of
@@ -16,9 +16,9 @@ serve for comparing outputs as well as times (EfficientNet-B0 weakly: its activa
 
 Two rules that decide how fast a rival runs such a graph:
   * The int32 bias must have scale s_x * s_w of its convolution. If it has not, ONNX Runtime runs the convolution in
-    fp32 and dequantises the weights at every run, without a word.
+    fp32 and dequantizes the weights at every run, without a word.
   * u8 activations make a ReLU/ReLU6 before QuantizeLinear redundant (the range clips). MobileNetV2 in u8s8 leaves its
-    ReLU6 out, as most quantisers do, unless --keep-relu6. With s8 and zero point 0 the activation has to stay.
+    ReLU6 out, as most quantizers do, unless --keep-relu6. With s8 and zero point 0 the activation has to stay.
 """
 import argparse
 import os
@@ -66,13 +66,13 @@ WEIGHT_RMS = 127 / 3**0.5  # of uniform int8 weights
 
 
 class Graph:
-    """Builds one network. `self.info[name]` holds the second moment and, once quantised, the scale of a tensor."""
+    """Builds one network. `self.info[name]` holds the second moment and, once quantized, the scale of a tensor."""
 
     def __init__(self, mode, keep_relu6):
-        self.quantised = mode != "fp32"
+        self.quantized = mode != "fp32"
         self.signed = mode == "s8s8"
         self.keep_relu6 = keep_relu6
-        self.nodes, self.initialisers, self.count = [], [], 0
+        self.nodes, self.initializers, self.count = [], [], 0
         self.info = {}
         self.random = random.Random(1)
 
@@ -90,20 +90,20 @@ class Graph:
 
     def constant(self, dims, data_type, raw):
         name = self.name("w")
-        self.initialisers.append(b"".join(integer(1, d) for d in dims) + integer(2, data_type) + text(8, name) + message(9, raw))
+        self.initializers.append(b"".join(integer(1, d) for d in dims) + integer(2, data_type) + text(8, name) + message(9, raw))
         return name
 
     def moment(self, x):
         return self.info[x]["moment"]
 
-    def quantise(self, x, positive, amax=None, scale=None):
+    def quantize(self, x, positive, amax=None, scale=None):
         """QuantizeLinear + DequantizeLinear. The scale comes from `amax`, from `scale`, or from the second moment."""
         if scale is None:
             amax = amax or (6.0 if positive else 4.5) * self.moment(x) ** 0.5
             scale = amax / 255 if positive and not self.signed else amax / 127
         scale = struct.unpack("<f", floats([scale]))[0]
         moment = self.moment(x)
-        if self.quantised:
+        if self.quantized:
             s = self.constant([], FLOAT, floats([scale]))
             z = self.constant([], INT8, bytes(1)) if self.signed else self.constant([], UINT8, bytes([0 if positive else 128]))
             x = self.node("DequantizeLinear", [self.node("QuantizeLinear", [x, s, z]), s, z])
@@ -120,7 +120,7 @@ class Graph:
         scales = [struct.unpack("<f", floats([base * (0.8 + 0.05 * (c % 9))]))[0] for c in range(channels)]
         bias_scales = [struct.unpack("<f", floats([self.info[x]["scale"] * s]))[0] for s in scales]
         bias = [round((c * 37 % 200 - 100) * 0.001 * output_moment**0.5 / s) for c, s in enumerate(bias_scales)]
-        if self.quantised:
+        if self.quantized:
             w = self.node("DequantizeLinear", [self.constant(dims, INT8, raw), self.constant([channels], FLOAT, floats(scales)),
                                                self.constant([channels], INT8, bytes(channels))], axis=0)
             b = self.node("DequantizeLinear", [self.constant([channels], INT32, struct.pack(f"<{channels}i", *bias)),
@@ -144,52 +144,52 @@ class Graph:
     # The factors on second moments are rough. They are chosen so that a network rather shrinks than amplifies an error:
     # EfficientNet-B0 with random weights otherwise turns one rounding step into noise.
     def relu(self, x, halves=True):
-        """`halves`: the input is centred on zero. The sum of a residual branch and a non-negative tensor is not."""
-        return self.quantise(self.node("Relu", [x], self.moment(x) / (2 if halves else 1)), True)
+        """`halves`: the input is centered on zero. The sum of a residual branch and a non-negative tensor is not."""
+        return self.quantize(self.node("Relu", [x], self.moment(x) / (2 if halves else 1)), True)
 
     def relu6(self, x):
         moment = self.moment(x) / 2
-        if not self.quantised or self.signed or self.keep_relu6:
+        if not self.quantized or self.signed or self.keep_relu6:
             x = self.node("Clip", [x, self.constant([], FLOAT, floats([0.0])), self.constant([], FLOAT, floats([6.0]))])
         self.info[x] = {"moment": moment}
-        return self.quantise(x, True, amax=6.0)
+        return self.quantize(x, True, amax=6.0)
 
     def silu(self, x):
-        x = self.quantise(x, False)
-        gate = self.quantise(self.node("Sigmoid", [x], 0.3), True, amax=1.0)
-        return self.quantise(self.node("Mul", [x, gate], 0.5 * self.moment(x)), False)
+        x = self.quantize(x, False)
+        gate = self.quantize(self.node("Sigmoid", [x], 0.3), True, amax=1.0)
+        return self.quantize(self.node("Mul", [x, gate], 0.5 * self.moment(x)), False)
 
     def squeeze_excite(self, x, channels, squeezed):
-        z = self.quantise(self.node("GlobalAveragePool", [x], 0.6 * self.moment(x)), False)
+        z = self.quantize(self.node("GlobalAveragePool", [x], 0.6 * self.moment(x)), False)
         z = self.silu(self.conv(z, channels, squeezed, 1, 1))
-        z = self.quantise(self.conv(z, squeezed, channels, 1, 1), False)
-        gate = self.quantise(self.node("Sigmoid", [z], 0.3), True, amax=1.0)
-        return self.quantise(self.node("Mul", [x, gate], 0.3 * self.moment(x)), False)
+        z = self.quantize(self.conv(z, squeezed, channels, 1, 1), False)
+        gate = self.quantize(self.node("Sigmoid", [z], 0.3), True, amax=1.0)
+        return self.quantize(self.node("Mul", [x, gate], 0.3 * self.moment(x)), False)
 
     def add(self, a, b):
         return self.node("Add", [a, b], self.moment(a) + self.moment(b))
 
     def max_pool(self, x):
         y = self.node("MaxPool", [x], 2.5 * self.moment(x), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
-        return self.quantise(y, True, scale=self.info[x]["scale"])
+        return self.quantize(y, True, scale=self.info[x]["scale"])
 
     def classifier(self, x, ic, oc, positive):
-        x = self.quantise(self.node("GlobalAveragePool", [x], 0.5 * self.moment(x)), positive)
+        x = self.quantize(self.node("GlobalAveragePool", [x], 0.5 * self.moment(x)), positive)
         y = self.node("Flatten", [x], self.moment(x), axis=1)
-        y = self.quantise(y, positive, scale=self.info[x]["scale"])
+        y = self.quantize(y, positive, scale=self.info[x]["scale"])
         w, b = self.weights([oc, ic], oc, y, 1.0)
-        return self.quantise(self.node("Gemm", [y, w, b], 1.0, transB=1), False)
+        return self.quantize(self.node("Gemm", [y, w, b], 1.0, transB=1), False)
 
     def input(self, amax, positive):
         self.info["x"] = {"moment": amax**2 / 3}
-        return self.quantise("x", positive, amax=amax)
+        return self.quantize("x", positive, amax=amax)
 
     def save(self, path, input_shape, output, output_shape):
         def value(name, shape):
             dims = b"".join(message(1, integer(1, d)) for d in shape)
             return text(1, name) + message(2, message(1, integer(1, FLOAT) + message(2, dims)))
 
-        graph = (b"".join(message(1, n) for n in self.nodes) + text(2, "g") + b"".join(message(5, i) for i in self.initialisers) +
+        graph = (b"".join(message(1, n) for n in self.nodes) + text(2, "g") + b"".join(message(5, i) for i in self.initializers) +
                  message(11, value("x", input_shape)) + message(12, value(output, output_shape)))
         with open(path, "wb") as f:
             f.write(integer(1, 8) + text(2, "make_qdq_graphs") + message(7, graph) + message(8, text(1, "") + integer(2, 13)))
@@ -207,8 +207,8 @@ def resnet50(g):
             stride = 2 if i == 0 and stage else 1
             y = g.relu(g.conv(x, ic, mid, 1, 1))
             y = g.relu(g.conv(y, mid, mid, 3, stride))
-            y = g.quantise(g.conv(y, mid, oc, 1, 1, moment=RESIDUAL), False)
-            shortcut = g.quantise(g.conv(x, ic, oc, 1, stride), False) if i == 0 else x
+            y = g.quantize(g.conv(y, mid, oc, 1, 1, moment=RESIDUAL), False)
+            shortcut = g.quantize(g.conv(x, ic, oc, 1, stride), False) if i == 0 else x
             x, ic = g.relu(g.add(y, shortcut), halves=i == 0), oc
     return g.classifier(x, 2048, 1000, True), [1, 3, 224, 224], [1, 1000]
 
@@ -220,8 +220,8 @@ def resnet18(g):
         for i in range(2):
             stride = 2 if i == 0 and stage else 1
             y = g.relu(g.conv(x, ic, c, 3, stride))
-            y = g.quantise(g.conv(y, c, c, 3, 1, moment=RESIDUAL), False)
-            shortcut = g.quantise(g.conv(x, ic, c, 1, stride), False) if stride == 2 else x
+            y = g.quantize(g.conv(y, c, c, 3, 1, moment=RESIDUAL), False)
+            shortcut = g.quantize(g.conv(x, ic, c, 1, stride), False) if stride == 2 else x
             x, ic = g.relu(g.add(y, shortcut), halves=stride == 2), c
     return g.classifier(x, 512, 1000, True), [1, 3, 224, 224], [1, 1000]
 
@@ -233,8 +233,8 @@ def detectnet(g):
         for i in range(2):
             stride = first if i == 0 else 1
             y = g.relu(g.conv(x, ic, c, 3, stride))
-            y = g.quantise(g.conv(y, c, c, 3, 1, moment=0.5), False)
-            shortcut = g.quantise(g.conv(x, ic, c, 1, stride, moment=0.5), False)  # a projection in every block
+            y = g.quantize(g.conv(y, c, c, 3, 1, moment=0.5), False)
+            shortcut = g.quantize(g.conv(x, ic, c, 1, stride, moment=0.5), False)  # a projection in every block
             x, ic = g.relu(g.add(y, shortcut)), c
     return g.node("Sigmoid", [g.conv(x, 512, 4, 1, 1)]), [1, 3, 544, 960], [1, 4, 34, 60]  # heads stay in fp32
 
@@ -249,8 +249,8 @@ def mobilenetv2(g):
             if t != 1:
                 y = g.relu6(g.conv(y, ic, hidden, 1, 1))
             y = g.relu6(g.conv(y, hidden, hidden, 3, stride, hidden))
-            y = g.quantise(g.conv(y, hidden, c, 1, 1, moment=RESIDUAL if residual else 1.0), False)
-            x, ic = g.quantise(g.add(x, y), False) if residual else y, c
+            y = g.quantize(g.conv(y, hidden, c, 1, 1, moment=RESIDUAL if residual else 1.0), False)
+            x, ic = g.quantize(g.add(x, y), False) if residual else y, c
     return g.classifier(g.relu6(g.conv(x, 320, 1280, 1, 1)), 1280, 1000, True), [1, 3, 224, 224], [1, 1000]
 
 
@@ -265,8 +265,8 @@ def efficientnetb0(g):
                 y = g.silu(g.conv(y, ic, hidden, 1, 1))
             y = g.silu(g.conv(y, hidden, hidden, k, stride, hidden))
             y = g.squeeze_excite(y, hidden, max(1, ic // 4))
-            y = g.quantise(g.conv(y, hidden, c, 1, 1, moment=RESIDUAL if residual else 1.0), False)
-            x, ic = g.quantise(g.add(x, y), False) if residual else y, c
+            y = g.quantize(g.conv(y, hidden, c, 1, 1, moment=RESIDUAL if residual else 1.0), False)
+            x, ic = g.quantize(g.add(x, y), False) if residual else y, c
     return g.classifier(g.silu(g.conv(x, 320, 1280, 1, 1)), 1280, 1000, False), [1, 3, 224, 224], [1, 1000]
 
 

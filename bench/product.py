@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Product against product, from the same FP32 file and pictures; writes bench/results/product-<cpu>.json; see bench/product.sh.
 
-Octet runs what `octet quantize` and `octet compile` make, OpenVINO what NNCF makes, ONNX Runtime what its own quantiser makes.
+Octet runs what `octet quantize` and `octet compile` make, OpenVINO what NNCF makes, ONNX Runtime what its own quantizer makes.
 All speed is measured by `octet bench`, in turns within one run, as in bench/inference.py.
 """
 import argparse

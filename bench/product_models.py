@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What bench/product.py needs of the rivals' Python: their quantisers, and the outputs of all products.
+"""What bench/product.py needs of the rivals' Python: their quantizers, and the outputs of all products.
 
     product_models.py settle FLOAT.onnx PICTURES OUT.onnx        batch norms with the statistics of 16 pictures
-    product_models.py openvino FLOAT.onnx PICTURES OUT.xml       NNCF's post-training quantisation, OpenVINO IR
-    product_models.py onnxruntime FLOAT.onnx PICTURES OUT.onnx   ONNX Runtime's static quantisation, QDQ
+    product_models.py openvino FLOAT.onnx PICTURES OUT.xml       NNCF's post-training quantization, OpenVINO IR
+    product_models.py onnxruntime FLOAT.onnx PICTURES OUT.onnx   ONNX Runtime's static quantization, QDQ
     product_models.py accuracy FLOAT.onnx PICTURES octet=ENGINE openvino=XML onnxruntime=ONNX
                                                                  prints JSON: {product: {"sqnr_db": ..., "differences_db": ...}}
 
@@ -23,7 +23,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, what ne
 
 
 def pictures(folder, count=None):
-    """Arrays 1 x 3 x H x W, normalised."""
+    """Arrays 1 x 3 x H x W, normalized."""
     for path in sorted(pathlib.Path(folder).glob("*.ppm"))[:count]:
         header, pixels = path.read_bytes().split(b" 255\n", 1)
         width, height = map(int, header.split()[1:3])
@@ -82,7 +82,7 @@ def settle(source, folder, out):
     onnx.save(model, out)
 
 
-# --- the rivals' quantisers -------------------------------------------------------------------------------------------
+# --- the rivals' quantizers -------------------------------------------------------------------------------------------
 def quantize_openvino(source, folder, out):
     """NNCF as its documentation says: the converted model, the pictures, the defaults."""
     import nncf
@@ -169,7 +169,7 @@ def ratio_db(signal, noise):
 
 
 def accuracy(source, folder, products):
-    """Signal to quantisation noise of the outputs. "differences_db": after the mean output over the pictures is taken off, as
+    """Signal to quantization noise of the outputs. "differences_db": after the mean output over the pictures is taken off, as
     random networks answer nearly the same to every picture."""
     images = list(pictures(folder))
     expected = np.concatenate(run_onnxruntime(source, images)).astype(np.float64)
@@ -178,9 +178,9 @@ def accuracy(source, folder, products):
         name, path = product.split("=", 1)
         run = {"octet": run_octet, "openvino": run_openvino, "onnxruntime": run_onnxruntime}[name]
         got = np.concatenate(run(path, images)).astype(np.float64)
-        centred = expected - expected.mean(0)
+        centered = expected - expected.mean(0)
         found[name] = {"sqnr_db": ratio_db(expected, got - expected),
-                       "differences_db": ratio_db(centred, got - got.mean(0) - centred)}
+                       "differences_db": ratio_db(centered, got - got.mean(0) - centered)}
     print(json.dumps(found))
 
 

@@ -10,7 +10,7 @@ number (throughput: one inference on each thread). Ends with its input.
 
 Each rival gets its best configuration. OpenVINO: the hint of the mode, one stream (latency) or one for each thread, no
 more threads than Octet has, its own pinning, one infer request with its input tensor bound once, and the faster of f32
-and bf16 for what the graph leaves in float, found by timing both. ONNX Runtime: its default level of optimisation (all),
+and bf16 for what the graph leaves in float, found by timing both. ONNX Runtime: its default level of optimization (all),
 one session with as many threads as Octet has, or (throughput) one thread for each caller. Nobody spins while waiting for a turn.
 """
 import collections

@@ -29,9 +29,9 @@ if(OCTET_SANITIZE)
   add_link_options(-fsanitize=${OCTET_SANITIZE})
 endif()
 
-set(OCTET_TEST_OPTIMISATION -O1)
+set(OCTET_TEST_OPTIMIZATION -O1)
 if(OCTET_SANITIZE)
-  set(OCTET_TEST_OPTIMISATION -O0)
+  set(OCTET_TEST_OPTIMIZATION -O0)
 endif()
 
 if(OCTET_FUZZ)
@@ -64,11 +64,11 @@ endfunction()
 # How often threads of LibTorch look before they sleep while they wait (src/cli/waiting_threads.h); tests have it, too.
 set(OCTET_GOMP_SPINCOUNT 3000)
 
-# octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMISED]): one googletest program of
+# octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMIZED]): one googletest program of
 # these files, or of tests/<name>/*_test.cc, run as the test <name>, or as n tests <name>_1 ... side by side.
-# OPTIMISED: its own formulas take longer to run unoptimised than to compile.
+# OPTIMIZED: its own formulas take longer to run unoptimized than to compile.
 function(octet_test folder)
-  cmake_parse_arguments(arg "OPTIMISED" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
   set(sources ${arg_SOURCES})
   if(NOT sources)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cc")
@@ -83,8 +83,8 @@ function(octet_test folder)
   endforeach()
   add_executable(${folder}_test ${sources})
   target_link_libraries(${folder}_test PRIVATE octet_test_support GTest::gtest GTest::gmock GTest::gtest_main)
-  if(NOT arg_OPTIMISED)
-    target_compile_options(${folder}_test PRIVATE ${OCTET_TEST_OPTIMISATION})
+  if(NOT arg_OPTIMIZED)
+    target_compile_options(${folder}_test PRIVATE ${OCTET_TEST_OPTIMIZATION})
   endif()
   foreach(dependency ${arg_DEPENDS})
     if(TARGET octet_${dependency})

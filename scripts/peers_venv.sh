@@ -2,7 +2,7 @@
 # Makes the virtual environment with ONNX Runtime, OpenVINO, onnx and TensorRT for RTX: oracles and rivals of the tests
 # and benchmarks, never needed to build or run Octet. Prints the folder. Does nothing when it is already there.
 # With --print it only prints the folder, and fails when it is not there. With --nncf it makes and prints one more, which
-# adds OpenVINO's quantiser to the first (bench/product.sh alone needs it).
+# adds OpenVINO's quantizer to the first (bench/product.sh alone needs it).
 set -euo pipefail
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
 venv="$cache/venv-peers-1"

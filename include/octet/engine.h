@@ -14,7 +14,7 @@
 // Every tensor is dense float32 in the order of its shape (NCHW for images). The batch is part of the shape: it is
 // chosen when the network is compiled. Results are the same bits for every number of threads, and what runs in INT8 is
 // the same bits on every instruction set; FP32 layers may differ in the last bits there (docs/numerics.md). A NaN in
-// the input stays NaN through FP32 layers; where the network quantises it, it becomes the zero point, the number 0.
+// the input stays NaN through FP32 layers; where the network quantizes it, it becomes the zero point, the number 0.
 // Errors a person can mend are thrown as octet::Error with one clear sentence. The same in C: octet/octet.h.
 // This header needs C++17.
 #pragma once
@@ -41,8 +41,8 @@ struct TensorInfo {
   int64_t size() const;  // number of elements
 };
 
-// Threads of the caller instead of the context's own. run(user, parts, work, task) calls work(task, part) once for every
-// part in 0..parts-1, on any threads, and returns when all calls have returned; it must not throw.
+// Threads of the caller instead of the context's own. run(user, parts, work, task) calls work(task, part) once for
+// every part in 0..parts-1, on any threads, and returns when all calls have returned; it must not throw.
 struct WorkerPool {
   void (*run)(void* user, int parts, void (*work)(void* task, int part), void* task) = nullptr;  // nullptr: none
   void* user = nullptr;
@@ -55,8 +55,8 @@ struct ContextOptions {
   int threads = 0;  // the caller's thread included; 0: one per entry of `cpus`, or as many CPUs as this process may use
                     // (affinity mask and control-group quota)
   std::string isa;  // "scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"; empty: the best of this CPU
-  std::vector<int> cpus;  // thread i runs on CPU cpus[i % size] alone, but for thread 0, the caller's, which stays as it
-                          // is; empty: where the system wants
+  std::vector<int> cpus;  // thread i runs on CPU cpus[i % size] alone, but for thread 0, the caller's, which stays as
+                          // it is; empty: where the system wants
   WorkerPool pool;
   // Waiting threads look for work this long after an inference before they sleep, microseconds; negative: about 50.
   // Longer: a faster start of the next inference, at the price of a busy CPU.
@@ -77,9 +77,9 @@ struct LayerReport {
 // How the bytes of an image become the numbers of a network's input: channel c of a pixel is
 // float(pixel[channel[c]]) * scale[c] + offset[c], rounded after each operation.
 struct ImageFormat {
-  int64_t pixel_stride = 0;  // bytes between pixels; 0: as many as the input has channels
-  int64_t row_stride = 0;    // bytes between rows; 0: no gaps
-  int64_t image_stride = 0;  // bytes between the images of a batch; 0: no gaps
+  int64_t pixel_stride = 0;       // bytes between pixels; 0: as many as the input has channels
+  int64_t row_stride = 0;         // bytes between rows; 0: no gaps
+  int64_t image_stride = 0;       // bytes between the images of a batch; 0: no gaps
   int channel[4] = {0, 1, 2, 3};  // {2, 1, 0} reads BGR as RGB
   float scale[4] = {1, 1, 1, 1}, offset[4] = {0, 0, 0, 0};
 };
@@ -101,8 +101,9 @@ class Context {
   // The tensor that the following runs read or write: the caller's memory, read and written in place.
   void bind_input(int index, const float* data);
   void bind_output(int index, float* data);
-  // 8-bit pixels (N x H x W x C) for an input of rank 4 with up to four channels. Where the network starts by quantising
-  // that input, the bytes become codes by a table, without floats in between; the bits are those of the float image.
+  // 8-bit pixels (N x H x W x C) for an input of rank 4 with up to four channels. Where the network starts by
+  // quantizing that input, the bytes become codes by a table, without floats in between; the bits are those of the
+  // float image.
   void bind_image(int index, const uint8_t* pixels, const ImageFormat& format = {});
   // Runs on the bound tensors. Error when one is not bound.
   void run();
@@ -143,10 +144,11 @@ class Throughput {
   Throughput(Throughput&&) noexcept;
   Throughput& operator=(Throughput&&) noexcept;
 
-  // The tensors, one pointer per input and output, must stay until the inference is done. Waits while the queue is full.
+  // The tensors, one pointer per input and output, must stay until the inference is done. Waits while the queue is
+  // full.
   Ticket submit(const std::vector<const float*>& inputs, const std::vector<float*>& outputs);
-  // The same with arrays of inputs().size() and outputs().size() pointers; allocates nothing. False, and no ticket, when
-  // the queue is full and `wait` is false.
+  // The same with arrays of inputs().size() and outputs().size() pointers; allocates nothing. False, and no ticket,
+  // when the queue is full and `wait` is false.
   bool submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait = true);
   // Returns when that inference is done.
   void wait(Ticket ticket);
@@ -165,9 +167,10 @@ class Throughput {
 
 class Engine {
  public:
-  // Loading takes milliseconds. octet::Error: no engine file, truncated, damaged, newer format. Large weights stay mapped
-  // until the first context of a profile has been made: replace the file by renaming another one over it. Writing over it in
-  // place makes a first context fail, and in the middle of loading it may end the process (docs/deployment.md).
+  // Loading takes milliseconds. octet::Error: no engine file, truncated, damaged, newer format. Large weights stay
+  // mapped until the first context of a profile has been made: replace the file by renaming another one over it.
+  // Writing over it in place makes a first context fail, and in the middle of loading it may end the process
+  // (docs/deployment.md).
   static Engine load(const std::string& path);
   // The same from memory (copied); `name` is for messages.
   static Engine from_memory(const void* bytes, size_t size, const std::string& name = "engine");

@@ -58,7 +58,8 @@ typedef struct octet_tensor_info {
   int32_t rank;
   int64_t size; /* number of elements */
 } octet_tensor_info;
-#define OCTET_TENSOR_INFO_INIT {sizeof(octet_tensor_info), NULL, NULL, 0, 0}
+#define OCTET_TENSOR_INFO_INIT \
+  { sizeof(octet_tensor_info), NULL, NULL, 0, 0 }
 
 int32_t octet_engine_input_count(const octet_engine* engine);
 int32_t octet_engine_output_count(const octet_engine* engine);
@@ -93,7 +94,8 @@ typedef struct octet_context_options {
   int64_t idle_spin_us;    /* how long waiting threads look for work before they sleep; negative: about 50 */
   int32_t profile;         /* which size, where the file has several */
 } octet_context_options;
-#define OCTET_CONTEXT_OPTIONS_INIT {sizeof(octet_context_options), 0, NULL, NULL, 0, NULL, NULL, 0, -1, 0}
+#define OCTET_CONTEXT_OPTIONS_INIT \
+  { sizeof(octet_context_options), 0, NULL, NULL, 0, NULL, NULL, 0, -1, 0 }
 
 /* `options` may be NULL. Contexts share the weights. */
 octet_status octet_context_create(const octet_engine* engine, const octet_context_options* options,
@@ -111,8 +113,12 @@ typedef struct octet_image_format {
   int32_t channel[4]; /* {2, 1, 0, 3} reads BGR as RGB */
   float scale[4], offset[4];
 } octet_image_format;
-#define OCTET_IMAGE_FORMAT_INIT \
-  {sizeof(octet_image_format), 0, 0, 0, {0, 1, 2, 3}, {1.0f, 1.0f, 1.0f, 1.0f}, {0.0f, 0.0f, 0.0f, 0.0f}}
+#define OCTET_IMAGE_FORMAT_INIT                                                    \
+  {                                                                                \
+    sizeof(octet_image_format), 0, 0, 0, {0, 1, 2, 3}, {1.0f, 1.0f, 1.0f, 1.0f}, { \
+      0.0f, 0.0f, 0.0f, 0.0f                                                       \
+    }                                                                              \
+  }
 
 /* 8-bit pixels (N x H x W x C) for an input of rank 4 with up to four channels. `format` may be NULL. */
 octet_status octet_context_bind_image(octet_context* context, int32_t index, const uint8_t* pixels,
@@ -129,7 +135,8 @@ typedef struct octet_layer_report {
   const char *name, *op, *precision, *kernel, *reason; /* until the next profile of this context */
   double microseconds;                                 /* mean */
 } octet_layer_report;
-#define OCTET_LAYER_REPORT_INIT {sizeof(octet_layer_report), NULL, NULL, NULL, NULL, NULL, 0.0}
+#define OCTET_LAYER_REPORT_INIT \
+  { sizeof(octet_layer_report), NULL, NULL, NULL, NULL, NULL, 0.0 }
 
 /* Runs `runs` times on the bound tensors and times every step. */
 octet_status octet_context_profile(octet_context* context, int32_t runs, int32_t* layer_count);
@@ -146,14 +153,15 @@ typedef struct octet_throughput_options {
   const char* isa; /* NULL: the best one */
   int32_t profile; /* which size, where the file has several */
 } octet_throughput_options;
-#define OCTET_THROUGHPUT_OPTIONS_INIT {sizeof(octet_throughput_options), 0, NULL, 0, 0, NULL, 0}
+#define OCTET_THROUGHPUT_OPTIONS_INIT \
+  { sizeof(octet_throughput_options), 0, NULL, 0, 0, NULL, 0 }
 
 octet_status octet_throughput_create(const octet_engine* engine, const octet_throughput_options* options,
                                      octet_throughput** throughput);
 /* Finishes what was submitted. */
 void octet_throughput_free(octet_throughput* throughput);
-/* Arrays of input_count and output_count pointers; the tensors must stay until the inference is done. Where the queue is
- * full: waits, or returns OCTET_QUEUE_FULL if `wait` is 0. */
+/* Arrays of input_count and output_count pointers; the tensors must stay until the inference is done. Where the queue
+ * is full: waits, or returns OCTET_QUEUE_FULL if `wait` is 0. */
 octet_status octet_throughput_submit(octet_throughput* throughput, const float* const* inputs, float* const* outputs,
                                      int32_t wait, uint64_t* ticket);
 octet_status octet_throughput_wait(octet_throughput* throughput, uint64_t ticket);

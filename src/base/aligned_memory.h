@@ -9,7 +9,7 @@ namespace octet {
 class AlignedMemory {
  public:
   AlignedMemory() = default;
-  explicit AlignedMemory(int64_t bytes);  // not initialised; std::bad_alloc
+  explicit AlignedMemory(int64_t bytes);  // not initialized; std::bad_alloc
   ~AlignedMemory();
   AlignedMemory(AlignedMemory&& other) noexcept;
   AlignedMemory& operator=(AlignedMemory&& other) noexcept;

@@ -57,19 +57,27 @@ CpuFeatures detect() {
   return f;
 }
 #else
-CpuFeatures detect() { return {}; }
+CpuFeatures detect() {
+  return {};
+}
 #endif
 
 }  // namespace
 
 const char* isa_name(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return "scalar";
-    case Isa::kGeneric: return "generic";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvxVnni: return "avx_vnni";
-    case Isa::kAvx512Vnni: return "avx512_vnni";
-    case Isa::kAmxInt8: return "amx_int8";
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kGeneric:
+      return "generic";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvxVnni:
+      return "avx_vnni";
+    case Isa::kAvx512Vnni:
+      return "avx512_vnni";
+    case Isa::kAmxInt8:
+      return "amx_int8";
   }
   return "unknown";
 }
@@ -89,11 +97,16 @@ bool isa_supported(Isa isa) {
   const CpuFeatures& f = cpu_features();
   switch (isa) {
     case Isa::kScalar:
-    case Isa::kGeneric: return true;
-    case Isa::kAvx2: return f.avx2 && f.fma;
-    case Isa::kAvxVnni: return f.avx_vnni && f.fma;
-    case Isa::kAvx512Vnni: return f.avx512_vnni;
-    case Isa::kAmxInt8: return f.amx_int8;
+    case Isa::kGeneric:
+      return true;
+    case Isa::kAvx2:
+      return f.avx2 && f.fma;
+    case Isa::kAvxVnni:
+      return f.avx_vnni && f.fma;
+    case Isa::kAvx512Vnni:
+      return f.avx512_vnni;
+    case Isa::kAmxInt8:
+      return f.amx_int8;
   }
   return false;
 }
@@ -114,7 +127,9 @@ Isa default_isa() {
   return supported_isas().back();
 }
 
-bool has_fast_bf16() { return cpu_features().avx512_bf16 || cpu_features().amx_bf16; }
+bool has_fast_bf16() {
+  return cpu_features().avx512_bf16 || cpu_features().amx_bf16;
+}
 
 std::string cpu_model_name() {
   std::ifstream in("/proc/cpuinfo");

@@ -12,11 +12,11 @@ namespace octet {
 // that the compiler translates, on any CPU.
 enum class Isa { kScalar, kGeneric, kAvx2, kAvxVnni, kAvx512Vnni, kAmxInt8 };
 
-const char* isa_name(Isa isa);  // "scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"
+const char* isa_name(Isa isa);           // "scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"
 Isa parse_isa(const std::string& name);  // UserError (exit 2) with the list of names
 
 struct CpuFeatures {
-  bool avx2 = false, fma = false, avx_vnni = false, avx512 = false;  // avx512: F, BW, DQ, VL
+  bool avx2 = false, fma = false, avx_vnni = false, avx512 = false;                   // avx512: F, BW, DQ, VL
   bool avx512_vnni = false, avx512_bf16 = false, amx_int8 = false, amx_bf16 = false;  // amx: also permitted by the OS
 };
 const CpuFeatures& cpu_features();

@@ -32,12 +32,18 @@ int own_descriptor(const fs::path& link) {
 
 std::string file_type_name(unsigned mode) {
   switch (mode & S_IFMT) {
-    case S_IFDIR: return "a folder";
-    case S_IFIFO: return "a pipe";
-    case S_IFSOCK: return "a socket";
-    case S_IFBLK: return "a block device";
-    case S_IFCHR: return "a device";
-    default: return "a file";
+    case S_IFDIR:
+      return "a folder";
+    case S_IFIFO:
+      return "a pipe";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFBLK:
+      return "a block device";
+    case S_IFCHR:
+      return "a device";
+    default:
+      return "a file";
   }
 }
 

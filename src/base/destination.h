@@ -20,7 +20,8 @@ struct Destination {
 // UserError for what nobody can have meant: a block device, a socket, links that go round in a circle.
 Destination find_destination(const std::filesystem::path& path);
 
-// Opens what is kDirect for writing. Waits for the reader of a pipe, as a shell does. UserError when it cannot be opened.
+// Opens what is kDirect for writing. Waits for the reader of a pipe, as a shell does. UserError when it cannot be
+// opened.
 int open_directly(const std::filesystem::path& path, const Destination& destination);
 
 // "a folder", "a pipe" ... for messages, from the mode of a stat.

@@ -58,10 +58,9 @@ namespace internal {
 }  // namespace internal
 
 // Checks an invariant of Octet itself; further arguments are streamed into the message.
-#define OCTET_CHECK(condition, ...)                                                                  \
-  do {                                                                                               \
-    if (!(condition))                                                                                \
-      ::octet::internal::internal_failure(__FILE__, __LINE__, #condition, ::octet::str(__VA_ARGS__)); \
+#define OCTET_CHECK(condition, ...)                                                                                   \
+  do {                                                                                                                \
+    if (!(condition)) ::octet::internal::internal_failure(__FILE__, __LINE__, #condition, ::octet::str(__VA_ARGS__)); \
   } while (false)
 
 }  // namespace octet

@@ -188,7 +188,7 @@ void MappedFile::release(std::span<const std::byte> part) const {
   const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
   if (begin >= end) return;
   void* const pages = reinterpret_cast<void*>(begin);
-  // Without this, reading a neighbour would map them again: where the page cache has huge pages, up to 2 MiB at a time.
+  // Without this, reading a neighbor would map them again: where the page cache has huge pages, up to 2 MiB at a time.
 #ifdef MADV_NOHUGEPAGE
   ::madvise(pages, end - begin, MADV_NOHUGEPAGE);
 #endif
@@ -198,12 +198,14 @@ void MappedFile::release(std::span<const std::byte> part) const {
 uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
-uint64_t hash64(std::string_view text, uint64_t seed) { return XXH3_64bits_withSeed(text.data(), text.size(), seed); }
+uint64_t hash64(std::string_view text, uint64_t seed) {
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+}
 
 std::string hex64(uint64_t value) {
   static const char* digits = "0123456789abcdef";
   std::string out(16, '0');
-  for (int i = 15; i >= 0; i--, value >>= 4) out[static_cast<size_t>(i)] = digits[value & 15];
+  for (int i = 15; i >= 0; --i, value >>= 4) out[static_cast<size_t>(i)] = digits[value & 15];
   return out;
 }
 

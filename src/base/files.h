@@ -16,15 +16,16 @@ class InputFile;
 
 // The whole file. UserError when it cannot be read, is no regular file, or is an output of this command.
 std::string read_file(const std::filesystem::path& path);
-// The same for short texts, which may also come from a pipe (`-e <(make_spec)`, /dev/stdin) or be /dev/null. A pipe that
-// nobody opens for writing within seconds, that stays silent for a minute or brings more than 16 MiB is a UserError.
+// The same for short texts, which may also come from a pipe (`-e <(make_spec)`, /dev/stdin) or be /dev/null. A pipe
+// that nobody opens for writing within seconds, that stays silent for a minute or brings more than 16 MiB is a
+// UserError.
 std::string read_file_or_pipe(const std::filesystem::path& path);
 
 // Writes `bytes` to a temporary name beside `path` (base/temporary_path.h), syncs, renames. Either the old or the new
 // content is there, never a part. UserError (with the reason: disk full, no permission ...) leaves nothing behind.
-// Where `path` is a symbolic link, the file that it points to is replaced and the link stays. A character device, a pipe
-// or a name of an own descriptor (/dev/stdout) is written directly and stays what it is; a folder, a block device or a
-// socket is refused.
+// Where `path` is a symbolic link, the file that it points to is replaced and the link stays. A character device, a
+// pipe or a name of an own descriptor (/dev/stdout) is written directly and stays what it is; a folder, a block device
+// or a socket is refused.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 // The same for bytes that lie in several places, one piece behind the other.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
@@ -42,8 +43,8 @@ int open_for_appending(const std::filesystem::path& path, const std::string& wha
 // Removes an output of an earlier run: a file; what is in a folder; what a link points to. Devices and pipes stay.
 void remove_output(const std::filesystem::path& path);
 
-// UserError (exit 2) when `path` is nothing that can be written: it is a folder, its folder does not exist, or it exists
-// and `force` is false, as outputs are never overwritten unasked. Devices and pipes need no `force`.
+// UserError (exit 2) when `path` is nothing that can be written: it is a folder, its folder does not exist, or it
+// exists and `force` is false, as outputs are never overwritten unasked. Devices and pipes need no `force`.
 void require_writable_output(const std::filesystem::path& path, bool force);
 
 // Creates the directory and its parents and checks that files can be made in it; UserError otherwise.
@@ -62,8 +63,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   // Gives back the memory of the whole pages within `part`; reading them again brings them back from the file.
   void release(std::span<const std::byte> part) const;
-  // Replaces pages by copies in memory, at the same place: whatever happens to the file, they stay. The bounds are offsets
-  // and multiples of a page; beyond the end of the file, where one further page may be named, there are zeros.
+  // Replaces pages by copies in memory, at the same place: whatever happens to the file, they stay. The bounds are
+  // offsets and multiples of a page; beyond the end of the file, where one further page may be named, there are zeros.
   void copy_pages(size_t begin, size_t end);
   static size_t round_up(size_t offset);  // to pages
   static size_t round_down(size_t offset);

@@ -18,7 +18,8 @@ std::string holder(int file) {
   char text[32] = {};
   const ssize_t n = ::pread(file, text, sizeof text - 1, 0);
   long id = 0;
-  for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && id < 100'000'000; i++) id = 10 * id + (text[i] - '0');
+  for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && id < 100'000'000; ++i)
+    id = 10 * id + (text[i] - '0');
   return id > 0 ? str("process ", id) : "another process";
 }
 
@@ -37,13 +38,17 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
       return;
     }
     ::close(file_);
-    fail_usage(folder.string(), ": ", other, " is at work there; wait until it has ended, or name another results folder");
+    fail_usage(folder.string(), ": ", other,
+               " is at work there; wait until it has ended, or name another results folder");
   }
   const std::string id = str(::getpid(), "\n");
   if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, id.data(), id.size(), 0) < 0)
-    log_debug(path.string(), ": cannot be written: ", std::strerror(errno));  // a full disk; the lock holds all the same
+    log_debug(path.string(),
+              ": cannot be written: ", std::strerror(errno));  // a full disk; the lock holds all the same
 }
 
-FolderLock::~FolderLock() { ::close(file_); }
+FolderLock::~FolderLock() {
+  ::close(file_);
+}
 
 }  // namespace octet

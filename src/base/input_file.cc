@@ -56,15 +56,14 @@ std::string read_pipe(const fs::path& path, const InputFile& file) {
       last = steady_clock::now();
       continue;
     }
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-      fail(path.string(), ": reading failed: ", std::strerror(errno));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) fail(path.string(), ": reading failed: ", std::strerror(errno));
     if (n == 0 && !bytes.empty()) return bytes;
     // 0 bytes: nobody has the other end open. A writer that came and went without a word leaves a hang-up.
     const bool writer = n < 0;
     const auto left = (writer ? kForBytes : kForWriter) - (steady_clock::now() - last);
     if (left <= left.zero())
-      fail(path.string(), writer ? ": is a pipe whose writer has sent nothing for a minute"
-                                 : ": is a pipe that nobody writes to");
+      fail(path.string(),
+           writer ? ": is a pipe whose writer has sent nothing for a minute" : ": is a pipe that nobody writes to");
     pollfd wait{.fd = file.descriptor(), .events = POLLIN, .revents = 0};
     ::poll(&wait, 1, static_cast<int>(duration_cast<milliseconds>(left).count()) + 1);
     if ((wait.revents & POLLHUP) != 0 && (wait.revents & POLLIN) == 0) return bytes;
@@ -107,7 +106,8 @@ bool InputFile::unchanged() const {
 
 void InputFile::require_regular() const {
   if (!S_ISREG(info_.st_mode))
-    fail(path_.string(), ": is ", file_type_name(info_.st_mode), ", expected a regular file; copy its bytes to one first");
+    fail(path_.string(), ": is ", file_type_name(info_.st_mode),
+         ", expected a regular file; copy its bytes to one first");
 }
 
 std::string read_file(const fs::path& path) {

@@ -19,19 +19,28 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
-    case LogLevel::kSilent: break;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kSilent:
+      break;
   }
   return spdlog::level::off;
 }
 
 }  // namespace
 
-void set_log_level(LogLevel level) { logger().set_level(spdlog_level(level)); }
+void set_log_level(LogLevel level) {
+  logger().set_level(spdlog_level(level));
+}
 
-void log_message(LogLevel level, const std::string& message) { logger().log(spdlog_level(level), printable_line(message)); }
+void log_message(LogLevel level, const std::string& message) {
+  logger().log(spdlog_level(level), printable_line(message));
+}
 
 }  // namespace octet

@@ -19,10 +19,10 @@ std::string lower_case(std::string_view text) {
 
 int edit_distance(std::string_view a, std::string_view b) {
   std::vector<int> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); j++) previous[j] = static_cast<int>(j);
-  for (size_t i = 1; i <= a.size(); i++) {
+  for (size_t j = 0; j <= b.size(); ++j) previous[j] = static_cast<int>(j);
+  for (size_t i = 1; i <= a.size(); ++i) {
     current[0] = static_cast<int>(i);
-    for (size_t j = 1; j <= b.size(); j++) {
+    for (size_t j = 1; j <= b.size(); ++j) {
       current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         current[j] = std::min(current[j], before[j - 2] + 1);

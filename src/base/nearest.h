@@ -6,7 +6,7 @@
 
 namespace octet {
 
-// Number of insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+// Number of insertions, deletions, substitutions and swaps of neighbors that turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 
 // The candidate most like `name` (letter case aside), or an empty string when none is near enough to be meant.

@@ -1,5 +1,5 @@
-// Outputs must not be inputs. A command says what it is going to write before it reads anything; from then on opening one
-// of these files for reading is a mistake of the person at the keyboard, by whatever path or link it is reached.
+// Outputs must not be inputs. A command says what it is going to write before it reads anything; from then on opening
+// one of these files for reading is a mistake of the person at the keyboard, by whatever path or link it is reached.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -8,8 +8,8 @@ struct stat;
 
 namespace octet {
 
-// `flag` ("-o") stands in messages. UserError (exit 2) when another flag has named the same file already. Devices, pipes
-// and files that do not exist yet are nobody's input. May be said again.
+// `flag` ("-o") stands in messages. UserError (exit 2) when another flag has named the same file already. Devices,
+// pipes and files that do not exist yet are nobody's input. May be said again.
 void guard_output(const std::filesystem::path& path, const std::string& flag);
 
 // UserError (exit 2) when `path`, or the open file that `info` is of, is a guarded output.

@@ -16,7 +16,10 @@ int character_length(std::string_view text, uint32_t& code) {
     code = first;
     return 1;
   }
-  const int length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  const int length = first >= 0xc2 && first < 0xe0   ? 2
+                     : first >= 0xe0 && first < 0xf0 ? 3
+                     : first >= 0xf0 && first < 0xf5 ? 4
+                                                     : 0;
   if (length == 0) return 0;
   code = first & (0x7fu >> length);
   for (int i = 1; i < length; ++i) {
@@ -53,7 +56,8 @@ std::string printable(std::string_view text, bool one_line, size_t& consumed) {
     } else if (code == '\n' || code == '\t') {
       out += code == '\n' ? "\\n" : "\\t";
     } else {
-      out += {'\\', 'u', kDigits[code >> 12 & 15], kDigits[code >> 8 & 15], kDigits[code >> 4 & 15], kDigits[code & 15]};
+      out +=
+          {'\\', 'u', kDigits[code >> 12 & 15], kDigits[code >> 8 & 15], kDigits[code >> 4 & 15], kDigits[code & 15]};
     }
     at += static_cast<size_t>(length);
   }

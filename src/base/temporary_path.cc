@@ -82,9 +82,10 @@ bool take_lock(int descriptor, int flags) {
 // Whether `path` still names what is open. Between making a file and locking it another process may take it for a
 // left-over; between opening a left-over and locking it, another may remove it.
 bool still_named(const fs::path& path, int descriptor) {
-  struct stat open_one {}, named {};
-  return ::fstat(descriptor, &open_one) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-         open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+  struct stat open_one {
+  }, named{};
+  return ::fstat(descriptor, &open_one) == 0 && ::lstat(path.c_str(), &named) == 0 && open_one.st_dev == named.st_dev &&
+         open_one.st_ino == named.st_ino;
 }
 
 void remove_if_abandoned(const fs::path& path) {
@@ -110,9 +111,11 @@ void remove_leftovers(const fs::path& folder, std::string_view stem) {
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
     if (name.empty() || name[0] != '.') continue;
-    const size_t tail = stem.empty() ? name.rfind(kMark) : name.starts_with(stem) ? stem.size() - kMark.size()
-                                                                                  : std::string::npos;
-    if (tail == std::string::npos || tail == 0 || !is_tail(std::string_view(name).substr(tail + kMark.size()))) continue;
+    const size_t tail = stem.empty()             ? name.rfind(kMark)
+                        : name.starts_with(stem) ? stem.size() - kMark.size()
+                                                 : std::string::npos;
+    if (tail == std::string::npos || tail == 0 || !is_tail(std::string_view(name).substr(tail + kMark.size())))
+      continue;
     remove_if_abandoned(entries->path());
   }
 }

@@ -5,10 +5,10 @@
 
 namespace octet {
 
-// A new, empty file or folder of such a name. Its maker holds a lock on it (flock) for as long as it lives, and locks end
-// with the process that holds them: who can take the lock of a left-over knows that its writer is dead, also where the
-// writer was on the other side of a container and process numbers say nothing. Making one removes the left-overs of the
-// same output. A file system without locks keeps its left-overs.
+// A new, empty file or folder of such a name. Its maker holds a lock on it (flock) for as long as it lives, and locks
+// end with the process that holds them: who can take the lock of a left-over knows that its writer is dead, also where
+// the writer was on the other side of a container and process numbers say nothing. Making one removes the left-overs of
+// the same output. A file system without locks keeps its left-overs.
 class TemporaryPath {
  public:
   enum class Kind { kFile, kFolder };

@@ -122,7 +122,9 @@ void save_best(const fs::path& folder, int64_t epoch, const std::string& metric,
   });
 }
 
-void require_best(const fs::path& folder) { read_best(folder); }
+void require_best(const fs::path& folder) {
+  read_best(folder);
+}
 
 ir::Graph load_best(const fs::path& folder, int64_t epoch) {
   const Best best = read_best(folder);

@@ -16,7 +16,10 @@ constexpr int64_t kFormat = 2;
 json to_json(const std::vector<EpochRecord>& history) {
   json out = json::array();
   for (const EpochRecord& e : history)
-    out.push_back({{"epoch", e.epoch}, {"loss", e.loss}, {"learning_rate", e.learning_rate}, {"seconds", e.seconds},
+    out.push_back({{"epoch", e.epoch},
+                   {"loss", e.loss},
+                   {"learning_rate", e.learning_rate},
+                   {"seconds", e.seconds},
                    {"metrics", e.metrics}});
   return out;
 }
@@ -24,12 +27,20 @@ json to_json(const std::vector<EpochRecord>& history) {
 json to_json(const RunState& run) {
   json checksums = json::object();
   for (const auto& [name, hash] : run.checksums) checksums[name] = hex64(hash);
-  return {{"format", kFormat}, {"epochs_done", run.epochs_done}, {"batches_done", run.batches_done},
-          {"loss_sum", run.loss_sum}, {"best_metric", run.best_metric}, {"best_epoch", run.best_epoch},
-          {"fingerprint", run.fingerprint}, {"history", to_json(run.history)}, {"checksums", checksums}};
+  return {{"format", kFormat},
+          {"epochs_done", run.epochs_done},
+          {"batches_done", run.batches_done},
+          {"loss_sum", run.loss_sum},
+          {"best_metric", run.best_metric},
+          {"best_epoch", run.best_epoch},
+          {"fingerprint", run.fingerprint},
+          {"history", to_json(run.history)},
+          {"checksums", checksums}};
 }
 
-std::string self_checksum(const json& j) { return hex64(hash64(j.dump())); }
+std::string self_checksum(const json& j) {
+  return hex64(hash64(j.dump()));
+}
 
 uint64_t parse_hash(const std::string& text, const std::string& what) {
   uint64_t value = 0;
@@ -88,6 +99,8 @@ RunState parse_run_state(std::string_view text, const std::string& origin) {
   }
 }
 
-std::string history_json(const std::vector<EpochRecord>& history) { return to_json(history).dump(1) + "\n"; }
+std::string history_json(const std::vector<EpochRecord>& history) {
+  return to_json(history).dump(1) + "\n";
+}
 
 }  // namespace octet::checkpoint

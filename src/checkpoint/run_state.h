@@ -10,9 +10,9 @@ namespace octet::checkpoint {
 
 // What is known at the end of an epoch.
 struct EpochRecord {
-  int64_t epoch = 0;           // 1-based
-  double loss = 0;             // mean over the epoch's batches; finite
-  double learning_rate = 0;    // at its last step
+  int64_t epoch = 0;         // 1-based
+  double loss = 0;           // mean over the epoch's batches; finite
+  double learning_rate = 0;  // at its last step
   double seconds = 0;
   std::map<std::string, double> metrics;  // of the evaluation, NaN and infinity included; empty when there was none
 };
@@ -24,7 +24,7 @@ struct RunState {
   double best_metric = -1e300;
   int64_t best_epoch = 0;  // 0: nothing was evaluated yet
   std::string fingerprint;
-  std::vector<EpochRecord> history;          // ascending epochs, none after epochs_done
+  std::vector<EpochRecord> history;           // ascending epochs, none after epochs_done
   std::map<std::string, uint64_t> checksums;  // hash64() of the files beside run.json, by name
 };
 

@@ -12,9 +12,9 @@ namespace {
 using nlohmann::json;
 
 const std::pair<const char*, ir::DataType> kTypes[] = {
-    {"F32", ir::DataType::kFloat32}, {"F64", ir::DataType::kFloat64}, {"F16", ir::DataType::kFloat16},
-    {"BF16", ir::DataType::kBFloat16}, {"I64", ir::DataType::kInt64}, {"I32", ir::DataType::kInt32},
-    {"I8", ir::DataType::kInt8}, {"U8", ir::DataType::kUInt8}, {"BOOL", ir::DataType::kBool}};
+    {"F32", ir::DataType::kFloat32},   {"F64", ir::DataType::kFloat64}, {"F16", ir::DataType::kFloat16},
+    {"BF16", ir::DataType::kBFloat16}, {"I64", ir::DataType::kInt64},   {"I32", ir::DataType::kInt32},
+    {"I8", ir::DataType::kInt8},       {"U8", ir::DataType::kUInt8},    {"BOOL", ir::DataType::kBool}};
 
 // One tensor of the header: its bytes are [begin, end) of the data.
 struct Extent {
@@ -31,7 +31,8 @@ Extent read_extent(const std::string& name, const json& entry, size_t data_bytes
     if (entry.at("dtype").get<std::string>() == text) e.type = kind;
   if (e.type == ir::DataType::kUndefined) fail("its type is unknown");
   if (!entry.at("shape").is_array()) fail("its shape is not a list");
-  // No dimension is larger than the file, that of an empty tensor neither, so the product is checked before it overflows.
+  // No dimension is larger than the file, that of an empty tensor neither, so the product is checked before it
+  // overflows.
   uint64_t count = 1;
   for (const json& d : entry.at("shape")) {
     e.shape.push_back(whole_number(d, 0, limit, "a dimension of its shape"));
@@ -56,7 +57,8 @@ void require_gapless(std::vector<Extent> extents, size_t data_bytes, const std::
   size_t covered = 0;
   for (const Extent& e : extents) {
     if (e.begin != covered)
-      fail(origin, ": is damaged: tensor '", e.name, "' begins at byte ", e.begin, ", the one before ends at ", covered);
+      fail(origin, ": is damaged: tensor '", e.name, "' begins at byte ", e.begin, ", the one before ends at ",
+           covered);
     covered = e.end;
   }
   if (covered != data_bytes)

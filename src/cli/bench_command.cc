@@ -83,9 +83,8 @@ Row engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, const st
 std::vector<std::string> rival_files(const Options& options, const std::string& rival) {
   std::vector<std::string> files;
   for (const std::string& file : options.onnx) {
-    const auto named = std::find_if(std::begin(kRivals), std::end(kRivals), [&](const std::string& name) {
-      return file.starts_with(name + "=");
-    });
+    const auto named = std::find_if(std::begin(kRivals), std::end(kRivals),
+                                    [&](const std::string& name) { return file.starts_with(name + "="); });
     if (named == std::end(kRivals))
       files.push_back(file);
     else if (*named == rival)
@@ -133,7 +132,7 @@ void take_turns(const Options& options, std::vector<Row>& rows) {
     const int64_t share = options.runs * static_cast<int64_t>(w + 1) / static_cast<int64_t>(windows) -
                           options.runs * static_cast<int64_t>(w) / static_cast<int64_t>(windows);
     const BenchWindow window{.runs = static_cast<int>(share), .milliseconds = least_window_ms(options)};
-    // Another one starts each window, so that nobody always follows the same neighbour.
+    // Another one starts each window, so that nobody always follows the same neighbor.
     for (size_t i = 0; i < rows.size(); ++i) {
       Row& row = rows[(w + i) % rows.size()];
       // The workers of the one before spin for a while after its last run.
@@ -326,7 +325,8 @@ Command bench_command() {
             ->delimiter(',')
             ->check(CLI::IsMember(std::vector<std::string>(std::begin(kRivals), std::end(kRivals))));
         app.add_option("--onnx", options->onnx,
-                       "ONNX files that the rivals run, each of them a contender; RIVAL=FILE: for that one alone, OpenVINO's may "
+                       "ONNX files that the rivals run, each of them a contender; RIVAL=FILE: for that one alone, "
+                       "OpenVINO's may "
                        "be its .xml; default: MODEL if that is one")
             ->delimiter(',');
         app.add_option("--mode", options->mode,

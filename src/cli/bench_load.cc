@@ -55,7 +55,9 @@ BenchModel load_bench_model(const std::string& path, int64_t batch, int threads,
   require_file(path, "the model");
   BenchModel model;
   const double before = resident_mb();
-  const auto remember_memory = [&] { model.rss_mb = resident_mb(), model.rss_engine_mb = model.rss_mb - before - caller_mb(model.plan()); };
+  const auto remember_memory = [&] {
+    model.rss_mb = resident_mb(), model.rss_engine_mb = model.rss_mb - before - caller_mb(model.plan());
+  };
   if (!path.ends_with(".octet")) {
     const auto start = Clock::now();
     engine::Plan plan = lower::lower(load_network(path), {.batch = batch, .isa = isa, .dump_passes = {}});

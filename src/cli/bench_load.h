@@ -14,7 +14,7 @@ struct BenchModel {
   std::optional<double> compile_ms;        // ONNX files: read, lowered, tactics estimated; no engine file written
   std::optional<double> load_to_first_ms;  // engine files: opened, checked, context made, first result; median of 5
   double rss_mb = 0;                       // resident memory of the process afterwards, in MiB
-  double rss_engine_mb = 0;                // by how much the first load and inference raised it, without inputs and outputs
+  double rss_engine_mb = 0;  // by how much the first load and inference raised it, without inputs and outputs
 
   const engine::Plan& plan() const { return prepared->plan(); }
   int64_t batch() const { return plan().buffers[static_cast<size_t>(plan().inputs.at(0))].shape.at(0); }

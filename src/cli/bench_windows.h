@@ -1,5 +1,5 @@
 // Times of contenders that took turns: every contender runs in every window, so that a change of clock or a noisy
-// neighbour hits all of them, and ratios are taken within a window.
+// neighbor hits all of them, and ratios are taken within a window.
 #pragma once
 #include <string>
 #include <vector>

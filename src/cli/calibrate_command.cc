@@ -1,4 +1,4 @@
-// octet calibrate: collects ranges of a float model and writes the quantised one (post-training quantisation).
+// octet calibrate: collects ranges of a float model and writes the quantized one (post-training quantization).
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,11 +27,10 @@ ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   options.output.check();
-  train::initialise_torch();
+  train::initialize_torch();
   ir::Graph graph = starting_network(spec, spec::Stage::kCalibration, options.model);
   DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph));
-  const quant::CalibrationSet observed =
-      calibrate(graph, *images.loader, spec.quant);
+  const quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quant);
   graph.metadata["octet.stage"] = "calibration";
   graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
   onnx::export_model(graph, options.output.path, {.quantize_weights = false});
@@ -45,16 +44,17 @@ ExitCode run(const Options& options) {
 
 Command calibrate_command() {
   return {.name = "calibrate",
-          .summary = "Collect activation ranges of a float model and quantise it (PTQ)",
-          .details = "Folds batch norms, places quantisers by the spec's rules, runs `quant.calibration.images` training "
-                     "images through the float model and sets the scales. The output is the start of stage qat, and can "
-                     "be evaluated, exported and compiled as it is.",
+          .summary = "Collect activation ranges of a float model and quantize it (PTQ)",
+          .details =
+              "Folds batch norms, places quantizers by the spec's rules, runs `quant.calibration.images` training "
+              "images through the float model and sets the scales. The output is the start of stage qat, and can "
+              "be evaluated, exported and compiled as it is.",
           .examples = {"octet calibrate -e SPEC.yaml -m results/float/model.onnx -o results/calibrated.onnx"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
             add_model_flag(app, options->model, "Float ONNX model");
-            add_output_flags(app, options->output, "ONNX file with quantisers", ".onnx");
+            add_output_flags(app, options->output, "ONNX file with quantizers", ".onnx");
             add_json_flag(app, options->json);
             add_key_flag(app);
             return [options] { return run(*options); };

@@ -13,9 +13,10 @@ namespace octet::cli {
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options) {
   const int placed = passes::run_pipeline(graph, passes::placement_passes(options.placement)).back().changes;
   if (placed == 0)
-    fail("there is nothing to quantise: the network has no convolution, product, sum or pooling",
-         options.placement.exclude.empty() ? "" : " that is not excluded", "; octet compile takes the float model as it is");
-  log_info("placed ", placed, " quantisers");
+    fail("there is nothing to quantize: the network has no convolution, product, sum or pooling",
+         options.placement.exclude.empty() ? "" : " that is not excluded",
+         "; octet compile takes the float model as it is");
+  log_info("placed ", placed, " quantizers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed =
       train::observe_activations(tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done); });
@@ -32,14 +33,22 @@ nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,
     const quant::Range& chosen = ranges.at(tensor.tensor);
     nlohmann::ordered_json methods = nlohmann::ordered_json::array();
     for (const quant::MethodResult& m : tensor.methods)
-      methods.push_back({{"method", m.method}, {"amax", m.amax}, {"scale", m.scale},
-                         {"clipped_fraction", m.clipped_fraction}, {"sqnr_db", m.sqnr_db}});
-    tensors.push_back({{"tensor", tensor.tensor}, {"min", tensor.min}, {"max", tensor.max}, {"amax", chosen.amax},
-                       {"clipped_fraction", chosen.clipped_fraction}, {"count", tensor.count}, {"zeros", tensor.zeros},
+      methods.push_back({{"method", m.method},
+                         {"amax", m.amax},
+                         {"scale", m.scale},
+                         {"clipped_fraction", m.clipped_fraction},
+                         {"sqnr_db", m.sqnr_db}});
+    tensors.push_back({{"tensor", tensor.tensor},
+                       {"min", tensor.min},
+                       {"max", tensor.max},
+                       {"amax", chosen.amax},
+                       {"clipped_fraction", chosen.clipped_fraction},
+                       {"count", tensor.count},
+                       {"zeros", tensor.zeros},
                        {"methods", methods}});
   }
-  return {{"method", schema::enum_name(options.method)}, {"memory_bytes", observed.memory_bytes()},
-          {"tensors", tensors}};
+  return {
+      {"method", schema::enum_name(options.method)}, {"memory_bytes", observed.memory_bytes()}, {"tensors", tensors}};
 }
 
 }  // namespace octet::cli

@@ -1,4 +1,4 @@
-// Post-training quantisation, as calibrate (images of a spec) and quantize (a foreign model and a folder) do it.
+// Post-training quantization, as calibrate (images of a spec) and quantize (a foreign model and a folder) do it.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -9,11 +9,12 @@
 
 namespace octet::cli {
 
-// Changes the float `graph` into its quantised form: folds batch norms, places quantisers, observes one epoch of
+// Changes the float `graph` into its quantized form: folds batch norms, places quantizers, observes one epoch of
 // `loader`, sets the scales. Returns what was observed.
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options);
 
 // Every tensor with the range that was chosen and what the other methods would have chosen.
-nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed, const quant::CalibrationOptions& options);
+nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,
+                                        const quant::CalibrationOptions& options);
 
 }  // namespace octet::cli

@@ -1,4 +1,4 @@
-// A classifier that can be run, whatever it is stored as: an ONNX file (float or fake-quantised; by LibTorch, or by the
+// A classifier that can be run, whatever it is stored as: an ONNX file (float or fake-quantized; by LibTorch, or by the
 // engine in builds without it) or an engine file.
 #pragma once
 #include <cstdint>

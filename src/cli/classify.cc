@@ -16,13 +16,13 @@ Classification classify(Classifier& classifier, data::Loader& loader, int top_k,
   Classification out{metrics::TopKAccumulator(top_k), 0, {}, {}, {}, 0};
   report::Progress progress({.label = label, .total = loader.images_per_epoch()});
   const auto start = std::chrono::steady_clock::now();
-  int64_t labelled = 0;
+  int64_t labeled = 0;
   loader.start_epoch(0);
   while (std::optional<data::Batch> batch = loader.next()) {
     const std::vector<float> scores = classifier.scores(*batch);
     const auto classes = static_cast<size_t>(classifier.classes());
     OCTET_CHECK(scores.size() == classes * static_cast<size_t>(batch->size));
-    for (size_t i = 0; i < static_cast<size_t>(batch->size); i++) {
+    for (size_t i = 0; i < static_cast<size_t>(batch->size); ++i) {
       const std::span<const float> row(scores.data() + i * classes, classes);
       out.predictions.push_back(metrics::top_1(row));
       const int64_t expected = batch->truth[i].label;
@@ -32,7 +32,7 @@ Classification classify(Classifier& classifier, data::Loader& loader, int top_k,
              classes, " classes");
       out.accuracy.add(row, {&expected, 1});
       out.loss -= metrics::log_probability(row, classifier.score_kind(), static_cast<int>(expected));
-      labelled++;
+      ++labeled;
     }
     out.scores.insert(out.scores.end(), scores.begin(), scores.end());
     out.indices.insert(out.indices.end(), batch->indices.begin(), batch->indices.end());
@@ -40,7 +40,7 @@ Classification classify(Classifier& classifier, data::Loader& loader, int top_k,
   }
   progress.finish();
   if (out.predictions.empty()) fail("there is no image to evaluate");
-  if (labelled > 0) out.loss /= static_cast<double>(labelled);
+  if (labeled > 0) out.loss /= static_cast<double>(labeled);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

@@ -10,8 +10,9 @@
 //   }
 //
 // Conventions: results meant for a program or a pipe go to standard output (by std::cout, which makes names printable,
-// not by printf), everything else to standard error through base/log.h; mistakes are UserErrors and become one line and an exit code in program.cc; outputs are never overwritten
-// without --force; flags that several commands have come from flags.h, so that they mean the same everywhere.
+// not by printf), everything else to standard error through base/log.h; mistakes are UserErrors and become one line and
+// an exit code in program.cc; outputs are never overwritten without --force; flags that several commands have come from
+// flags.h, so that they mean the same everywhere.
 #pragma once
 #include <functional>
 #include <string>

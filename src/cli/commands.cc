@@ -34,9 +34,9 @@ std::vector<Command> make_commands() {
   commands.push_back(quantize_command());
   commands.push_back(verify_command());
 #else
-  commands.push_back(with_training("train", "Train a network, or fine-tune it quantisation-aware"));
-  commands.push_back(with_training("calibrate", "Collect activation ranges of a float model and quantise it (PTQ)"));
-  commands.push_back(with_training("quantize", "Quantise any ONNX classifier with a folder of images (PTQ)"));
+  commands.push_back(with_training("train", "Train a network, or fine-tune it quantization-aware"));
+  commands.push_back(with_training("calibrate", "Collect activation ranges of a float model and quantize it (PTQ)"));
+  commands.push_back(with_training("quantize", "Quantize any ONNX classifier with a folder of images (PTQ)"));
   commands.push_back(with_training("verify", "Prove that an engine computes what was trained"));
 #endif
   commands.push_back(better_with_training(evaluate_command()));

@@ -88,7 +88,8 @@ ExitCode run(const Options& options) {
   const ir::Graph graph = load_network(options.model);
   const Isa isa = chosen_isa(options.isa);
   if (options.profiles.empty() && options.batch_size == 0 && batch_is_free(graph))
-    log_info("the batch is free: this engine takes 1 image at a time; --profiles 1,4,8 makes one file for several batches");
+    log_info(
+        "the batch is free: this engine takes 1 image at a time; --profiles 1,4,8 makes one file for several batches");
   std::vector<engine::Plan> plans;
   for (const lower::CompileOptions& profile : read_profiles(options, isa))
     plans.push_back(compile(graph, profile, options));
@@ -105,44 +106,49 @@ ExitCode run(const Options& options) {
   }
   if (table.rows() > 0) std::cout << table.text();
   log_info("wrote ", options.output.path, ": ", layers.size(), " layers, ", int8, " in INT8, arena ",
-           plan.arena_bytes / 1024, " KiB, weights ", plan.constants ? plan.constants->bytes().size() / 1024 : 0, " KiB");
+           plan.arena_bytes / 1024, " KiB, weights ", plan.constants ? plan.constants->bytes().size() / 1024 : 0,
+           " KiB");
   return ExitCode::kDone;
 }
 
 }  // namespace
 
 Command compile_command() {
-  return {.name = "compile",
-          .summary = "Compile an ONNX file for the INT8 CPU engine",
-          .details = "Quantised parts become INT8, everything else stays FP32; a table lists what stays and why. A model "
-                     "without quantisers becomes an FP32 engine. The file runs on every CPU; its choice of kernels is made for "
-                     "this one (--isa, --threads), and --tactics timing makes it with a stopwatch.",
-          .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",
-                       "octet compile -m model.qdq.onnx -o model.octet --tactics timing --threads 2",
-                       "octet compile -m float.onnx -o float.octet --batch_size 8 --layers",
-                       "octet compile -m model.qdq.onnx -o model.octet --profiles 1,4,8"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            add_model_flag(app, options->model, "ONNX file, with or without quantisers", Need::kOptional);
-            app.add_option("MODEL", options->model, "The same, without -m");
-            add_output_flags(app, options->output, "Engine file to write (.octet)", ".octet");
-            add_batch_size_flag(app, options->batch_size)
-                ->description("Images a batch; without it that of the file, 1 where it is dynamic");
-            app.add_option("--profiles", options->profiles,
-                           "Several sizes in one file that share the weights: batches (1,4,8) or whole shapes of the input "
-                           "(1x3x224x224,1x3x448x448)")
-                ->excludes("--batch_size")->type_name("LIST");
-            add_isa_flag(app, options->isa);
-            app.add_option("--tactics", options->tactics,
-                           "How every convolution gets its kernel: by estimate (model), or by running the network with "
-                           "all of them on this machine (timing, a few seconds)")
-                ->check(CLI::IsMember({"model", "timing"}))->capture_default_str();
-            add_threads_flag(app, options->threads);
-            app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
-            app.add_option("--dump-passes", options->dump_passes, "Write the graph after each pass to this folder");
-            add_key_flag(app);
-            return [options] { return run(*options); };
-          }};
+  return {
+      .name = "compile",
+      .summary = "Compile an ONNX file for the INT8 CPU engine",
+      .details =
+          "Quantized parts become INT8, everything else stays FP32; a table lists what stays and why. A model "
+          "without quantizers becomes an FP32 engine. The file runs on every CPU; its choice of kernels is made for "
+          "this one (--isa, --threads), and --tactics timing makes it with a stopwatch.",
+      .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",
+                   "octet compile -m model.qdq.onnx -o model.octet --tactics timing --threads 2",
+                   "octet compile -m float.onnx -o float.octet --batch_size 8 --layers",
+                   "octet compile -m model.qdq.onnx -o model.octet --profiles 1,4,8"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_model_flag(app, options->model, "ONNX file, with or without quantizers", Need::kOptional);
+        app.add_option("MODEL", options->model, "The same, without -m");
+        add_output_flags(app, options->output, "Engine file to write (.octet)", ".octet");
+        add_batch_size_flag(app, options->batch_size)
+            ->description("Images a batch; without it that of the file, 1 where it is dynamic");
+        app.add_option("--profiles", options->profiles,
+                       "Several sizes in one file that share the weights: batches (1,4,8) or whole shapes of the input "
+                       "(1x3x224x224,1x3x448x448)")
+            ->excludes("--batch_size")
+            ->type_name("LIST");
+        add_isa_flag(app, options->isa);
+        app.add_option("--tactics", options->tactics,
+                       "How every convolution gets its kernel: by estimate (model), or by running the network with "
+                       "all of them on this machine (timing, a few seconds)")
+            ->check(CLI::IsMember({"model", "timing"}))
+            ->capture_default_str();
+        add_threads_flag(app, options->threads);
+        app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
+        app.add_option("--dump-passes", options->dump_passes, "Write the graph after each pass to this folder");
+        add_key_flag(app);
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace octet::cli

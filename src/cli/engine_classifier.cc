@@ -21,7 +21,8 @@ namespace {
 metrics::ScoreKind score_kind_of(const engine::Plan& plan) {
   int wanted = plan.root(plan.outputs[0]);
   for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
-    const bool writes = std::any_of(step->outputs.begin(), step->outputs.end(), [&](int id) { return plan.root(id) == wanted; });
+    const bool writes =
+        std::any_of(step->outputs.begin(), step->outputs.end(), [&](int id) { return plan.root(id) == wanted; });
     if (!writes) continue;
     if (step->kind == "softmax") {
       // Over the classes, of every image by itself.
@@ -49,7 +50,8 @@ class EngineClassifier : public Classifier {
     const engine::Buffer& output = plan->buffers[static_cast<size_t>(plan->outputs[0])];
     output_ = output.shape;
     if (output_.size() != 2 || input.shape.at(0) != output_[0])
-      fail_usage(path, ": is no classifier of images: input of rank ", input.shape.size(), ", output of rank ", output_.size());
+      fail_usage(path, ": is no classifier of images: input of rank ", input.shape.size(), ", output of rank ",
+                 output_.size());
     input_ = data::read_network_input(input.name, input.shape);
     kind_ = score_kind_of(*plan);
     read_class_names(plan->metadata, path);

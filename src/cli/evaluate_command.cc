@@ -1,4 +1,4 @@
-// octet evaluate: accuracy of a model file, float, fake-quantised or compiled, on the spec's test images.
+// octet evaluate: accuracy of a model file, float, fake-quantized or compiled, on the spec's test images.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -28,11 +28,11 @@ ExitCode run(const Options& options) {
   const std::unique_ptr<Classifier> model =
       open_classifier(options.model, {.threads = options.threads, .isa = options.isa});
   if (model->classes() != spec.model.num_classes)
-    fail_usage(options.model, ": has ", model->classes(), " classes, the spec says model.num_classes: ",
-               spec.model.num_classes);
-  DataStream images = open_evaluation_data(
-      spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size, model->class_names());
-  if (!images.dataset->labelled()) fail_usage("the images to evaluate have no labels; octet infer needs none");
+    fail_usage(options.model, ": has ", model->classes(),
+               " classes, the spec says model.num_classes: ", spec.model.num_classes);
+  DataStream images = open_evaluation_data(spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size,
+                                           model->class_names());
+  if (!images.dataset->labeled()) fail_usage("the images to evaluate have no labels; octet infer needs none");
   const int top_k = static_cast<int>(std::min(spec.evaluate.top_k, model->classes()));
   const Classification result = classify(*model, *images.loader, top_k, "evaluate");
   for (const auto& [index, entry] : images.loader->corrupt().entries)
@@ -44,13 +44,18 @@ ExitCode run(const Options& options) {
                 static_cast<long long>(accuracy.images()), static_cast<double>(accuracy.images()) / result.seconds);
   std::cout << printable_line(str(options.model, " (", model->description(), "): ", numbers)) << '\n';
   if (!options.json.empty()) {
-    nlohmann::ordered_json j = {{"model", options.model}, {"ran_as", model->description()},
-                                {"images", accuracy.images()}, {"top1", 100 * accuracy.top_1()},
-                                {"top_k", top_k}, {"topk", 100 * accuracy.top_k()}, {"loss", result.loss},
-                                {"corrupt_images", images.loader->corrupt().count()}, {"seconds", result.seconds}};
+    nlohmann::ordered_json j = {{"model", options.model},
+                                {"ran_as", model->description()},
+                                {"images", accuracy.images()},
+                                {"top1", 100 * accuracy.top_1()},
+                                {"top_k", top_k},
+                                {"topk", 100 * accuracy.top_k()},
+                                {"loss", result.loss},
+                                {"corrupt_images", images.loader->corrupt().count()},
+                                {"seconds", result.seconds}};
     nlohmann::ordered_json classes = nlohmann::ordered_json::array();
     const std::vector<double> per_class = accuracy.per_class_accuracy();
-    for (size_t c = 0; c < per_class.size(); c++) {
+    for (size_t c = 0; c < per_class.size(); ++c) {
       const auto& names = images.dataset->class_names();
       classes.push_back({{"class", c < names.size() ? names[c] : std::to_string(c)}, {"top1", 100 * per_class[c]}});
     }
@@ -65,8 +70,9 @@ ExitCode run(const Options& options) {
 Command evaluate_command() {
   return {.name = "evaluate",
           .summary = "Measure the accuracy of a model or an engine",
-          .details = "Runs the spec's test images (else its validation images) through an ONNX file, float or with "
-                     "quantisers, or through an engine file, and prints top-1 and top-k.",
+          .details =
+              "Runs the spec's test images (else its validation images) through an ONNX file, float or with "
+              "quantizers, or through an engine file, and prints top-1 and top-k.",
           .examples = {"octet evaluate -e SPEC.yaml -m results/qat/model.onnx",
                        "octet evaluate -e SPEC.yaml -m results/model.octet --threads 1 --json engine.json"},
           .define = [](CLI::App& app) -> Run {

@@ -30,17 +30,21 @@ DataStream open(const spec::ExperimentSpec& spec, const data::DatasetOptions& so
   stream.dataset = data::open_dataset(d);
   stream.dataset = data::label_by_names(std::move(stream.dataset), wanted.names, source.path.string(), wanted.whose);
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
-  if (stream.dataset->labelled() && classes > spec.model.num_classes)
-    fail_usage(source.path.string(), ": holds ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
+  if (stream.dataset->labeled() && classes > spec.model.num_classes)
+    fail_usage(source.path.string(), ": holds ", classes,
+               " classes, the spec says model.num_classes: ", spec.model.num_classes);
   stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
   return stream;
 }
 
-// Only images that name the classes themselves have an order of their own to mend, so nothing is read where none is involved.
+// Only images that name the classes themselves have an order of their own to mend, so nothing is read where none is
+// involved.
 Classes classes_for(const spec::ExperimentSpec& spec, const data::DatasetOptions& source,
                     const std::vector<std::string>& model_classes) {
   if (!model_classes.empty()) return {model_classes, "of the model"};
-  const auto named = [](const data::DatasetOptions& images) { return data::dataset_format(images.format).class_names != nullptr; };
+  const auto named = [](const data::DatasetOptions& images) {
+    return data::dataset_format(images.format).class_names != nullptr;
+  };
   if (!named(source) && !(spec.data.train && named(*spec.data.train))) return {};
   return {training_class_names(spec), "of the training images"};
 }
@@ -55,7 +59,8 @@ std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) 
 data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {
   data::LoaderOptions options{.batch_size = batch_size > 0 ? batch_size : spec.evaluate.batch_size,
                               .replace_corrupt = false};
-  options.transform = data::evaluation_transform(data::training_transform(spec.data, spec.model.height(), spec.model.width()));
+  options.transform =
+      data::evaluation_transform(data::training_transform(spec.data, spec.model.height(), spec.model.width()));
   return options;
 }
 
@@ -80,7 +85,8 @@ DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_
   return open(spec, *source, evaluation_loader_options(spec, batch_size), classes_for(spec, *source, model_classes));
 }
 
-data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options, int64_t at_a_time) {
+data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options,
+                                               int64_t at_a_time) {
   options.shuffle = true;
   options.max_images = spec.quant.calibration.images;
   options.batch_size = at_a_time > 0 ? at_a_time : spec.quant.calibration.batch_size;
@@ -91,13 +97,15 @@ data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec,
 void check_calibration_batches(const data::Loader& loader) {
   const data::LoaderOptions& options = loader.options();
   if (!options.drop_last) return;
-  const int64_t images = options.max_images > 0 ? std::min(options.max_images, loader.dataset().size()) : loader.dataset().size();
+  const int64_t images =
+      options.max_images > 0 ? std::min(options.max_images, loader.dataset().size()) : loader.dataset().size();
   const int64_t left = images % options.batch_size;
   if (left == images)
     fail("the network takes ", options.batch_size, " images at a time, and there are ", images,
          " to calibrate with; give more images or export the network with a smaller batch");
   if (left > 0)
-    log_info("the network takes ", options.batch_size, " images at a time: ", left, " of the ", images, " are left out");
+    log_info("the network takes ", options.batch_size, " images at a time: ", left, " of the ", images,
+             " are left out");
 }
 
 DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {

@@ -28,14 +28,15 @@ ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
   ir::Graph graph = load_network(options.model);
-  const bool quantised = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+  const bool quantized = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                      [](const auto& node) { return node->kind == ir::OpKind::kFakeQuantize; });
-  if (!quantised && options.data_type != "fp32")
-    fail_usage(options.model, ": has no quantisers, so the exported file would run in floating point; run octet calibrate or "
+  if (!quantized && options.data_type != "fp32")
+    fail_usage(options.model,
+               ": has no quantizers, so the exported file would run in floating point; run octet calibrate or "
                "octet quantize on it first, or give --data_type fp32 if that is meant");
   const std::string target = options.target.empty() ? spec.export_options.target : options.target;
   prepare_for_target(graph, target);
-  if (options.data_type == "fp32") drop_quantisers(graph);
+  if (options.data_type == "fp32") drop_quantizers(graph);
   if (options.batch_size > 0) {
     passes::require_batch(graph, options.batch_size);
     ir::set_batch(graph, options.batch_size);
@@ -50,26 +51,28 @@ ExitCode run(const Options& options) {
 }  // namespace
 
 Command export_command() {
-  return {.name = "export",
-          .summary = "Write QDQ ONNX for TensorRT, OpenVINO or ONNX Runtime",
-          .details = "Folds batch norms and writes INT8 weights with DequantizeLinear, float biases, and a "
-                     "QuantizeLinear/DequantizeLinear pair for every quantised activation. A model without quantisers is refused "
-                     "unless --data_type fp32 says that a float file is meant.",
-          .examples = {"octet export -m results/qat/model.onnx -o results/model.qdq.onnx",
-                       "octet export -m results/qat/model.onnx -o model.trt.onnx --target tensorrt:8.6 --opset 13"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            add_spec_flags(app, options->spec, Need::kOptional);
-            add_model_flag(app, options->model, "ONNX model: calibrated or trained quantisation-aware");
-            add_output_flags(app, options->output, "ONNX file to write", ".onnx");
-            app.add_option("--target", options->target, "onnxruntime, openvino, tensorrt or tensorrt:VERSION");
-            app.add_option("--opset", options->opset, "ONNX opset: 13, 19, 20 or 21")
-                ->check(CLI::IsMember(std::vector<int64_t>{13, 19, 20, 21}));
-            add_batch_size_flag(app, options->batch_size)->description("Fix the batch dimension; default: left open");
-            add_data_type_flag(app, options->data_type);
-            add_key_flag(app);
-            return [options] { return run(*options); };
-          }};
+  return {
+      .name = "export",
+      .summary = "Write QDQ ONNX for TensorRT, OpenVINO or ONNX Runtime",
+      .details =
+          "Folds batch norms and writes INT8 weights with DequantizeLinear, float biases, and a "
+          "QuantizeLinear/DequantizeLinear pair for every quantized activation. A model without quantizers is refused "
+          "unless --data_type fp32 says that a float file is meant.",
+      .examples = {"octet export -m results/qat/model.onnx -o results/model.qdq.onnx",
+                   "octet export -m results/qat/model.onnx -o model.trt.onnx --target tensorrt:8.6 --opset 13"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_spec_flags(app, options->spec, Need::kOptional);
+        add_model_flag(app, options->model, "ONNX model: calibrated or trained quantization-aware");
+        add_output_flags(app, options->output, "ONNX file to write", ".onnx");
+        app.add_option("--target", options->target, "onnxruntime, openvino, tensorrt or tensorrt:VERSION");
+        app.add_option("--opset", options->opset, "ONNX opset: 13, 19, 20 or 21")
+            ->check(CLI::IsMember(std::vector<int64_t>{13, 19, 20, 21}));
+        add_batch_size_flag(app, options->batch_size)->description("Fix the batch dimension; default: left open");
+        add_data_type_flag(app, options->data_type);
+        add_key_flag(app);
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace octet::cli

@@ -27,7 +27,7 @@ int version_number(const std::string& text, const std::string& target) {
 }
 
 // u8 codes [0, 255] with zero point 0 -> s8 codes [0, 127] of twice the step (255 / 127 times), as TensorRT knows no
-// unsigned activations. Quantisers with another zero point cannot be expressed.
+// unsigned activations. Quantizers with another zero point cannot be expressed.
 int make_signed(ir::Graph& graph) {
   int changed = 0;
   for (const auto& node : graph.nodes()) {
@@ -39,32 +39,34 @@ int make_signed(ir::Graph& graph) {
     std::vector<float> scale = node->input(1)->constant->to_floats();
     for (float& s : scale) s = s * 255.0f / 127.0f;
     const ir::Shape shape = node->input(1)->constant->shape();
-    graph.set_input(node.get(), 1,
-                    graph.add_constant(graph.unique_name(node->input(1)->name + "/signed"),
-                                       ir::Tensor::of<float>(shape, scale)));
+    graph.set_input(
+        node.get(), 1,
+        graph.add_constant(graph.unique_name(node->input(1)->name + "/signed"), ir::Tensor::of<float>(shape, scale)));
     graph.set_input(node.get(), 2,
                     graph.add_constant(graph.unique_name(node->input(2)->name + "/signed"),
                                        ir::Tensor::of<int8_t>(shape, std::vector<int8_t>(scale.size(), 0))));
     node->attributes["qmin"] = int64_t{-128};
     node->attributes["qmax"] = int64_t{127};
-    changed++;
+    ++changed;
   }
   return changed;
 }
 
-// Weights of ConvTranspose: TensorRT 8.4 to 10.1 wants one scale for each input channel (axis 0), the others one for each
-// output channel (axis 1). Where the graph has the other one, a single scale for the tensor serves all versions.
+// Weights of ConvTranspose: TensorRT 8.4 to 10.1 wants one scale for each input channel (axis 0), the others one for
+// each output channel (axis 1). Where the graph has the other one, a single scale for the tensor serves all versions.
 void fit_conv_transpose(ir::Graph& graph, int version) {
   const int64_t axis = version >= 804 && version < 1002 ? 0 : 1;
   for (const auto& node : graph.nodes()) {
     if (node->kind != OpKind::kConvTranspose) continue;
     ir::Node* q = node->input(1)->producer;
-    if (!q || q->kind != OpKind::kFakeQuantize || q->input(1)->constant->size() <= 1 || q->get_int("axis") == axis) continue;
+    if (!q || q->kind != OpKind::kFakeQuantize || q->input(1)->constant->size() <= 1 || q->get_int("axis") == axis)
+      continue;
     const std::vector<float> scales = q->input(1)->constant->to_floats();
-    graph.set_input(q, 1, graph.add_constant(graph.unique_name(q->input(1)->name + "/tensor"),
-                                             ir::Tensor::scalar(*std::max_element(scales.begin(), scales.end()))));
-    graph.set_input(q, 2, graph.add_constant(graph.unique_name(q->input(2)->name + "/tensor"),
-                                             ir::Tensor::scalar<int8_t>(0)));
+    graph.set_input(q, 1,
+                    graph.add_constant(graph.unique_name(q->input(1)->name + "/tensor"),
+                                       ir::Tensor::scalar(*std::max_element(scales.begin(), scales.end()))));
+    graph.set_input(
+        q, 2, graph.add_constant(graph.unique_name(q->input(2)->name + "/tensor"), ir::Tensor::scalar<int8_t>(0)));
     log_warning(node->name, ": one weight scale for the tensor, because this TensorRT wants scales along axis ", axis);
   }
 }
@@ -82,15 +84,16 @@ void prepare_for_target(ir::Graph& graph, const std::string& target) {
   if (name == "tensorrt") {
     const int version = version_number(target.size() > name.size() ? target.substr(name.size() + 1) : "", target);
     if (const int changed = make_signed(graph); changed > 0)
-      log_warning(changed, " activations were unsigned and became signed for TensorRT: half the resolution; calibrate "
-                           "with quant.activations.unsigned: no to train for it");
+      log_warning(changed,
+                  " activations were unsigned and became signed for TensorRT: half the resolution; calibrate "
+                  "with quant.activations.unsigned: no to train for it");
     fit_conv_transpose(graph, version);
   }
   graph.remove_dead();
   ir::infer_shapes(graph);
 }
 
-void drop_quantisers(ir::Graph& graph) {
+void drop_quantizers(ir::Graph& graph) {
   passes::remove_fake_quant(graph);
   graph.remove_dead();
   ir::infer_shapes(graph);

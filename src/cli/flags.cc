@@ -56,9 +56,9 @@ spec::ExperimentSpec SpecFlags::load() const {
   if (use_amp) options.overrides.insert(options.overrides.begin(), {"train.precision=auto", "finetune.precision=auto"});
   if (gpus == 1) options.overrides.insert(options.overrides.begin(), {"train.device=cuda", "finetune.device=cuda"});
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
-  const spec::ExperimentSpec spec = path.empty() ? spec::parse_experiment("", "(no experiment file)", options)
-                                                 : spec::load_experiment(path, options);
-  if (const std::string doubt = data::doubtful_normalisation(spec.data.transform); !doubt.empty()) log_warning(doubt);
+  const spec::ExperimentSpec spec =
+      path.empty() ? spec::parse_experiment("", "(no experiment file)", options) : spec::load_experiment(path, options);
+  if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
   return spec;
 }
 
@@ -87,11 +87,12 @@ void OutputFlags::check() const {
   if (ending.empty() || ends_with(path, ending)) return;
   for (const char* const other : {".octet", ".onnx"})
     if (ends_with(path, other))
-      fail_usage("-o ", path, ": the output is ", ending == ".onnx" ? "an ONNX" : "an engine", " file, and a name that ends in ", other,
-                 " would be taken for another kind; let it end in ", ending);
+      fail_usage("-o ", path, ": the output is ", ending == ".onnx" ? "an ONNX" : "an engine",
+                 " file, and a name that ends in ", other, " would be taken for another kind; let it end in ", ending);
 }
 
-void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, const std::string& ending, Need need) {
+void add_output_flags(CLI::App& app, OutputFlags& flags, const std::string& what, const std::string& ending,
+                      Need need) {
   flags.ending = ending;
   needed(guarded(app.add_option("-o,--output_file", flags.path, what)->type_name("FILE"), "-o"), need);
   app.add_flag("--force", flags.force, "Replace an output that exists");
@@ -145,8 +146,8 @@ CLI::Option* add_number_flag(CLI::App& app, const std::string& names, double& va
   return app.add_option(names, value, what)->check(real_range(low, high))->type_name("X");
 }
 
-CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low, double high,
-                              const std::string& what) {
+CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low,
+                              double high, const std::string& what) {
   return app.add_option(names, values, what)->delimiter(',')->check(real_range(low, high))->type_name("X,...");
 }
 

@@ -65,8 +65,8 @@ CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& v
 CLI::Option* add_number_flag(CLI::App& app, const std::string& names, double& value, double low, double high,
                              const std::string& what);
 // Numbers with commas between them, each within limits: one, or one for each channel.
-CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low, double high,
-                              const std::string& what);
+CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low,
+                              double high, const std::string& what);
 // --batch_size N
 CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size);
 // --threads N (0: as many as CPUs)

@@ -4,8 +4,8 @@
 #include "cli/classifier.h"
 #include "cli/network_file.h"
 #include "tasks/classification/task.h"
-#include "train/graph_runner.h"
 #include "tasks/image_graph.h"
+#include "train/graph_runner.h"
 
 namespace octet::cli {
 namespace {
@@ -27,7 +27,8 @@ class GraphClassifier : public Classifier {
     const int64_t images = std::max(input_.batch, batch.size);
     images_.resize(batch.images.size() / static_cast<size_t>(batch.size) * static_cast<size_t>(images));
     data::arrange(batch, input_, images_);
-    std::vector<float> scores = runner_.run({{input_.shape(images, batch.channels, batch.height, batch.width), images_}})[0].values;
+    std::vector<float> scores =
+        runner_.run({{input_.shape(images, batch.channels, batch.height, batch.width), images_}})[0].values;
     scores.resize(scores.size() / static_cast<size_t>(images) * static_cast<size_t>(batch.size));
     return scores;
   }

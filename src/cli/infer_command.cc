@@ -42,7 +42,7 @@ ExitCode run(const Options& options) {
     return static_cast<size_t>(c) < names.size() ? names[static_cast<size_t>(c)] : std::to_string(c);
   };
   nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < result.predictions.size(); i++) {
+  for (size_t i = 0; i < result.predictions.size(); ++i) {
     const std::span<const float> scores(result.scores.data() + i * classes, classes);
     const std::string image = stream.dataset->name(result.indices[i]);
     nlohmann::ordered_json top = nlohmann::ordered_json::array();
@@ -60,35 +60,41 @@ ExitCode run(const Options& options) {
   for (const auto& [index, entry] : stream.loader->corrupt().entries)
     log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
   if (!options.json.empty())
-    write_text_output(options.json, nlohmann::ordered_json{{"model", options.model}, {"ran_as", model->description()},
-                                                           {"predictions", predictions}}.dump(1) + "\n");
+    write_text_output(
+        options.json,
+        nlohmann::ordered_json{{"model", options.model}, {"ran_as", model->description()}, {"predictions", predictions}}
+                .dump(1) +
+            "\n");
   return ExitCode::kDone;
 }
 
 }  // namespace
 
 Command infer_command() {
-  return {.name = "infer",
-          .summary = "Predict the classes of images",
-          .details = "Images are files or folders; without any, the spec's test images are taken. Prints one line an "
-                     "image. The spec gives the normalisation (data.mean, data.std, data.resize).",
-          .examples = {"octet infer -e SPEC.yaml -m results/model.octet cat.jpg photos/",
-                       "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            app.add_option("IMAGES", options->images, "Image files or folders of images");
-            app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file: data, normalisation")->required();
-            app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
-                ->allow_extra_args(false)->type_name("KEY=VALUE");
-            add_model_flag(app, options->model, "ONNX or .octet file");
-            app.add_option("--top", options->top, "Classes to show for each image")->check(CLI::Range(1, 1000));
-            add_exif_flag(app, options->spec);
-            add_json_flag(app, options->json);
-            add_batch_size_flag(app, options->batch_size);
-            add_threads_flag(app, options->threads);
-            add_isa_flag(app, options->isa);
-            return [options] { return run(*options); };
-          }};
+  return {
+      .name = "infer",
+      .summary = "Predict the classes of images",
+      .details =
+          "Images are files or folders; without any, the spec's test images are taken. Prints one line an "
+          "image. The spec gives the normalization (data.mean, data.std, data.resize).",
+      .examples = {"octet infer -e SPEC.yaml -m results/model.octet cat.jpg photos/",
+                   "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        app.add_option("IMAGES", options->images, "Image files or folders of images");
+        app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file: data, normalization")->required();
+        app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE");
+        add_model_flag(app, options->model, "ONNX or .octet file");
+        app.add_option("--top", options->top, "Classes to show for each image")->check(CLI::Range(1, 1000));
+        add_exif_flag(app, options->spec);
+        add_json_flag(app, options->json);
+        add_batch_size_flag(app, options->batch_size);
+        add_threads_flag(app, options->threads);
+        add_isa_flag(app, options->isa);
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace octet::cli

@@ -71,11 +71,11 @@ std::string metadata_table(const Metadata& metadata) {
   constexpr size_t kLine = 100;
   std::string out;
   for (const auto& [key, value] : metadata)
-    if (value.size() <= kLine && value.find('\n') == std::string::npos) 
+    if (value.size() <= kLine && value.find('\n') == std::string::npos)
       out += str("meta    ", printable_line(key), "  ", printable_line(value), "\n");
   const std::vector<std::string> names = class_names_of(metadata, "the file");
   std::string line;
-  for (size_t i = 0; i < names.size(); i++) {
+  for (size_t i = 0; i < names.size(); ++i) {
     const std::string piece = (i > 0 ? ", " : "") + names[i];
     if (line.size() + piece.size() > kLine) {
       line += str(" ... (", names.size(), ")");
@@ -111,9 +111,13 @@ Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>&
   Json steps = Json::array();
   for (const engine::LayerInfo& layer : layers)
     steps.push_back({{"name", layer.name}, {"op", layer.op}, {"precision", layer.precision}, {"reason", layer.reason}});
-  return {{"name", plan.name}, {"isa", plan.isa}, {"metadata", plan.metadata},
-          {"inputs", buffers_json(plan, plan.inputs)}, {"outputs", buffers_json(plan, plan.outputs)},
-          {"arena_bytes", plan.arena_bytes}, {"constant_bytes", plan.constants ? plan.constants->bytes().size() : 0},
+  return {{"name", plan.name},
+          {"isa", plan.isa},
+          {"metadata", plan.metadata},
+          {"inputs", buffers_json(plan, plan.inputs)},
+          {"outputs", buffers_json(plan, plan.outputs)},
+          {"arena_bytes", plan.arena_bytes},
+          {"constant_bytes", plan.constants ? plan.constants->bytes().size() : 0},
           {"layers", steps}};
 }
 
@@ -150,11 +154,11 @@ ExitCode run(const Options& options) {
   if (!options.json.empty())
     write_text_output(
         options.json,
-        summary_json(ir::summarise(graph), graph).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+        summary_json(ir::summarize(graph), graph).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   else if (options.text)
     std::cout << ir::to_text(graph);
   else
-    std::cout << table(ir::summarise(graph), graph);
+    std::cout << table(ir::summarize(graph), graph);
   return ExitCode::kDone;
 }
 
@@ -168,7 +172,8 @@ Command inspect_command() {
               "a line for each node and the totals; with --json the same for programs, with --text the whole "
               "graph with attributes and constants. Of an engine file (.octet) it prints the layers with their "
               "precision. The names of the classes are shown where the file has them.",
-          .examples = {"octet inspect -m results/quickstart/model.qdq.onnx", "octet inspect results/quickstart/model.octet"},
+          .examples = {"octet inspect -m results/quickstart/model.qdq.onnx",
+                       "octet inspect results/quickstart/model.octet"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_model_flag(app, options->model, "ONNX or .octet file", Need::kOptional);

@@ -14,7 +14,7 @@ numerics::QuantParams params_of(const ir::Node& q) {
 }
 
 // Those of weights are left out, also where operators on constants lie before them.
-std::vector<ir::Node*> activation_quantisers(const ir::Graph& graph) {
+std::vector<ir::Node*> activation_quantizers(const ir::Graph& graph) {
   std::vector<ir::Node*> out;
   std::set<const ir::Value*> fixed{nullptr};
   const auto is_fixed = [&](const ir::Value* v) { return fixed.count(v) > 0 || v->is_constant(); };
@@ -56,16 +56,16 @@ const ir::Value* same_elements(const ir::Value* v) {
   }
 }
 
-// The names that an engine may have for the codes of `q`: its own, and those of quantisers that lowering moved.
+// The names that an engine may have for the codes of `q`: its own, and those of quantizers that lowering moved.
 std::vector<std::string> engine_names(const ir::Node& q) {
   std::vector<std::string> names{q.output()->name};
   for (const ir::Value* v = q.input(0); v != nullptr; v = same_elements(v)) names.push_back(v->name + "/hoisted");
   return names;
 }
 
-// The tensor whose codes a quantiser repeats: one of the same source and parameters, or its own input.
-const QuantisedTensor* same_codes(const QuantisedTensor& tensor, const std::vector<QuantisedTensor>& all) {
-  for (const QuantisedTensor& other : all)
+// The tensor whose codes a quantizer repeats: one of the same source and parameters, or its own input.
+const QuantizedTensor* same_codes(const QuantizedTensor& tensor, const std::vector<QuantizedTensor>& all) {
+  for (const QuantizedTensor& other : all)
     if (other.place == TensorPlace::kCompared && other.params == tensor.params &&
         (other.source == tensor.source || other.tensor == tensor.source))
       return &other;
@@ -94,19 +94,25 @@ std::vector<int32_t> codes_of(const engine::TensorDump& dump, const numerics::Qu
   return codes;
 }
 
-std::vector<QuantisedTensor> find_quantised_tensors(const ir::Graph& graph, const TensorDumps& found,
+std::vector<QuantizedTensor> find_quantized_tensors(const ir::Graph& graph, const TensorDumps& found,
                                                     const TensorDumps& expected) {
-  std::vector<QuantisedTensor> tensors;
+  std::vector<QuantizedTensor> tensors;
   std::set<std::string> compared;
   // The first of the names under which there are codes; empty: none.
-  const auto held = [](const TensorDumps& dumps, const std::vector<std::string>& names, const numerics::QuantParams& params) {
+  const auto held = [](const TensorDumps& dumps, const std::vector<std::string>& names,
+                       const numerics::QuantParams& params) {
     for (const std::string& name : names)
-      if (const auto dump = dumps.find(name); dump != dumps.end() && !codes_of(dump->second, params).empty()) return name;
+      if (const auto dump = dumps.find(name); dump != dumps.end() && !codes_of(dump->second, params).empty())
+        return name;
     return std::string();
   };
-  for (const ir::Node* q : activation_quantisers(graph)) {
-    QuantisedTensor t{.tensor = q->output()->name, .source = q->input(0)->name, .engine_tensor = {}, .params = params_of(*q),
-                      .of_image = q->input(0) == graph.inputs().at(0), .note = {}};
+  for (const ir::Node* q : activation_quantizers(graph)) {
+    QuantizedTensor t{.tensor = q->output()->name,
+                      .source = q->input(0)->name,
+                      .engine_tensor = {},
+                      .params = params_of(*q),
+                      .of_image = q->input(0) == graph.inputs().at(0),
+                      .note = {}};
     const std::vector<std::string> names = engine_names(*q);
     t.engine_tensor = held(found, names, t.params);
     if (t.engine_tensor.empty()) {
@@ -115,27 +121,28 @@ std::vector<QuantisedTensor> find_quantised_tensors(const ir::Graph& graph, cons
     } else if (const engine::TensorDump& dump = found.at(t.engine_tensor);
                dump.is_codes && (dump.scale != t.params.scale || dump.zero_point != t.params.zero_point)) {
       t.place = TensorPlace::kOtherScale;
-      t.note = str("scale ", t.params.scale, " and zero point ", t.params.zero_point, " in the model, ", dump.scale, " and ",
-                   dump.zero_point, " in the engine");
+      t.note = str("scale ", t.params.scale, " and zero point ", t.params.zero_point, " in the model, ", dump.scale,
+                   " and ", dump.zero_point, " in the engine");
     } else {
       compared.insert(t.tensor);
     }
     tensors.push_back(std::move(t));
   }
-  for (QuantisedTensor& t : tensors) {
+  for (QuantizedTensor& t : tensors) {
     if (t.place != TensorPlace::kMerged) continue;
-    const QuantisedTensor* same = same_codes(t, tensors);
-    t.note = same ? "has the codes of '" + same->tensor + "'"
-                  : "is part of the step that makes '" + next_compared(graph, graph.find_value(t.tensor), compared) + "'";
+    const QuantizedTensor* same = same_codes(t, tensors);
+    t.note =
+        same ? "has the codes of '" + same->tensor + "'"
+             : "is part of the step that makes '" + next_compared(graph, graph.find_value(t.tensor), compared) + "'";
   }
   return tensors;
 }
 
-int64_t count_activation_quantisers(const ir::Graph& graph) {
-  return static_cast<int64_t>(activation_quantisers(graph).size());
+int64_t count_activation_quantizers(const ir::Graph& graph) {
+  return static_cast<int64_t>(activation_quantizers(graph).size());
 }
 
-CutModel cut_model(const ir::Graph& graph, const std::vector<QuantisedTensor>& tensors) {
+CutModel cut_model(const ir::Graph& graph, const std::vector<QuantizedTensor>& tensors) {
   CutModel out{graph.clone(), {}, {}};
   ir::Graph& g = out.pieces;
   std::map<std::string, ir::Value*> forced;
@@ -146,8 +153,8 @@ CutModel cut_model(const ir::Graph& graph, const std::vector<QuantisedTensor>& t
     out.compared.push_back(i);
   }
   // A tensor with the codes of another is that one: computed again, it might fall on the other side of a border.
-  for (const QuantisedTensor& t : tensors) {
-    const QuantisedTensor* as = t.place == TensorPlace::kCompared ? &t
+  for (const QuantizedTensor& t : tensors) {
+    const QuantizedTensor* as = t.place == TensorPlace::kCompared ? &t
                                 : t.place == TensorPlace::kMerged ? same_codes(t, tensors)
                                                                   : nullptr;
     if (as != nullptr) g.replace_uses(g.find_value(t.tensor), forced.at(as->tensor));

@@ -27,8 +27,9 @@ ExitCode run() {
 Command passes_command() {
   return {.name = "passes",
           .summary = "List what each stage does to the graph of a network",
-          .details = "One table for each stage, its passes in the order in which they run. octet compile --dump-passes "
-                     "DIR writes the graph after each of its own, and -v tells what each changed.",
+          .details =
+              "One table for each stage, its passes in the order in which they run. octet compile --dump-passes "
+              "DIR writes the graph after each of its own, and -v tells what each changed.",
           .examples = {"octet passes"},
           .define = [](CLI::App&) -> Run { return [] { return run(); }; }};
 }

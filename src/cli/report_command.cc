@@ -42,18 +42,20 @@ std::string mebibytes(const fs::path& file) {
 
 report::Table stage_table(const ResultsFolder& r) {
   report::Table table{"Accuracy, size and speed", {"stage", "top-1 %", "file MiB", "ms an image", "what"}, {}, ""};
-  const auto row = [&](const char* stage, const ordered_json& evaluated, const char* file, double ms, const char* what) {
+  const auto row = [&](const char* stage, const ordered_json& evaluated, const char* file, double ms,
+                       const char* what) {
     if (evaluated.is_null()) return;
-    table.rows.push_back({stage, fixed(evaluated.at("top1"), 2), mebibytes(r.path / file), ms > 0 ? fixed(ms, 3) : "", what});
+    table.rows.push_back(
+        {stage, fixed(evaluated.at("top1"), 2), mebibytes(r.path / file), ms > 0 ? fixed(ms, 3) : "", what});
   };
   row("float", r.float_result, "float.octet", r.latency("octet_fp32"), "trained network, FP32 engine");
-  row("float control", r.control_result, "control/model.onnx", 0, "float, further training without quantisation");
-  row("PTQ", r.ptq_result, "calibrated.onnx", 0, "calibrated only, fake-quantised graph");
-  row("QAT", r.qat_result, "model.qdq.onnx", 0, "trained quantisation-aware, fake-quantised graph");
+  row("float control", r.control_result, "control/model.onnx", 0, "float, further training without quantization");
+  row("PTQ", r.ptq_result, "calibrated.onnx", 0, "calibrated only, fake-quantized graph");
+  row("QAT", r.qat_result, "model.qdq.onnx", 0, "trained quantization-aware, fake-quantized graph");
   row("INT8 engine", r.engine_result, "model.octet", r.latency("octet_int8"), "the QAT model compiled");
   if (r.latency("onnxruntime") > 0)
-    table.rows.push_back({"ONNX Runtime FP32", "", mebibytes(r.path / "float/model.onnx"), fixed(r.latency("onnxruntime"), 3),
-                          "the float model, same run, in turns"});
+    table.rows.push_back({"ONNX Runtime FP32", "", mebibytes(r.path / "float/model.onnx"),
+                          fixed(r.latency("onnxruntime"), 3), "the float model, same run, in turns"});
   return table;
 }
 
@@ -65,20 +67,27 @@ report::Report make_report(const ResultsFolder& r, const spec::ExperimentSpec& s
   out.cpu = cpu_model_name();
   const ordered_json summary = r.summary();
   if (summary.at("engine_top1").is_number())
-    out.highlights.push_back({"INT8 engine top-1", fixed(summary["engine_top1"], 2) + " %",
-                              summary.at("control_top1").is_number()
-                                  ? fixed(summary["engine_top1"].get<double>() - summary["control_top1"].get<double>(), 2) +
-                                        " points against the float control"
-                                  : "", report::Tone::kNeutral});
+    out.highlights.push_back(
+        {"INT8 engine top-1", fixed(summary["engine_top1"], 2) + " %",
+         summary.at("control_top1").is_number()
+             ? fixed(summary["engine_top1"].get<double>() - summary["control_top1"].get<double>(), 2) +
+                   " points against the float control"
+             : "",
+         report::Tone::kNeutral});
   if (summary.at("engine_agreement").is_number())
-    out.highlights.push_back({"same answer as the trained graph", fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %",
-                              "of the test images", r.verified() ? report::Tone::kGood : report::Tone::kBad});
+    out.highlights.push_back({"same answer as the trained graph",
+                              fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %", "of the test images",
+                              r.verified() ? report::Tone::kGood : report::Tone::kBad});
   if (summary.at("int8_ms").is_number() && summary.at("fp32_ms").is_number())
     out.highlights.push_back({"INT8 latency", fixed(summary["int8_ms"], 3) + " ms",
                               fixed(summary["fp32_ms"].get<double>() / summary["int8_ms"].get<double>(), 2) +
-                                  " times faster than the FP32 engine", report::Tone::kNeutral});
-  out.facts = {{"network", spec.model.arch}, {"spec hash", spec::spec_hash(spec)}, {"CPU", cpu_model_name()},
-               {"best instruction set", isa_name(default_isa())}, {"calibration", r.calibration_method()}};
+                                  " times faster than the FP32 engine",
+                              report::Tone::kNeutral});
+  out.facts = {{"network", spec.model.arch},
+               {"spec hash", spec::spec_hash(spec)},
+               {"CPU", cpu_model_name()},
+               {"best instruction set", isa_name(default_isa())},
+               {"calibration", r.calibration_method()}};
   out.tables.push_back(stage_table(r));
   for (const char* stage : {"float", "qat", "control"}) {
     report::Curve loss{.title = str(stage, ": training loss"), .x_label = "epoch"};
@@ -104,22 +113,28 @@ report::Report make_report(const ResultsFolder& r, const spec::ExperimentSpec& s
     report::BarChart chart{.title = "Latency of each layer", .unit = "us", .groups = {"INT8", "FP32"}};
     for (const ordered_json& l : r.bench.at("layers"))
       chart.bars.push_back({.label = l.at("name").get<std::string>() + "  " + l.at("op").get<std::string>(),
-                            .to = l.at("us").get<double>(), .group = l.at("precision") == "int8" ? 0 : 1});
+                            .to = l.at("us").get<double>(),
+                            .group = l.at("precision") == "int8" ? 0 : 1});
     out.bars.push_back(chart);
-    report::Table layers{"Layers of the engine", {"layer", "operation", "precision", "kernel", "us", "why not INT8"}, {}, ""};
+    report::Table layers{
+        "Layers of the engine", {"layer", "operation", "precision", "kernel", "us", "why not INT8"}, {}, ""};
     for (const ordered_json& l : r.bench["layers"])
-      layers.rows.push_back({l.at("name"), l.at("op"), l.at("precision"), l.at("kernel"), fixed(l.at("us"), 1), l.at("reason")});
+      layers.rows.push_back(
+          {l.at("name"), l.at("op"), l.at("precision"), l.at("kernel"), fixed(l.at("us"), 1), l.at("reason")});
     out.tables.push_back(layers);
   }
   if (!r.ranges.is_null()) {
-    report::BarChart chart{.title = "Range of each quantised activation", .unit = "",
+    report::BarChart chart{.title = "Range of each quantized activation",
+                           .unit = "",
                            .note = "What the calibrator chose; values beyond are clipped."};
-    report::Table methods{"What each calibrator would choose (amax)", {"tensor", "largest value", "chosen", "clipped %"}, {}, ""};
+    report::Table methods{
+        "What each calibrator would choose (amax)", {"tensor", "largest value", "chosen", "clipped %"}, {}, ""};
     for (const ordered_json& m : r.ranges.at("tensors").at(0).at("methods")) methods.columns.push_back(m.at("method"));
     for (const ordered_json& t : r.ranges["tensors"]) {
       const double amax = t.at("amax"), low = t.at("min").get<double>() < 0 ? -amax : 0;
       chart.bars.push_back({.label = t.at("tensor"), .from = low, .to = amax});
-      std::vector<std::string> row = {t["tensor"], fixed(std::max(std::abs(t["min"].get<double>()), t["max"].get<double>()), 4),
+      std::vector<std::string> row = {t["tensor"],
+                                      fixed(std::max(std::abs(t["min"].get<double>()), t["max"].get<double>()), 4),
                                       fixed(amax, 4), fixed(100 * t.at("clipped_fraction").get<double>(), 4)};
       for (const ordered_json& m : t.at("methods")) row.push_back(fixed(m.at("amax"), 4));
       methods.rows.push_back(row);
@@ -128,13 +143,16 @@ report::Report make_report(const ResultsFolder& r, const spec::ExperimentSpec& s
     out.tables.push_back(methods);
   }
   if (!r.verification.is_null()) {
-    report::Table tensors{"Engine against trained graph, tensor by tensor",
-                          {"tensor", "codes compared", "different", "ties of one step", "wrong"}, {},
-                          "Each tensor is computed by the graph from the engine's own codes before it. A tie is a value on "
-                          "the border between two codes."};
+    report::Table tensors{
+        "Engine against trained graph, tensor by tensor",
+        {"tensor", "codes compared", "different", "ties of one step", "wrong"},
+        {},
+        "Each tensor is computed by the graph from the engine's own codes before it. A tie is a value on "
+        "the border between two codes."};
     for (const ordered_json& t : r.verification.at("tensors"))
-      tensors.rows.push_back({t.at("tensor"), str(t.at("elements").get<int64_t>()), str(t.at("different").get<int64_t>()),
-                              str(t.at("ties").get<int64_t>()), str(t.at("violations").get<int64_t>())});
+      tensors.rows.push_back({t.at("tensor"), str(t.at("elements").get<int64_t>()),
+                              str(t.at("different").get<int64_t>()), str(t.at("ties").get<int64_t>()),
+                              str(t.at("violations").get<int64_t>())});
     out.tables.push_back(tensors);
   }
   return out;
@@ -145,7 +163,8 @@ ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   const ResultsFolder results = read_results_folder(options.results);
   if (results.empty())
-    fail(options.results, ": holds no results to report on; expected the files that ./quickstart.sh writes, as float.json "
+    fail(options.results,
+         ": holds no results to report on; expected the files that ./quickstart.sh writes, as float.json "
          "of octet evaluate or bench.json of octet bench");
   const report::Table table = stage_table(results);
   report::TextTable text(table.columns);
@@ -166,8 +185,9 @@ ExitCode run(const Options& options) {
 Command report_command() {
   return {.name = "report",
           .summary = "Make the table, report.html and summary.json of a results folder",
-          .details = "Reads what evaluate, calibrate, verify and bench wrote with --json and the histories of train, under "
-                     "the names that ./quickstart.sh uses. Missing parts are left out.",
+          .details =
+              "Reads what evaluate, calibrate, verify and bench wrote with --json and the histories of train, under "
+              "the names that ./quickstart.sh uses. Missing parts are left out.",
           .examples = {"octet report -e examples/fashion_mnist_resnet20.yaml -r results/quickstart"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();

@@ -19,13 +19,15 @@ ordered_json read_json(const fs::path& path) {
   return j;
 }
 
-ordered_json positive_or_null(double value) { return value > 0 ? ordered_json(value) : ordered_json(nullptr); }
+ordered_json positive_or_null(double value) {
+  return value > 0 ? ordered_json(value) : ordered_json(nullptr);
+}
 
 }  // namespace
 
 bool ResultsFolder::empty() const {
-  for (const ordered_json* j : {&float_result, &control_result, &ptq_result, &qat_result, &engine_result, &ranges,
-                                &verification, &bench})
+  for (const ordered_json* j :
+       {&float_result, &control_result, &ptq_result, &qat_result, &engine_result, &ranges, &verification, &bench})
     if (!j->is_null()) return false;
   return true;
 }

@@ -10,7 +10,8 @@ struct ResultsFolder {
   std::filesystem::path path;
   // null where the file is missing: float.json, control.json, ptq.json, qat.json, engine.json (evaluate), ranges.json
   // (calibrate), verify.json, bench.json.
-  nlohmann::ordered_json float_result, control_result, ptq_result, qat_result, engine_result, ranges, verification, bench;
+  nlohmann::ordered_json float_result, control_result, ptq_result, qat_result, engine_result, ranges, verification,
+      bench;
 
   bool empty() const;
   bool verified() const { return !verification.is_null() && verification.value("holds", false); }

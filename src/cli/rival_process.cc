@@ -33,8 +33,8 @@ fs::path peers_python() {
   return cache.empty() ? cache : cache / "venv-peers-1" / "bin" / "python";
 }
 
-// OCTET_RIVAL_SCRIPT, else bench/rival.py of the source tree that this program was built from, while it lies where it was
-// built: elsewhere, also on another machine, that path may be anybody's.
+// OCTET_RIVAL_SCRIPT, else bench/rival.py of the source tree that this program was built from, while it lies where it
+// was built: elsewhere, also on another machine, that path may be anybody's.
 fs::path rival_script() {
   if (const char* named = std::getenv("OCTET_RIVAL_SCRIPT"); named && *named) return named;
   std::error_code error;
@@ -48,7 +48,8 @@ void require_installed(const std::string& peer, const fs::path& file, const std:
   if (!file.empty() && !file.is_absolute())
     fail("--compare ", peer, ": ", variable, " must be an absolute path, not ", file.string());
   if (file.empty() || ::access(file.c_str(), access) != 0)
-    fail("--compare ", peer, ": ", what, file.empty() ? "" : ", " + file.string() + ",", " is not installed; run scripts/peers_venv.sh of ",
+    fail("--compare ", peer, ": ", what, file.empty() ? "" : ", " + file.string() + ",",
+         " is not installed; run scripts/peers_venv.sh of ",
          "the source tree and use the octet that was built there, name it with ", variable, ", or leave --compare out");
 }
 

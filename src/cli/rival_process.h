@@ -1,6 +1,7 @@
 // A rival (ONNX Runtime, OpenVINO) in a process of its own: bench/rival.py of the source tree that this program
-// was built from, run by the Python of the peers' environment, or what OCTET_RIVAL_SCRIPT and OCTET_PEERS_PYTHON name by
-// absolute paths; never anything that is found in the current folder or above the program. It sleeps between its turns, so that engine and rival can be measured interleaved.
+// was built from, run by the Python of the peers' environment, or what OCTET_RIVAL_SCRIPT and OCTET_PEERS_PYTHON name
+// by absolute paths; never anything that is found in the current folder or above the program. It sleeps between its
+// turns, so that engine and rival can be measured interleaved.
 #pragma once
 #include <cstdio>
 #include <string>

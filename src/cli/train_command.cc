@@ -61,7 +61,7 @@ bool own_spec_file(const Options& options, const fs::path& kept) {
   return true;
 }
 
-// By these the images are labelled; empty: the training images name and number the classes anew. A later stage goes on
+// By these the images are labeled; empty: the training images name and number the classes anew. A later stage goes on
 // with the classes of its model. A network that is trained afresh may get others, as in transfer learning.
 std::vector<std::string> classes_to_keep(const ir::Graph& graph, const spec::ExperimentSpec& spec, spec::Stage stage) {
   std::vector<std::string> classes = class_names_of(graph.metadata, graph.name);
@@ -102,8 +102,8 @@ void take_up(TrainingRecord& wanted, const fs::path& results) {
   if (after == before) {
     wanted.outputs = previous->outputs;
   } else if (holds_checkpoints(results)) {
-    log_info("going on to ", after, " epochs where ", before, " were asked for; the schedule from here on is that of ", after,
-             ", so the model is not that of ", after, " epochs from the start");
+    log_info("going on to ", after, " epochs where ", before, " were asked for; the schedule from here on is that of ",
+             after, ", so the model is not that of ", after, " epochs from the start");
   } else {
     fail_usage(results.string(), ": was trained for ", before, " epochs and has no checkpoint from which to go on to ",
                after, kAdvice);
@@ -123,7 +123,7 @@ ExitCode run(const Options& options) {
     for (const std::string& model : {options.model, spec.model.pretrained}) require_kept(results, model);
   if (options.force) remove_results(results, options.name);
   const train::TrainOptions& schedule = spec.schedule_for(stage);
-  train::initialise_torch();
+  train::initialize_torch();
   ir::Graph graph = starting_network(spec, stage, options.model);
   DataStream training = open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
   train::TrainerOptions trainer = trainer_options(spec, stage, results);
@@ -145,8 +145,7 @@ ExitCode run(const Options& options) {
                " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
   DataStream validation = open_validation_data(spec, *training.dataset);
   keep_class_names(graph.metadata, training.dataset->class_names());
-  if (!own_spec_file(options, results / "spec.yaml"))
-    write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
+  if (!own_spec_file(options, results / "spec.yaml")) write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
   write_training_record(results, record);
   make_results_directory(trainer.checkpoints);
   remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
@@ -159,9 +158,9 @@ ExitCode run(const Options& options) {
   TrainingListener listener(results, options.stage, schedule.epochs, training.loader->images_per_epoch());
   install_stop_handler();  // the training asks for it after every batch
   try {
-    const train::TrainResult result =
-        train::train({.network = graph, .executed = executed, .loader = *training.loader, .loss = loss, .validation = measure},
-                     trainer, &listener);
+    const train::TrainResult result = train::train(
+        {.network = graph, .executed = executed, .loader = *training.loader, .loss = loss, .validation = measure},
+        trainer, &listener);
     const data::CorruptReport& corrupt = training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
@@ -197,12 +196,13 @@ ExitCode run(const Options& options) {
 
 Command train_command() {
   return {.name = "train",
-          .summary = "Train a network, or fine-tune it quantisation-aware",
-          .details = "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
-                     "`finetune`, fake quantisation in; stage control is the same fine-tune without quantisation. Writes "
-                     "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
-                     "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
-                     "to more epochs. Another spec, stage, model or data set in the same folder is refused.",
+          .summary = "Train a network, or fine-tune it quantization-aware",
+          .details =
+              "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
+              "`finetune`, fake quantization in; stage control is the same fine-tune without quantization. Writes "
+              "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
+              "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
+              "to more epochs. Another spec, stage, model or data set in the same folder is refused.",
           .examples = {"octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
                        "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx"},
           .define = [](CLI::App& app) -> Run {

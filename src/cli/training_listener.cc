@@ -18,10 +18,13 @@ std::string fixed(double value, int digits) {
 
 TrainingListener::TrainingListener(const std::filesystem::path& results, std::string stage, int64_t epochs,
                                    int64_t images_per_epoch)
-    : stage_(std::move(stage)), epochs_(epochs), images_per_epoch_(images_per_epoch),
-      status_(results / "status.jsonl"), events_(results / "events") {
-  status_.write({.kind = "train", .status = report::RunStatus::kStarted, .message = "stage " + stage_,
-                 .max_epoch = epochs_});
+    : stage_(std::move(stage)),
+      epochs_(epochs),
+      images_per_epoch_(images_per_epoch),
+      status_(results / "status.jsonl"),
+      events_(results / "events") {
+  status_.write(
+      {.kind = "train", .status = report::RunStatus::kStarted, .message = "stage " + stage_, .max_epoch = epochs_});
 }
 
 void TrainingListener::on_resume(const checkpoint::RunState& run) {

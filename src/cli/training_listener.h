@@ -1,5 +1,5 @@
-// What a person and other programs see of a training run: a progress bar or log lines, status.jsonl, TensorBoard events,
-// and history.json, from which the report draws its curves.
+// What a person and other programs see of a training run: a progress bar or log lines, status.jsonl, TensorBoard
+// events, and history.json, from which the report draws its curves.
 #pragma once
 #include <filesystem>
 #include <memory>

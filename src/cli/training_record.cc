@@ -29,7 +29,9 @@ uint64_t content_hash(const fs::path& path) {
   return hash64(std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>()));
 }
 
-uint64_t parse_hex(const std::string& text) { return std::stoull(text, nullptr, 16); }
+uint64_t parse_hex(const std::string& text) {
+  return std::stoull(text, nullptr, 16);
+}
 
 }  // namespace
 
@@ -58,15 +60,22 @@ std::optional<TrainingRecord> read_training_record(const fs::path& results) {
 void write_training_record(const fs::path& results, const TrainingRecord& record) {
   ordered_json outputs = ordered_json::object();
   for (const auto& [name, hash] : record.outputs) outputs[name] = hex64(hash);
-  const ordered_json j = {{"format", kFormat}, {"stage", spec::stage_name(record.stage)}, {"model", record.model},
-                          {"model_hash", hex64(record.model_hash)}, {"data_hash", hex64(record.data_hash)},
-                          {"threads", record.threads}, {"precision", record.precision}, {"outputs", outputs},
+  const ordered_json j = {{"format", kFormat},
+                          {"stage", spec::stage_name(record.stage)},
+                          {"model", record.model},
+                          {"model_hash", hex64(record.model_hash)},
+                          {"data_hash", hex64(record.data_hash)},
+                          {"threads", record.threads},
+                          {"precision", record.precision},
+                          {"outputs", outputs},
                           {"spec", spec::to_yaml(record.spec)}};
   write_file_atomically(results / kFile, j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 std::vector<std::string> differences(const TrainingRecord& before, const TrainingRecord& after) {
-  const auto change = [](const auto& what, const auto& was, const auto& is) { return str(what, ": ", was, " -> ", is); };
+  const auto change = [](const auto& what, const auto& was, const auto& is) {
+    return str(what, ": ", was, " -> ", is);
+  };
   if (before.stage != after.stage)
     return {change("--stage", spec::stage_name(before.stage), spec::stage_name(after.stage))};
   std::vector<std::string> out;
@@ -81,11 +90,14 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
     out.push_back(before.model == after.model ? str("the content of ", after.model)
                                               : change("-m", before.model, after.model));
   if (before.data_hash != after.data_hash && out.empty())
-    out.push_back(str("the images of data.train (", after.spec.data.train ? after.spec.data.train->path.string() : "", ")"));
+    out.push_back(
+        str("the images of data.train (", after.spec.data.train ? after.spec.data.train->path.string() : "", ")"));
   return out;
 }
 
-int64_t epochs(const TrainingRecord& record) { return record.spec.schedule_for(record.stage).epochs; }
+int64_t epochs(const TrainingRecord& record) {
+  return record.spec.schedule_for(record.stage).epochs;
+}
 
 const char* epochs_key(const TrainingRecord& record) {
   return record.stage == spec::Stage::kFloat ? "train.epochs" : "finetune.epochs";

@@ -1,5 +1,5 @@
-// What a results folder of `octet train` was made with, in its training.json, so that a later command with another spec,
-// stage, model or data set is not answered with old results.
+// What a results folder of `octet train` was made with, in its training.json, so that a later command with another
+// spec, stage, model or data set is not answered with old results.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,11 +15,11 @@ namespace octet::cli {
 struct TrainingRecord {
   spec::Stage stage = spec::Stage::kFloat;
   spec::ExperimentSpec spec;
-  std::string model;        // the file that training started from; empty: none
-  uint64_t model_hash = 0;  // of its content
-  uint64_t data_hash = 0;   // of the training images
-  int64_t threads = 0;      // as they are, never 0: sums depend on how they are split
-  std::string precision;    // as it is: what `auto` meant on that machine
+  std::string model;                        // the file that training started from; empty: none
+  uint64_t model_hash = 0;                  // of its content
+  uint64_t data_hash = 0;                   // of the training images
+  int64_t threads = 0;                      // as they are, never 0: sums depend on how they are split
+  std::string precision;                    // as it is: what `auto` meant on that machine
   std::map<std::string, uint64_t> outputs;  // hash of each finished model by its file name
 };
 
@@ -27,7 +27,8 @@ struct TrainingRecord {
 std::optional<TrainingRecord> read_training_record(const std::filesystem::path& results);
 void write_training_record(const std::filesystem::path& results, const TrainingRecord& record);
 
-// What makes two runs different (of two stages only that), "train.optimizer.lr: 0.1 -> 0.01"; the number of epochs is left out.
+// What makes two runs different (of two stages only that), "train.optimizer.lr: 0.1 -> 0.01"; the number of epochs is
+// left out.
 std::vector<std::string> differences(const TrainingRecord& before, const TrainingRecord& after);
 int64_t epochs(const TrainingRecord& record);
 const char* epochs_key(const TrainingRecord& record);  // "train.epochs"

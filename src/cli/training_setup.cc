@@ -25,17 +25,18 @@ void take_weights(ir::Graph& graph, const ir::Graph& source, const std::string& 
   std::string missing;
   for (ir::Value* constant : graph.constants()) {
     if (constant->type.data_type != ir::DataType::kFloat32) continue;
-    all++;
+    ++all;
     const ir::Value* twin = source.find_value(constant->name);
     if (twin && twin->is_constant() && twin->type == constant->type) {
       graph.set_constant(constant, *twin->constant);
-      taken++;
+      ++taken;
     } else if (missing.empty()) {
       missing = constant->name;
     }
   }
   if (taken == 0) fail(path, ": holds no weight that fits the network; names and shapes must agree");
-  log_info(path, ": took ", taken, " of ", all, " constants", missing.empty() ? "" : ", the first without is " + missing);
+  log_info(path, ": took ", taken, " of ", all, " constants",
+           missing.empty() ? "" : ", the first without is " + missing);
 }
 
 bool has_quantizers(const ir::Graph& graph) {
@@ -76,13 +77,14 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   tasks::classification::Task({.classes = spec.model.num_classes}).check(graph);
   data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
   if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
-    fail_usage(file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
-               ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
-               "train it");
+    fail_usage(
+        file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
+        ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
+        "train it");
   if (stage == Stage::kQat && spec.quant.enable_qat && !has_quantizers(graph))
-    fail_usage(file, ": has no quantisers; run octet calibrate on it first and give its output to stage qat");
+    fail_usage(file, ": has no quantizers; run octet calibrate on it first and give its output to stage qat");
   if (stage != Stage::kQat && has_quantizers(graph))
-    fail_usage(file, ": holds quantisers; stage ", spec::stage_name(stage), " trains a float model");
+    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " trains a float model");
   return graph;
 }
 

@@ -28,7 +28,8 @@ std::set<const ir::Value*> behind_a_jump(const ir::Graph& graph) {
   std::set<const ir::Value*> jumping;
   for (const auto& node : graph.nodes())
     if (node->kind == ir::OpKind::kArgMax || node->kind == ir::OpKind::kFloor ||
-        std::any_of(node->inputs.begin(), node->inputs.end(), [&](const ir::Value* in) { return jumping.count(in) > 0; }))
+        std::any_of(node->inputs.begin(), node->inputs.end(),
+                    [&](const ir::Value* in) { return jumping.count(in) > 0; }))
       jumping.insert(node->outputs.begin(), node->outputs.end());
   jumping.erase(nullptr);
   return jumping;
@@ -41,8 +42,8 @@ class Verifier {
       : graph_(graph), own_(std::move(own)), engine_(engine), network_(input), options_(options) {
     const engine::Plan& plan = engine.plan();
     if (plan.inputs.size() != graph.inputs().size() || plan.outputs.size() != graph.outputs().size())
-      refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(), " outputs, the engine ",
-                 plan.inputs.size(), " and ", plan.outputs.size()));
+      refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(),
+                 " outputs, the engine ", plan.inputs.size(), " and ", plan.outputs.size()));
     input_ = &buffer(plan, plan.inputs[0]);
     images_.resize(static_cast<size_t>(input_->elements()));
     const std::set<const ir::Value*> jumping = behind_a_jump(graph);
@@ -72,7 +73,7 @@ class Verifier {
     const bool mismatched = result.mismatches.size() > first;
     if (result.tensor_images >= options_.tensor_images && !mismatched) return;
     const int64_t different = compare_tensors();
-    for (size_t i = first; i < result.mismatches.size(); i++) result.mismatches[i].different_codes = different;
+    for (size_t i = first; i < result.mismatches.size(); ++i) result.mismatches[i].different_codes = different;
     result.tensor_images += batch.size;
   }
 
@@ -82,20 +83,22 @@ class Verifier {
   [[noreturn]] static void refuse(const std::string& what) {
     throw UserError(what + "; was it compiled from this model?", ExitCode::kCheckFailed);
   }
-  static const engine::Buffer& buffer(const engine::Plan& plan, int id) { return plan.buffers[static_cast<size_t>(id)]; }
+  static const engine::Buffer& buffer(const engine::Plan& plan, int id) {
+    return plan.buffers[static_cast<size_t>(id)];
+  }
 
   void compare_classes(const data::Batch& batch) {
     const train::FloatArray reference = whole_->run({{input_->shape, images_}}).at(0);
     const std::vector<float>& scores = outputs_[0];
     const size_t classes = scores.size() / static_cast<size_t>(input_->shape[0]);
     OCTET_CHECK(reference.values.size() == scores.size());
-    for (size_t i = 0; i < static_cast<size_t>(batch.size); i++) {
+    for (size_t i = 0; i < static_cast<size_t>(batch.size); ++i) {
       const std::span<const float> expected(reference.values.data() + i * classes, classes);
       const std::vector<int> best = metrics::top_k(expected, 2);
       const int predicted = metrics::top_1({scores.data() + i * classes, classes});
       result.agree += predicted == best[0];
       if (const int label = batch.truth[i].label; label >= 0) {
-        result.labelled++;
+        ++result.labeled;
         result.graph_hits += best[0] == label;
         result.engine_hits += predicted == label;
       }
@@ -114,8 +117,9 @@ class Verifier {
 
   void cut(const TensorDumps& dumped) {
     engine::Executor own(own_, {.isa = engine_.isa()});
-    tensors_ = find_quantised_tensors(graph_, dumped, dump(own));
-    for (const QuantisedTensor& t : tensors_) result.tensors.push_back({.tensor = t.tensor, .place = t.place, .note = t.note});
+    tensors_ = find_quantized_tensors(graph_, dumped, dump(own));
+    for (const QuantizedTensor& t : tensors_)
+      result.tensors.push_back({.tensor = t.tensor, .place = t.place, .note = t.note});
     cut_ = cut_model(graph_, tensors_);
     pieces_ = std::make_unique<train::GraphRunner>(cut_->pieces);
     exact_scores_ = std::make_unique<train::GraphRunner>(cut_->scores, "cpu", train::GraphRunner::Arithmetic::kDouble);
@@ -139,26 +143,27 @@ class Verifier {
     std::vector<std::vector<float>> forced;
     std::vector<train::FloatView> inputs = {{input_->shape, images_}};
     for (size_t at : cut_->compared) {
-      const QuantisedTensor& t = tensors_[at];
+      const QuantizedTensor& t = tensors_[at];
       const engine::TensorDump& d = dumped.at(t.engine_tensor);
       codes.push_back(codes_of(d, t.params));
       std::vector<float>& values = forced.emplace_back(codes.back().size());
-      for (size_t i = 0; i < values.size(); i++) values[i] = numerics::dequantize(codes.back()[i], t.params);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = numerics::dequantize(codes.back()[i], t.params);
       const ir::TensorType& type = cut_->pieces.inputs()[inputs.size()]->type;
       const bool moved = t.engine_tensor != t.tensor;
       inputs.push_back({moved ? shape_in_model(*type.shape, d) : d.shape, {}});
     }
-    for (size_t i = 0; i < forced.size(); i++) inputs[i + 1].values = forced[i];
+    for (size_t i = 0; i < forced.size(); ++i) inputs[i + 1].values = forced[i];
     const std::vector<train::FloatArray> computed = pieces_->run(inputs);
     int64_t different = 0;
     size_t next = outputs_.size();
-    for (size_t i = 0; i < codes.size(); i++) {
-      const QuantisedTensor& t = tensors_[cut_->compared[i]];
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const QuantizedTensor& t = tensors_[cut_->compared[i]];
       const std::span<const float> source = t.of_image ? std::span<const float>(images_) : computed.at(next++).values;
       different += compare_codes(source, codes[i], t.params, result.tensors[cut_->compared[i]]);
     }
     const std::vector<train::FloatArray> exact = exact_scores_->run(inputs);
-    for (size_t i = 0; i < outputs_.size(); i++) compare_scores(exact[i].values, computed[i].values, outputs_[i], result.scores[i]);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      compare_scores(exact[i].values, computed[i].values, outputs_[i], result.scores[i]);
     return different;
   }
 
@@ -168,17 +173,19 @@ class Verifier {
       refuse(str("tensor '", check.tensor, "' has ", source.size(), " elements in the model and ", codes.size(),
                  " in the engine"));
     int64_t different = 0;
-    for (size_t i = 0; i < codes.size(); i++) {
+    for (size_t i = 0; i < codes.size(); ++i) {
       const int32_t expected = numerics::quantize(source[i], params);
-      check.elements++;
+      ++check.elements;
       if (expected == codes[i]) continue;
-      different++;
+      ++different;
       const int64_t step = std::abs(static_cast<int64_t>(expected) - codes[i]);
       check.largest_step = std::max(check.largest_step, step);
       const double position = static_cast<double>(source[i]) / params.scale + params.zero_point;
       const double border = (static_cast<double>(expected) + codes[i]) / 2;
-      if (step == 1 && std::abs(position - border) <= options_.border) check.ties++;
-      else check.violations++;
+      if (step == 1 && std::abs(position - border) <= options_.border)
+        ++check.ties;
+      else
+        ++check.violations;
     }
     check.different += different;
     return different;
@@ -187,9 +194,9 @@ class Verifier {
   static void compare_scores(std::span<const float> exact, std::span<const float> graph, std::span<const float> engine,
                              ScoreCheck& check) {
     OCTET_CHECK(exact.size() == engine.size() && graph.size() == engine.size());
-    for (size_t i = 0; i < engine.size(); i++) {
+    for (size_t i = 0; i < engine.size(); ++i) {
       const double apart = difference(exact[i], engine[i]);
-      check.elements++;
+      ++check.elements;
       check.different += apart > 0;
       check.largest_difference = std::max(check.largest_difference, apart);
       if (const double error = difference(exact[i], graph[i]); std::isfinite(error))
@@ -204,7 +211,7 @@ class Verifier {
   const data::NetworkInput& network_;
   const VerifyOptions& options_;
   std::unique_ptr<train::GraphRunner> whole_;  // of a classifier
-  std::vector<QuantisedTensor> tensors_;
+  std::vector<QuantizedTensor> tensors_;
   std::optional<CutModel> cut_;
   std::unique_ptr<train::GraphRunner> pieces_, exact_scores_;
   const engine::Buffer* input_;
@@ -227,26 +234,28 @@ int64_t Verification::count(TensorPlace place) const {
 
 std::string Verification::objection(double smallest_agreement) const {
   const int64_t compared = count(TensorPlace::kCompared);
-  const std::string of = str(" of the ", tensors.size(), " quantised tensors of the model");
+  const std::string of = str(" of the ", tensors.size(), " quantized tensors of the model");
   if (compared == 0)
-    return str("the engine holds none", of, ", so it was not compiled from this model, or from it without its quantisers");
+    return str("the engine holds none", of,
+               ", so it was not compiled from this model, or from it without its quantizers");
   for (const TensorCheck& t : tensors) {
     if (t.place == TensorPlace::kMissing)
       return str(count(TensorPlace::kMissing), of, " are not in the engine, '", t.tensor,
                  "' among them; compile this model again");
-    if (t.place == TensorPlace::kOtherScale) return str("quantised tensor '", t.tensor, "' has ", t.note);
+    if (t.place == TensorPlace::kOtherScale) return str("quantized tensor '", t.tensor, "' has ", t.note);
   }
   if (tensor_images == 0) return "no tensor and no score was compared";
   if (violations() > 0) return str(violations(), " codes are wrong");
   for (const ScoreCheck& s : scores) {
     if (!s.discrete && !(s.largest_difference <= s.tolerance()))
-      return str("output '", s.output, "' differs from the model's by ", s.largest_difference, ", float arithmetic explains ",
-                 s.tolerance());
+      return str("output '", s.output, "' differs from the model's by ", s.largest_difference,
+                 ", float arithmetic explains ", s.tolerance());
     if (s.discrete && static_cast<double>(s.different) > (1 - smallest_agreement) * static_cast<double>(s.elements))
       return str("output '", s.output, "' differs in ", s.different, " of ", s.elements, " elements");
   }
   if (classifier && agreement() < smallest_agreement)
-    return str("the classes agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement, " %");
+    return str("the classes agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement,
+               " %");
   return "";
 }
 

@@ -33,10 +33,14 @@ struct Options {
 
 const char* place_name(TensorPlace place) {
   switch (place) {
-    case TensorPlace::kCompared: return "compared";
-    case TensorPlace::kMerged: return "merged";
-    case TensorPlace::kMissing: return "missing";
-    case TensorPlace::kOtherScale: return "other scale";
+    case TensorPlace::kCompared:
+      return "compared";
+    case TensorPlace::kMerged:
+      return "merged";
+    case TensorPlace::kMissing:
+      return "missing";
+    case TensorPlace::kOtherScale:
+      return "other scale";
   }
   return "";
 }
@@ -45,23 +49,38 @@ nlohmann::ordered_json to_json(const Verification& v, const Options& options, co
   nlohmann::ordered_json mismatches = nlohmann::ordered_json::array(), tensors = nlohmann::ordered_json::array(),
                          scores = nlohmann::ordered_json::array();
   for (const Mismatch& m : v.mismatches)
-    mismatches.push_back({{"image", m.image}, {"graph_class", m.graph_class}, {"engine_class", m.engine_class},
-                          {"graph_margin", m.graph_margin}, {"different_codes", m.different_codes}});
+    mismatches.push_back({{"image", m.image},
+                          {"graph_class", m.graph_class},
+                          {"engine_class", m.engine_class},
+                          {"graph_margin", m.graph_margin},
+                          {"different_codes", m.different_codes}});
   for (const TensorCheck& t : v.tensors)
-    tensors.push_back({{"tensor", t.tensor}, {"place", place_name(t.place)}, {"note", t.note}, {"elements", t.elements},
-                       {"different", t.different}, {"ties", t.ties}, {"violations", t.violations},
+    tensors.push_back({{"tensor", t.tensor},
+                       {"place", place_name(t.place)},
+                       {"note", t.note},
+                       {"elements", t.elements},
+                       {"different", t.different},
+                       {"ties", t.ties},
+                       {"violations", t.violations},
                        {"largest_step", t.largest_step}});
   for (const ScoreCheck& s : v.scores)
-    scores.push_back({{"output", s.output}, {"elements", s.elements}, {"largest_difference", s.largest_difference},
-                      {"tolerance", s.tolerance()}, {"magnitude", s.magnitude}, {"different", s.different}});
-  const double labelled = static_cast<double>(std::max<int64_t>(v.labelled, 1));
-  nlohmann::ordered_json j = {{"model", options.model}, {"engine", options.engine}, {"holds", objection.empty()},
-                              {"objection", objection}, {"images", v.images}};
+    scores.push_back({{"output", s.output},
+                      {"elements", s.elements},
+                      {"largest_difference", s.largest_difference},
+                      {"tolerance", s.tolerance()},
+                      {"magnitude", s.magnitude},
+                      {"different", s.different}});
+  const double labeled = static_cast<double>(std::max<int64_t>(v.labeled, 1));
+  nlohmann::ordered_json j = {{"model", options.model},
+                              {"engine", options.engine},
+                              {"holds", objection.empty()},
+                              {"objection", objection},
+                              {"images", v.images}};
   if (v.classifier) {
     j["agree"] = v.agree;
     j["agreement"] = v.agreement();
-    j["graph_top1"] = 100.0 * static_cast<double>(v.graph_hits) / labelled;
-    j["engine_top1"] = 100.0 * static_cast<double>(v.engine_hits) / labelled;
+    j["graph_top1"] = 100.0 * static_cast<double>(v.graph_hits) / labeled;
+    j["engine_top1"] = 100.0 * static_cast<double>(v.engine_hits) / labeled;
   }
   j["tensor_images"] = v.tensor_images;
   j["violations"] = v.violations();
@@ -72,31 +91,33 @@ nlohmann::ordered_json to_json(const Verification& v, const Options& options, co
 }
 
 void print(const Verification& v, const std::string& objection, Isa isa) {
-  report::TextTable table({"quantised tensor", "codes compared", "different", "ties of one step", "wrong", "largest step",
-                           "why not compared"});
+  report::TextTable table({"quantized tensor", "codes compared", "different", "ties of one step", "wrong",
+                           "largest step", "why not compared"});
   for (const TensorCheck& t : v.tensors)
     table.add_row({t.tensor, std::to_string(t.elements), std::to_string(t.different), std::to_string(t.ties),
                    std::to_string(t.violations), std::to_string(t.largest_step), t.note});
   std::cout << table.text();
   for (const ScoreCheck& s : v.scores) {
     if (s.discrete)
-      std::printf("output %s: %lld of %lld elements differ\n", printable_line(s.output).c_str(), static_cast<long long>(s.different),
-                  static_cast<long long>(s.elements));
+      std::printf("output %s: %lld of %lld elements differ\n", printable_line(s.output).c_str(),
+                  static_cast<long long>(s.different), static_cast<long long>(s.elements));
     else
-      std::printf("output %s: largest difference %.3g of values up to %.4g, tolerance %.3g\n", printable_line(s.output).c_str(),
-                  s.largest_difference, s.magnitude, s.tolerance());
+      std::printf("output %s: largest difference %.3g of values up to %.4g, tolerance %.3g\n",
+                  printable_line(s.output).c_str(), s.largest_difference, s.magnitude, s.tolerance());
   }
   for (const Mismatch& m : v.mismatches)
-    std::printf("image %lld: the graph says %d, the engine %d; the graph's margin is %.5f, %lld codes differ in its batch\n",
-                static_cast<long long>(m.image), m.graph_class, m.engine_class, m.graph_margin,
-                static_cast<long long>(m.different_codes));
+    std::printf(
+        "image %lld: the graph says %d, the engine %d; the graph's margin is %.5f, %lld codes differ in its batch\n",
+        static_cast<long long>(m.image), m.graph_class, m.engine_class, m.graph_margin,
+        static_cast<long long>(m.different_codes));
   std::string counts;
   if (v.classifier) counts = str("same top-1 on ", v.agree, " of ", v.images, " images; ");
-  counts += str(v.count(TensorPlace::kCompared), " of ", v.tensors.size(), " quantised tensors compared");
+  counts += str(v.count(TensorPlace::kCompared), " of ", v.tensors.size(), " quantized tensors compared");
   if (const int64_t merged = v.count(TensorPlace::kMerged)) counts += str(", ", merged, " within steps");
   std::printf("%s%s; %lld wrong codes in the tensors of %lld images; %s\n",
-              objection.empty() ? "verified: " : ("NOT VERIFIED: " + printable_line(objection) + "; ").c_str(), counts.c_str(),
-              static_cast<long long>(v.violations()), static_cast<long long>(v.tensor_images), isa_name(isa));
+              objection.empty() ? "verified: " : ("NOT VERIFIED: " + printable_line(objection) + "; ").c_str(),
+              counts.c_str(), static_cast<long long>(v.violations()), static_cast<long long>(v.tensor_images),
+              isa_name(isa));
 }
 
 // The input of the engine must be one that the model can have.
@@ -143,10 +164,12 @@ ExitCode run(const Options& options) {
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
   const data::NetworkInput network = tasks::image_input(graph);
   passes::run_pipeline(graph, passes::checkpoint_passes());
-  if (count_activation_quantisers(graph) == 0) {
+  if (count_activation_quantizers(graph) == 0) {
     std::printf("NOT VERIFIED: nothing was compared\n");
-    throw UserError(options.model + ": has no quantisers, so there is nothing that could be verified; give the model that "
-                    "octet calibrate or octet train --stage qat wrote", ExitCode::kCheckFailed);
+    throw UserError(options.model +
+                        ": has no quantizers, so there is nothing that could be verified; give the model that "
+                        "octet calibrate or octet train --stage qat wrote",
+                    ExitCode::kCheckFailed);
   }
   const auto compiled = [&](const std::vector<int64_t>& shape) {
     return std::make_shared<const engine::Plan>(
@@ -156,8 +179,9 @@ ExitCode run(const Options& options) {
   std::string objection;
   if (options.engine.empty()) {
     const auto open = [&](int64_t own, size_t i) { return own >= 0 ? own : spec.model.input.at(i); };
-    const auto own = compiled(network.shape(network.batch > 0 ? network.batch : options.batch_size, open(network.channels, 0),
-                                            open(network.height, 1), open(network.width, 2)));
+    const auto own =
+        compiled(network.shape(network.batch > 0 ? network.batch : options.batch_size, open(network.channels, 0),
+                               open(network.height, 1), open(network.width, 2)));
     objection = verify_plan(graph, network, own, own, spec, options, &json);
   } else {
     // Its own plan, for every size that it was compiled for: that is the file that is deployed.
@@ -182,25 +206,29 @@ ExitCode run(const Options& options) {
 Command verify_command() {
   return {.name = "verify",
           .summary = "Prove that an engine computes what was trained",
-          .details = "Runs the fake-quantised model and the engine on the spec's test images. Every quantised tensor of the "
-                     "model must be in the engine (but for those that its steps keep to themselves: the table says "
-                     "which), and every code that differs must be a tie: one step, the model's value on the rounding "
-                     "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
-                     "same codes, must agree as numbers as far as float32 goes, and top-1 classes on 99.9 % of the "
-                     "images. Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
-                     "or if there is nothing to compare.",
+          .details =
+              "Runs the fake-quantized model and the engine on the spec's test images. Every quantized tensor of the "
+              "model must be in the engine (but for those that its steps keep to themselves: the table says "
+              "which), and every code that differs must be a tie: one step, the model's value on the rounding "
+              "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
+              "same codes, must agree as numbers as far as float32 goes, and top-1 classes on 99.9 % of the "
+              "images. Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
+              "or if there is nothing to compare.",
           .examples = {"octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
-            add_model_flag(app, options->model, "Trained ONNX model with quantisers");
+            add_model_flag(app, options->model, "Trained ONNX model with quantizers");
             add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
             app.add_option("--tensor_images", options->tensor_images,
                            "Images whose tensors and outputs are compared (mismatching ones always are)")
-                ->check(CLI::Range(int64_t{1}, int64_t{100000000}))->capture_default_str();
-            add_number_flag(app, "--agreement", options->agreement, 0, 1, "Smallest share of images with the same top-1")
+                ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
                 ->capture_default_str();
-            add_batch_size_flag(app, options->batch_size)->description("Of the occasional engine, where the model leaves it open");
+            add_number_flag(app, "--agreement", options->agreement, 0, 1,
+                            "Smallest share of images with the same top-1")
+                ->capture_default_str();
+            add_batch_size_flag(app, options->batch_size)
+                ->description("Of the occasional engine, where the model leaves it open");
             add_threads_flag(app, options->threads);
             add_isa_flag(app, options->isa);
             add_json_flag(app, options->json);

@@ -20,7 +20,7 @@ struct Layout {
   fs::path images, annotations;
   std::string ending;  // of annotations
   AnnotationFile (*parse)(std::string_view);
-  const char* no_class;  // objects of this name are left out; nullptr: none
+  const char* no_class;             // objects of this name are left out; nullptr: none
   std::vector<std::string> chosen;  // names without endings, in this order; empty: all, sorted
 };
 
@@ -38,7 +38,8 @@ std::map<std::string, fs::path> files_by_stem(const fs::path& directory, bool (*
   for (const fs::directory_entry& entry : fs::directory_iterator(directory))
     if (!entry.path().filename().string().starts_with(".") && wanted(entry.path()) && entry.is_regular_file()) {
       const auto [other, is_new] = out.emplace(entry.path().stem().string(), entry.path());
-      require(is_new, entry.path().string(), ": there is ", other->second.filename().string(), ", too; which one is annotated?");
+      require(is_new, entry.path().string(), ": there is ", other->second.filename().string(),
+              ", too; which one is annotated?");
     }
   return out;
 }
@@ -56,7 +57,8 @@ std::unique_ptr<Dataset> open(Layout layout, const DatasetOptions& options) {
   int64_t empty_boxes = 0, left_out = 0;
   for (const std::string& name : layout.chosen) {
     const auto image = images.find(name);
-    require(image != images.end(), (layout.images / name).string(), ": there is no image of that name (", kImageFormats, ")");
+    require(image != images.end(), (layout.images / name).string(), ": there is no image of that name (", kImageFormats,
+            ")");
     const fs::path path = layout.annotations / (name + layout.ending);
     if (all && !fs::exists(path)) {
       ++left_out;
@@ -75,13 +77,13 @@ std::unique_ptr<Dataset> open(Layout layout, const DatasetOptions& options) {
     entries.push_back({.path = image->second, .truth = {}});
     hash = hash64(str(name, '\n', fs::file_size(image->second), '\n', text), hash);
   }
-  require(!entries.empty(), layout.annotations.string(), ": has no annotation of any of the ", images.size(), " images in ",
-          layout.images.string());
+  require(!entries.empty(), layout.annotations.string(), ": has no annotation of any of the ", images.size(),
+          " images in ", layout.images.string());
   require(!classes.empty(), layout.annotations.string(), ": has no object in any of its ", entries.size(), " files");
   if (left_out > 0)
-    log_warning(layout.images.string(), ": ", left_out, " of ", images.size(), " images have no annotation and are left out");
-  if (empty_boxes > 0)
-    log_warning(layout.annotations.string(), ": ", empty_boxes, " boxes without area are left out");
+    log_warning(layout.images.string(), ": ", left_out, " of ", images.size(),
+                " images have no annotation and are left out");
+  if (empty_boxes > 0) log_warning(layout.annotations.string(), ": ", empty_boxes, " boxes without area are left out");
   const std::vector<std::string> names(classes.begin(), classes.end());
   for (size_t i = 0; i < entries.size(); ++i)
     for (const AnnotatedObject& object : objects[i])
@@ -124,7 +126,8 @@ std::unique_ptr<Dataset> open_voc(const DatasetOptions& options) {
                   .parse = parse_voc,
                   .no_class = nullptr,
                   .chosen = {}};
-    if (!options.split.empty()) layout.chosen = names_in(options.path / "ImageSets" / "Main" / (options.split + ".txt"));
+    if (!options.split.empty())
+      layout.chosen = names_in(options.path / "ImageSets" / "Main" / (options.split + ".txt"));
     return open(std::move(layout), options);
   });
 }

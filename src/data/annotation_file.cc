@@ -46,7 +46,8 @@ void add(AnnotationFile& file, AnnotatedObject object) {
 // The number in <name> below `parent`.
 float number_in(std::string_view xml, const pugi::xml_node& parent, const char* name) {
   const pugi::xml_node node = parent.child(name);
-  if (!node) throw DecodeError(str("line ", line_at(xml, parent.offset_debug()), ": <", parent.name(), "> has no <", name, ">"));
+  if (!node)
+    throw DecodeError(str("line ", line_at(xml, parent.offset_debug()), ": <", parent.name(), "> has no <", name, ">"));
   const std::optional<float> value = number(node.text().get());
   if (!value)
     throw DecodeError(str("line ", line_at(xml, node.offset_debug()), ": <", name, "> is '", node.text().get(),
@@ -65,7 +66,8 @@ AnnotationFile parse_voc(std::string_view xml) {
   const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size());
   if (!parsed) throw DecodeError(str("line ", line_at(xml, parsed.offset), ": is no XML: ", parsed.description()));
   const pugi::xml_node root = document.child("annotation");
-  if (!root) throw DecodeError(str("its first element is <", document.document_element().name(), ">, expected <annotation>"));
+  if (!root)
+    throw DecodeError(str("its first element is <", document.document_element().name(), ">, expected <annotation>"));
   AnnotationFile file;
   if (const pugi::xml_node size = root.child("size")) {
     file.width = whole(number_in(xml, size, "width"));
@@ -101,7 +103,9 @@ AnnotationFile parse_kitti(std::string_view text) {
       throw DecodeError(str("line ", line, ": has ", fields.size(), " fields, KITTI's labels have 15"));
     const auto field = [&](size_t i, const char* what) {
       const std::optional<float> value = number(fields[i]);
-      if (!value) throw DecodeError(str("line ", line, ": ", what, " (field ", i + 1, ") is '", fields[i], "', expected a number"));
+      if (!value)
+        throw DecodeError(
+            str("line ", line, ": ", what, " (field ", i + 1, ") is '", fields[i], "', expected a number"));
       return *value;
     };
     add(file, {.class_name = std::string(fields[0]),

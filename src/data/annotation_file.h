@@ -32,8 +32,8 @@ AnnotationFile parse_voc(std::string_view xml);
 // number of the line.
 AnnotationFile parse_kitti(std::string_view text);
 
-// The opposite of parse_voc, for an image of `width` x `height` pixels and three channels. Boxes are rounded outwards to
-// whole pixels.
+// The opposite of parse_voc, for an image of `width` x `height` pixels and three channels. Boxes are rounded outwards
+// to whole pixels.
 std::string write_voc(const AnnotationFile& annotation, const std::string& image_name);
 
 }  // namespace octet::data

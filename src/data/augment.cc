@@ -17,9 +17,9 @@ int shorter_side(const TransformOptions& options) {
   return static_cast<int>(std::lround(std::max(options.height, options.width) / 0.875));
 }
 
-std::array<float, 256> normalisation_table(float mean, float stddev) {
+std::array<float, 256> normalization_table(float mean, float stddev) {
   std::array<float, 256> table;
-  for (int x = 0; x < 256; x++) table[static_cast<size_t>(x)] = (static_cast<float>(x) / 255.0f - mean) / stddev;
+  for (int x = 0; x < 256; ++x) table[static_cast<size_t>(x)] = (static_cast<float>(x) / 255.0f - mean) / stddev;
   return table;
 }
 
@@ -46,10 +46,10 @@ void check_options(const TransformOptions& o) {
     fail_usage("transform: aspect ratios ", narrowest, " to ", widest, " must be positive and ordered");
 }
 
-// As torchvision: ten tries, then the largest centred rectangle within the limits of the aspect ratio.
+// As torchvision: ten tries, then the largest centered rectangle within the limits of the aspect ratio.
 Region random_region(int height, int width, const TransformOptions& o, CounterRng& random) {
   const double area = static_cast<double>(height) * width;
-  for (int attempt = 0; attempt < 10; attempt++) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
     const double target = area * random.uniform(o.scale[0], o.scale[1]);
     const double aspect = std::exp(random.uniform(std::log(o.ratio[0]), std::log(o.ratio[1])));
     const int w = static_cast<int>(std::lround(std::sqrt(target * aspect)));
@@ -99,11 +99,11 @@ Transform::Transform(const TransformOptions& options, const Image& first) : opti
   check_statistics("stddev", options.std, first.channels, true);
   shape_ = {first.channels, options.height > 0 ? options.height : first.height,
             options.width > 0 ? options.width : first.width};
-  for (int c = 0; c < shape_.channels; c++) {
+  for (int c = 0; c < shape_.channels; ++c) {
     const auto value = [c](const std::vector<double>& values, float otherwise) {
       return values.empty() ? otherwise : static_cast<float>(values[values.size() == 1 ? 0 : static_cast<size_t>(c)]);
     };
-    normalised_.push_back(normalisation_table(value(options.mean, 0), value(options.std, 1)));
+    normalized_.push_back(normalization_table(value(options.mean, 0), value(options.std, 1)));
   }
 }
 
@@ -151,9 +151,9 @@ void Transform::paint(const Image& image, const Geometry& g, float* out) const {
   const int channels = shape_.channels, height = shape_.height, width = shape_.width;
   // Output columns [begin, end) read source column x + dx before the flip; the others are border.
   const int begin = std::clamp(-dx, 0, width), end = std::clamp(width - dx, begin, width);
-  for (int c = 0; c < channels; c++) {
-    const std::array<float, 256>& table = normalised_[static_cast<size_t>(c)];
-    for (int y = 0; y < height; y++, out += width) {
+  for (int c = 0; c < channels; ++c) {
+    const std::array<float, 256>& table = normalized_[static_cast<size_t>(c)];
+    for (int y = 0; y < height; ++y, out += width) {
       const int source_y = y + dy;
       if (source_y < 0 || source_y >= height) {
         std::fill_n(out, width, table[0]);
@@ -162,7 +162,7 @@ void Transform::paint(const Image& image, const Geometry& g, float* out) const {
       std::fill(out, out + begin, table[0]);
       std::fill(out + end, out + width, table[0]);
       const uint8_t* in = source->row(source_y) + static_cast<ptrdiff_t>(begin + dx) * channels + c;
-      for (int x = begin; x < end; x++, in += channels) out[x] = table[*in];
+      for (int x = begin; x < end; ++x, in += channels) out[x] = table[*in];
       if (g.mirrored) std::reverse(out, out + width);
     }
   }

@@ -1,5 +1,5 @@
-// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, normalise. Where the pixels go
-// is chosen first (Geometry), then painted.
+// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, normalize. Where the pixels
+// go is chosen first (Geometry), then painted.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,7 +20,8 @@ enum class ResizeMode {
 struct TransformOptions {
   int height = 0, width = 0;  // of the output, pixels; 0: as the images (only with kNone)
   ResizeMode mode = ResizeMode::kNone;
-  int64_t resize = 0;  // kCenterCrop, pixels of the shorter side; 0: the longer output side / 0.875, rounded (224 -> 256)
+  // kCenterCrop, pixels of the shorter side; 0: the longer output side / 0.875, rounded (224 -> 256).
+  int64_t resize = 0;
   std::vector<double> scale = {0.08, 1.0};          // kRandomResizedCrop: smallest and largest fraction of the image
   std::vector<double> ratio = {0.75, 1.333333333};  // kRandomResizedCrop: smallest and largest width / height
   int64_t crop_padding = 0;  // after resizing: shift by up to this many pixels either way, black beyond the border
@@ -59,7 +60,7 @@ class Transform {
  private:
   TransformOptions options_;
   ImageShape shape_;
-  std::vector<std::array<float, 256>> normalised_;  // [channel][byte]
+  std::vector<std::array<float, 256>> normalized_;  // [channel][byte]
 };
 
 // The value for DatasetOptions::min_decode_side that loses nothing which the transform would keep: the side to which
@@ -67,7 +68,7 @@ class Transform {
 int decode_hint(const TransformOptions& options);
 
 // The transform for evaluation that belongs to one for training: without random choices; a random resized crop becomes
-// a centre crop.
+// a center crop.
 TransformOptions evaluation_transform(TransformOptions training);
 
 }  // namespace octet::data

@@ -24,7 +24,7 @@ struct Variant {
 Variant variant_of(const std::string& format) {
   if (format == "cifar10") {
     Variant v{10, 1, {}, {"test_batch.bin"}, "batches.meta.txt"};
-    for (int i = 1; i <= 5; i++) v.train.push_back(str("data_batch_", i, ".bin"));
+    for (int i = 1; i <= 5; ++i) v.train.push_back(str("data_batch_", i, ".bin"));
     return v;
   }
   return {100, 2, {"train.bin"}, {"test.bin"}, "fine_label_names.txt"};
@@ -43,7 +43,7 @@ std::vector<std::string> read_names(const fs::path& file, int classes) {
   }
   if (std::cmp_equal(names.size(), classes)) return names;
   names.clear();
-  for (int i = 0; i < classes; i++) names.push_back(std::to_string(i));
+  for (int i = 0; i < classes; ++i) names.push_back(std::to_string(i));
   return names;
 }
 
@@ -70,7 +70,7 @@ std::unique_ptr<Dataset> open_cifar(const DatasetOptions& options) {
             " bytes, expected a multiple of ", stride, " (", options.format,
             " records); the file is damaged or not of ", "this format");
     const int64_t count = static_cast<int64_t>(bytes.size() / stride);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; ++i) {
       const int label = static_cast<uint8_t>(bytes[i * stride + variant.label_bytes - 1]);
       require(label < variant.classes, file.string(), ": record ", i, " has label ", label, ", expected less than ",
               variant.classes);

@@ -10,14 +10,14 @@
 namespace octet::data {
 namespace {
 
-class Relabelled : public Dataset {
+class Relabeled : public Dataset {
  public:
   // labels[i]: the new label of class i; -1 for one without images.
-  Relabelled(std::unique_ptr<Dataset> dataset, std::vector<int> labels, std::vector<std::string> names)
+  Relabeled(std::unique_ptr<Dataset> dataset, std::vector<int> labels, std::vector<std::string> names)
       : dataset_(std::move(dataset)), labels_(std::move(labels)) {
     class_names_ = std::move(names);
     content_hash_ = dataset_->content_hash();
-    for (size_t i = 0; i < labels_.size(); i++)
+    for (size_t i = 0; i < labels_.size(); ++i)
       if (labels_[i] != static_cast<int>(i)) content_hash_ = hash64(str(i, ' ', labels_[i]), content_hash_);
   }
   int64_t size() const override { return dataset_->size(); }
@@ -35,10 +35,10 @@ class Relabelled : public Dataset {
   uint64_t content_hash() const override { return content_hash_; }
 
  private:
-  int relabelled(int label) const { return label < 0 ? label : labels_.at(static_cast<size_t>(label)); }
+  int relabeled(int label) const { return label < 0 ? label : labels_.at(static_cast<size_t>(label)); }
   void relabel(Annotation& truth) const {
-    truth.label = relabelled(truth.label);
-    for (vision::Object& object : truth.objects) object.label = relabelled(object.label);
+    truth.label = relabeled(truth.label);
+    for (vision::Object& object : truth.objects) object.label = relabeled(object.label);
   }
 
   std::unique_ptr<Dataset> dataset_;
@@ -50,7 +50,7 @@ class Relabelled : public Dataset {
 std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t kShown = 5;
   std::string out;
-  for (size_t i = 0; i < std::min(names.size(), kShown); i++) out += str(i > 0 ? ", '" : "'", names[i], "'");
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) out += str(i > 0 ? ", '" : "'", names[i], "'");
   if (names.size() > kShown) out += str(" and ", names.size() - kShown, " more");
   return out;
 }
@@ -58,7 +58,7 @@ std::string some_of(const std::vector<std::string>& names) {
 }  // namespace
 
 bool are_numbers(const std::vector<std::string>& class_names) {
-  for (size_t i = 0; i < class_names.size(); i++)
+  for (size_t i = 0; i < class_names.size(); ++i)
     if (class_names[i] != std::to_string(i)) return false;
   return true;
 }
@@ -66,9 +66,9 @@ bool are_numbers(const std::vector<std::string>& class_names) {
 std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names,
                                         const std::string& where, const std::string& whose) {
   const std::vector<std::string>& own = dataset->class_names();
-  if (!dataset->labelled() || names.empty() || own == names) return dataset;
+  if (!dataset->labeled() || names.empty() || own == names) return dataset;
   std::map<std::string, int> numbers;
-  for (size_t i = 0; i < names.size(); i++) numbers.emplace(names[i], static_cast<int>(i));
+  for (size_t i = 0; i < names.size(); ++i) numbers.emplace(names[i], static_cast<int>(i));
   std::vector<int> labels;
   std::vector<std::string> unknown;
   for (const std::string& name : own) {
@@ -77,16 +77,16 @@ std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const 
     if (found == numbers.end()) unknown.push_back(name);
   }
   if (!unknown.empty() && are_numbers(own)) {
-    for (size_t i = 0; i < labels.size(); i++) labels[i] = static_cast<int>(i);
+    for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int>(i);
     if (own.size() > names.size())
       fail_usage(where, ": has labels up to ", own.size() - 1, ", but the classes ", whose, " are ", names.size(), ": ",
                  some_of(names));
   } else if (!unknown.empty()) {
-    fail_usage(where, ": has ", unknown.size() == 1 ? "a class" : "classes", " that ", unknown.size() == 1 ? "is" : "are",
-               " not among those ", whose, ": ", some_of(unknown), unknown.size() == 1 ? did_you_mean(unknown[0], names) : "", " (they are ",
-               some_of(names), ")");
+    fail_usage(where, ": has ", unknown.size() == 1 ? "a class" : "classes", " that ",
+               unknown.size() == 1 ? "is" : "are", " not among those ", whose, ": ", some_of(unknown),
+               unknown.size() == 1 ? did_you_mean(unknown[0], names) : "", " (they are ", some_of(names), ")");
   }
-  return std::make_unique<Relabelled>(std::move(dataset), std::move(labels), names);
+  return std::make_unique<Relabeled>(std::move(dataset), std::move(labels), names);
 }
 
 }  // namespace octet::data

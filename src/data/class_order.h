@@ -1,5 +1,5 @@
-// Labels by the names of classes. A data set numbers its classes by what lies in it; a folder that lacks one class would
-// number all that follow differently from the folder that the network learned from.
+// Labels by the names of classes. A data set numbers its classes by what lies in it; a folder that lacks one class
+// would number all that follow differently from the folder that the network learned from.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,10 +12,10 @@ namespace octet::data {
 // True when the names say nothing but the number of the class: "0", "1", ...
 bool are_numbers(const std::vector<std::string>& class_names);
 
-// `dataset` with the label i for the class `names[i]`, whatever the order of its own. Classes that it lacks are fine. One
-// that is not among `names` is a UserError (exit 2) that says which, starting with `where`; `whose` says whose the names
-// are ("of the training images"). Data sets without labels stay as they are, and so do those whose classes have numbers
-// instead of names, when `names` are no numbers: number i is then names[i].
+// `dataset` with the label i for the class `names[i]`, whatever the order of its own. Classes that it lacks are fine.
+// One that is not among `names` is a UserError (exit 2) that says which, starting with `where`; `whose` says whose the
+// names are ("of the training images"). Data sets without labels stay as they are, and so do those whose classes have
+// numbers instead of names, when `names` are no numbers: number i is then names[i].
 std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names,
                                         const std::string& where, const std::string& whose);
 

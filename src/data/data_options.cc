@@ -29,39 +29,42 @@ void describe(schema::Section& s, DataOptions& data) {
       .help("Every pixel is divided by it after the mean is subtracted.");
   s.field("exif_orientation", data.exif_orientation)
       .known_elsewhere_as({"exif_transpose", "auto_orient"})
-      .help("Turn JPEG, PNG and WebP files as the EXIF tag Orientation says; without it they are read as they are stored, as "
-            "Pillow and torchvision read them.");
+      .help(
+          "Turn JPEG, PNG and WebP files as the EXIF tag Orientation says; without it they are read as they are "
+          "stored, as "
+          "Pillow and torchvision read them.");
   s.field("resize", data.transform.resize)
       .range(0, 16'384)
       .unit("pixels")
-      .help("Length of the shorter side before the centre crop of evaluation; 0: resize straight to the input size.");
-  s.section("augment", [&](schema::Section& augment) {
-     augment.field("crop_padding", data.transform.crop_padding)
-         .range(0, 256)
-         .unit("pixels")
-         .help("Pad with black on each side, then crop the input size at random.");
-     augment.field("flip", data.transform.flip)
-         .known_elsewhere_as({"hflip", "horizontal_flip"})
-         .help("Mirror left-right with probability 1/2.");
-     augment.field("random_resized_crop", data.random_resized_crop)
-         .help("Crop a random area and aspect ratio, resized to the input (ImageNet's usual augmentation).");
-     augment.field("scale", data.transform.scale)
-         .above(0, 1)
-         .length(2, 2)
-         .unit("share of the area")
-         .help("Smallest and largest area of random_resized_crop.");
-     augment.field("ratio", data.transform.ratio)
-         .above(0, 100)
-         .length(2, 2)
-         .unit("width / height")
-         .help("Narrowest and widest shape of random_resized_crop.");
-     augment.rule("scale", [&scale = data.transform.scale] {
-       return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
-     });
-     augment.rule("ratio", [&ratio = data.transform.ratio] {
-       return ratio[0] > ratio[1] ? "must be [narrowest, widest]" : "";
-     });
-   })
+      .help("Length of the shorter side before the center crop of evaluation; 0: resize straight to the input size.");
+  s.section("augment",
+            [&](schema::Section& augment) {
+              augment.field("crop_padding", data.transform.crop_padding)
+                  .range(0, 256)
+                  .unit("pixels")
+                  .help("Pad with black on each side, then crop the input size at random.");
+              augment.field("flip", data.transform.flip)
+                  .known_elsewhere_as({"hflip", "horizontal_flip"})
+                  .help("Mirror left-right with probability 1/2.");
+              augment.field("random_resized_crop", data.random_resized_crop)
+                  .help("Crop a random area and aspect ratio, resized to the input (ImageNet's usual augmentation).");
+              augment.field("scale", data.transform.scale)
+                  .above(0, 1)
+                  .length(2, 2)
+                  .unit("share of the area")
+                  .help("Smallest and largest area of random_resized_crop.");
+              augment.field("ratio", data.transform.ratio)
+                  .above(0, 100)
+                  .length(2, 2)
+                  .unit("width / height")
+                  .help("Narrowest and widest shape of random_resized_crop.");
+              augment.rule("scale", [&scale = data.transform.scale] {
+                return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
+              });
+              augment.rule("ratio", [&ratio = data.transform.ratio] {
+                return ratio[0] > ratio[1] ? "must be [narrowest, widest]" : "";
+              });
+            })
       .known_elsewhere_as({"augmentation", "augmentation_config", "transforms"})
       .help("Random changes of training images.");
   s.field("threads", data.threads)
@@ -91,7 +94,7 @@ TransformOptions training_transform(const DataOptions& data, int64_t height, int
   return transform;
 }
 
-std::string doubtful_normalisation(const TransformOptions& transform) {
+std::string doubtful_normalization(const TransformOptions& transform) {
   const auto listed = [](const std::vector<double>& values, double divisor) {
     std::vector<std::string> parts;
     for (const double value : values) {
@@ -107,7 +110,8 @@ std::string doubtful_normalisation(const TransformOptions& transform) {
   const std::string given = "mean " + listed(transform.mean, 1) + " and std " + listed(transform.std, 1);
   // The deviation of numbers from 0 to 1 is at most 0.5; more than 1 squeezes the input.
   if (beyond(transform.mean, -1e300, 1) || beyond(transform.std, 0, 1))
-    return given + ": these look like values for pixels of 0 .. 255, but pixels are 0 .. 1 here; divide them by 255 (mean " +
+    return given +
+           ": these look like values for pixels of 0 .. 255, but pixels are 0 .. 1 here; divide them by 255 (mean " +
            listed(transform.mean, 255) + ", std " + listed(transform.std, 255) + ")";
   if (beyond(transform.mean, 0, 1)) return given + ": the mean lies outside of 0 .. 1, the range of the pixels";
   return "";

@@ -26,15 +26,15 @@ struct DataOptions {
 };
 void describe(schema::Section& s, DataOptions& data);
 
-// Chooses the half that is meant where an experiment names none: train for `train` and `calibration`, test for the others.
-// Formats that name their own splits stay as they are.
+// Chooses the half that is meant where an experiment names none: train for `train` and `calibration`, test for the
+// others. Formats that name their own splits stay as they are.
 void resolve_splits(DataOptions& data);
 
 // The transform of training images for a network that takes `height` x `width` pixels.
 TransformOptions training_transform(const DataOptions& data, int64_t height, int64_t width);
 
-// What is odd about mean and std, as a sentence; empty where nothing is. The commonest mistake is to give the values for
-// pixels of 0 .. 255.
-std::string doubtful_normalisation(const TransformOptions& transform);
+// What is odd about mean and std, as a sentence; empty where nothing is. The commonest mistake is to give the values
+// for pixels of 0 .. 255.
+std::string doubtful_normalization(const TransformOptions& transform);
 
 }  // namespace octet::data

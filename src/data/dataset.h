@@ -49,7 +49,7 @@ class Dataset {
 
   // One name per class, in the order of the labels; empty when the dataset has no labels.
   const std::vector<std::string>& class_names() const { return class_names_; }
-  bool labelled() const { return !class_names_.empty(); }
+  bool labeled() const { return !class_names_.empty(); }
 
  protected:
   std::vector<std::string> class_names_;
@@ -62,15 +62,16 @@ struct DatasetOptions {
   // image_folder  one sub-directory per class, classes sorted by name; or a flat folder of images without labels.
   //               With `split`, the sub-directory of that name. JPEG, PNG, BMP, WebP, PPM, PGM.
   // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
-  // voc           a directory with JPEGImages and Annotations; with `split`, the images that ImageSets/Main/SPLIT.txt lists.
-  // kitti         a directory with image_2 (or images) and label_2 (or labels), or with `split` its sub-directory of that name.
+  // voc           a directory with JPEGImages and Annotations; with `split`, the images that ImageSets/Main/SPLIT.txt
+  // lists. kitti         a directory with image_2 (or images) and label_2 (or labels), or with `split` its
+  // sub-directory of that name.
   std::string format = "image_folder";
   std::filesystem::path path;
   std::filesystem::path labels;
   std::string split;
   int64_t offset = 0;  // first image taken, in the order of the file
   int64_t limit = 0;   // how many are taken from there; 0: all that follow
-  // 1 (grey) or 3 (RGB); 0 takes images as they are stored, which for an image folder, where files may differ, is RGB.
+  // 1 (gray) or 3 (RGB); 0 takes images as they are stored, which for an image folder, where files may differ, is RGB.
   int channels = 0;
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
   // full. See decode_hint() of augment.h.
@@ -94,7 +95,8 @@ struct DatasetFormat {
 std::span<const DatasetFormat> dataset_formats();
 const DatasetFormat& dataset_format(const std::string& name);  // UserError (exit 2) with the names
 
-// The names of the classes alone, as cheap as the format allows: of an image folder nothing but the directories is read.
+// The names of the classes alone, as cheap as the format allows: of an image folder nothing but the directories is
+// read.
 std::vector<std::string> read_class_names(const DatasetOptions& options);
 
 // UserError (exit 2 for an unknown format, split or channel count, 1 for missing, empty or damaged files).

@@ -70,7 +70,7 @@ std::span<const std::byte> exif_of_jpeg(const Bytes& file) {
       ++at;
       continue;
     }
-    if (kind == 0xDA || kind == 0xD9) return {};  // the picture, or the end
+    if (kind == 0xDA || kind == 0xD9) return {};           // the picture, or the end
     if (kind == 0x01 || (kind >= 0xD0 && kind <= 0xD8)) {  // without a length
       at += 2;
       continue;

@@ -7,8 +7,8 @@
 
 namespace octet::data {
 
-// 1 .. 8 as in the EXIF standard; 1 (as it lies) where the file names none or its metadata are damaged. Never throws; any
-// bytes are allowed.
+// 1 .. 8 as in the EXIF standard; 1 (as it lies) where the file names none or its metadata are damaged. Never throws;
+// any bytes are allowed.
 int exif_orientation(std::span<const std::byte> file);
 
 // The picture as it is meant to be seen, as Pillow's exif_transpose makes it: 2 mirrored left-right, 3 turned by 180

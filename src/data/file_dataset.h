@@ -18,7 +18,8 @@ class FileDataset : public Dataset {
     Annotation truth;
   };
   // `hash`: content_hash(). Files are opened only when they are read.
-  FileDataset(std::vector<Entry> entries, std::vector<std::string> class_names, uint64_t hash, const DecodeOptions& decode)
+  FileDataset(std::vector<Entry> entries, std::vector<std::string> class_names, uint64_t hash,
+              const DecodeOptions& decode)
       : entries_(std::move(entries)), decode_(decode), content_hash_(hash) {
     class_names_ = std::move(class_names);
   }

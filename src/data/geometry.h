@@ -11,8 +11,9 @@ struct Geometry {
   Region source;                              // part of the image that is resized ...
   int resized_height = 0, resized_width = 0;  // ... to this size;
   int top = 0, left = 0;                      // of the input in the resized part, inside it
-  int shift_y = 0, shift_x = 0;  // input pixel (y, x) is that of the cut at (y + shift_y, x + shift_x); beyond it: black
-  bool mirrored = false;         // left and right, at the end
+  int shift_y = 0,
+      shift_x = 0;        // input pixel (y, x) is that of the cut at (y + shift_y, x + shift_x); beyond it: black
+  bool mirrored = false;  // left and right, at the end
 
   // The whole image of height x width, as it is.
   static Geometry whole(int height, int width);

@@ -14,7 +14,7 @@ struct GzipReader::Inflater {
   z_stream stream{};
   explicit Inflater(const std::string& name) {
     constexpr int kGzipOnly = 16 + MAX_WBITS;
-    require(inflateInit2(&stream, kGzipOnly) == Z_OK, name, ": zlib could not be initialised");
+    require(inflateInit2(&stream, kGzipOnly) == Z_OK, name, ": zlib could not be initialized");
   }
   ~Inflater() { inflateEnd(&stream); }
 };

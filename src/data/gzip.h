@@ -19,8 +19,8 @@ class GzipReader {
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
 
-  // The next `count` bytes, or what is left of them. Memory grows with what is really there. At the end of the data, when
-  // less comes back, all checksums have been checked. UserError for truncated or damaged streams.
+  // The next `count` bytes, or what is left of them. Memory grows with what is really there. At the end of the data,
+  // when less comes back, all checksums have been checked. UserError for truncated or damaged streams.
   std::string read(size_t count);
 
  private:
@@ -30,7 +30,7 @@ class GzipReader {
 
   ByteSource source_;
   std::string name_, packed_;
-  size_t begin_ = 0, end_ = 0;  // of what is left in packed_
+  size_t begin_ = 0, end_ = 0;          // of what is left in packed_
   std::unique_ptr<Inflater> inflater_;  // none: plain
   bool member_done_ = false;
 };

@@ -34,7 +34,9 @@ fs::path find_idx(const fs::path& directory, const std::string& kind, const std:
 IdxArray read_idx(ByteSource source, const std::string& name, size_t max_size) {
   GzipReader reader(std::move(source), name);
   const std::string magic = reader.read(4);
-  const auto byte = [](const std::string& bytes, size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
+  const auto byte = [](const std::string& bytes, size_t i) {
+    return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i]));
+  };
   require(magic.size() == 4 && byte(magic, 0) == 0 && byte(magic, 1) == 0, name,
           ": is not an IDX file (it must begin with two zero bytes)");
   const uint32_t type = byte(magic, 2);
@@ -56,8 +58,8 @@ IdxArray read_idx(ByteSource source, const std::string& name, size_t max_size) {
   require(total <= max_size, name, ": its header says ", shape_text(array.sizes), ", more than the limit of ", max_size,
           " bytes; the file is damaged, or must be divided");
   array.values = reader.read(total + 1);  // one more, to see whether more follow
-  require(array.values.size() == total, name, ": its header says ", shape_text(array.sizes), " = ", total, " bytes, but ",
-          array.values.size() > total ? "more" : std::to_string(array.values.size()),
+  require(array.values.size() == total, name, ": its header says ", shape_text(array.sizes), " = ", total,
+          " bytes, but ", array.values.size() > total ? "more" : std::to_string(array.values.size()),
           " follow; the file is damaged or incomplete");
   return array;
 }
@@ -100,7 +102,7 @@ std::unique_ptr<Dataset> make_idx_dataset(IdxArray images, std::string images_na
             contents.parts[0].file, " holds ", count, " images");
     for (char value : labels->values) contents.labels.push_back(static_cast<uint8_t>(value));
     const int classes = 1 + *std::max_element(contents.labels.begin(), contents.labels.end());
-    for (int i = 0; i < classes; i++) contents.class_names.push_back(std::to_string(i));
+    for (int i = 0; i < classes; ++i) contents.class_names.push_back(std::to_string(i));
   }
   return std::make_unique<MemoryDataset>(std::move(contents), options.channels);
 }

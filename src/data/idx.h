@@ -20,7 +20,8 @@ struct IdxArray {
 constexpr size_t kMaxIdxBytes = size_t{4} << 30;
 
 // `bytes` of a plain or gzip file; `name` is for messages. The header is read first, and unpacking stops one byte after
-// what it promises. UserError for anything that is not exactly one whole array, and for one of more than `max_size` bytes.
+// what it promises. UserError for anything that is not exactly one whole array, and for one of more than `max_size`
+// bytes.
 IdxArray parse_idx(std::string_view bytes, const std::string& name, size_t max_size = kMaxIdxBytes);
 
 // The two arrays as a dataset: images N x H x W, labels N (or none). UserError where they do not fit together.

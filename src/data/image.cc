@@ -32,7 +32,7 @@ using Decompressor = std::unique_ptr<void, DecompressorCloser>;
 Decompressor& thread_decompressor() {
   thread_local Decompressor decompressor;
   if (!decompressor) decompressor.reset(tjInitDecompress());
-  if (!decompressor) throw DecodeError("libturbojpeg could not be initialised");
+  if (!decompressor) throw DecodeError("libturbojpeg could not be initialized");
   return decompressor;
 }
 
@@ -49,7 +49,7 @@ tjscalingfactor choose_scale(int width, int height, int min_side) {
   if (min_side <= 0) return best;
   int count = 0;
   const tjscalingfactor* factors = tjGetScalingFactors(&count);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count; ++i) {
     const tjscalingfactor f = factors[i];
     if (f.num >= f.denom || f.num * best.denom >= best.num * f.denom) continue;
     if (TJSCALED(width, f) >= min_side && TJSCALED(height, f) >= min_side) best = f;
@@ -62,9 +62,9 @@ Image rgb_from_inverted_cmyk(const Image& cmyk) {
   Image out{cmyk.height, cmyk.width, 3, {}};
   out.pixels.resize(out.size());
   const size_t pixels = static_cast<size_t>(cmyk.height) * cmyk.width;
-  for (size_t i = 0; i < pixels; i++) {
+  for (size_t i = 0; i < pixels; ++i) {
     const uint8_t* in = &cmyk.pixels[i * 4];
-    for (size_t c = 0; c < 3; c++) out.pixels[i * 3 + c] = static_cast<uint8_t>((in[c] * in[3] + 127) / 255);
+    for (size_t c = 0; c < 3; ++c) out.pixels[i * 3 + c] = static_cast<uint8_t>((in[c] * in[3] + 127) / 255);
   }
   return out;
 }
@@ -73,12 +73,12 @@ Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options
   Decompressor& decompressor = thread_decompressor();
   const tjhandle handle = decompressor.get();
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  int width = 0, height = 0, subsampling = 0, colours = 0;
-  if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colours) != 0)
+  int width = 0, height = 0, subsampling = 0, colors = 0;
+  if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colors) != 0)
     give_up(decompressor, "its JPEG header cannot be read");
   check_size(width, height, options);
   const tjscalingfactor scale = choose_scale(width, height, options.min_decode_side);
-  const bool cmyk = colours == TJCS_CMYK || colours == TJCS_YCCK;
+  const bool cmyk = colors == TJCS_CMYK || colors == TJCS_YCCK;
   const int format = cmyk ? TJPF_CMYK : options.channels == 1 ? TJPF_GRAY : TJPF_RGB;
   Image image{TJSCALED(height, scale), TJSCALED(width, scale), tjPixelSize[format], {}};
   image.pixels.resize(image.size());
@@ -122,7 +122,7 @@ Image decode_by_opencv(std::span<const std::byte> bytes, const DecodeOptions& op
   Image image{mat.rows, mat.cols, options.channels, {}};
   image.pixels.resize(image.size());
   const size_t row_bytes = static_cast<size_t>(image.width) * image.channels;
-  for (int y = 0; y < image.height; y++) {
+  for (int y = 0; y < image.height; ++y) {
     const uint8_t* in = mat.ptr<uint8_t>(y);
     uint8_t* out = image.row(y);
     if (options.channels == 1) {
@@ -171,7 +171,7 @@ Image convert_channels(Image image, int channels) {
   Image out{image.height, image.width, channels, {}};
   out.pixels.resize(out.size());
   const size_t pixels = static_cast<size_t>(image.height) * image.width;
-  for (size_t i = 0; i < pixels; i++) {
+  for (size_t i = 0; i < pixels; ++i) {
     if (channels == 3) {
       std::fill_n(&out.pixels[i * 3], 3, image.pixels[i]);
     } else {

@@ -8,7 +8,7 @@
 
 namespace octet::data {
 
-// 8 bits a channel, rows from the top, channels interleaved (HWC): 1 channel is grey, 3 are R, G, B.
+// 8 bits a channel, rows from the top, channels interleaved (HWC): 1 channel is gray, 3 are R, G, B.
 struct Image {
   int height = 0, width = 0, channels = 0;
   std::vector<uint8_t> pixels;  // height * width * channels
@@ -25,8 +25,8 @@ class DecodeError : public std::runtime_error {
 };
 
 struct DecodeOptions {
-  int channels = 3;         // 1 or 3: colours are converted, transparency is dropped, 16 bits become 8
-  int min_decode_side = 0;  // a JPEG may come out smaller, but with both sides at least this; 0: full size
+  int channels = 3;               // 1 or 3: colors are converted, transparency is dropped, 16 bits become 8
+  int min_decode_side = 0;        // a JPEG may come out smaller, but with both sides at least this; 0: full size
   bool exif_orientation = false;  // turn the picture as its EXIF data say (data/exif.h)
   int64_t max_pixels = int64_t{1} << 27;  // larger pictures are refused before anything is allocated for them
 };
@@ -35,7 +35,7 @@ struct DecodeOptions {
 // Pillow; EXIF orientation is ignored unless it is asked for, as by Pillow and torchvision. Throws DecodeError.
 Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options = {});
 
-// Grey to RGB repeats the value; RGB to grey is the luma of ITU-R 601: (19595 R + 38470 G + 7471 B + 32768) >> 16.
+// Gray to RGB repeats the value; RGB to gray is the luma of ITU-R 601: (19595 R + 38470 G + 7471 B + 32768) >> 16.
 Image convert_channels(Image image, int channels);
 
 }  // namespace octet::data

@@ -78,7 +78,8 @@ std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
     }
     require(!entries.empty(), root.string(),
             ": has neither class directories nor images (JPEG, PNG, BMP, WebP, PPM or ", "PGM)");
-    const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3, .min_decode_side = options.min_decode_side,
+    const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3,
+                               .min_decode_side = options.min_decode_side,
                                .exif_orientation = options.exif_orientation};
     uint64_t hash = 0;
     std::vector<FileDataset::Entry> files;

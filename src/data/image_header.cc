@@ -43,12 +43,12 @@ void read_pnm(const Bytes& b, ImageHeader& header) {
   int64_t numbers[2] = {0, 0};
   size_t at = 2;
   for (int64_t& number : numbers) {
-    for (;; at++) {
+    for (;; ++at) {
       if (b.u8(at) == '#')
-        while (at < b.size() && b.u8(at) != '\n') at++;
+        while (at < b.size() && b.u8(at) != '\n') ++at;
       if (!is_space(b.u8(at))) break;
     }
-    for (; b.u8(at) >= '0' && b.u8(at) <= '9'; at++) {
+    for (; b.u8(at) >= '0' && b.u8(at) <= '9'; ++at) {
       number = number * 10 + (b.u8(at) - '0');
       if (number > INT32_MAX) return;
     }

@@ -10,7 +10,8 @@ namespace octet::data {
 
 std::string encode_png(const Image& image) {
   OCTET_CHECK(image.channels == 1 || image.channels == 3, image.channels);
-  cv::Mat rows(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3, const_cast<uint8_t*>(image.pixels.data()));
+  cv::Mat rows(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3,
+               const_cast<uint8_t*>(image.pixels.data()));
   cv::Mat stored = rows;
   if (image.channels == 3) cv::cvtColor(rows, stored, cv::COLOR_RGB2BGR);  // OpenCV keeps B, G, R
   std::vector<uint8_t> bytes;

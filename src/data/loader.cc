@@ -59,7 +59,7 @@ class Loader::Impl {
                                     : (images_ + options_.batch_size - 1) / options_.batch_size),
         ahead_(options_.threads + options_.prefetch_batches),
         ready_(static_cast<size_t>(std::max<int64_t>(ahead_, 1))) {
-    for (int i = 0; i < options_.threads; i++) workers_.emplace_back([this] { work(); });
+    for (int i = 0; i < options_.threads; ++i) workers_.emplace_back([this] { work(); });
   }
 
   ~Impl() {
@@ -79,7 +79,7 @@ class Loader::Impl {
     std::iota(epoch->order.begin(), epoch->order.end(), int64_t{0});
     if (options_.shuffle) {  // Fisher-Yates; std::shuffle may differ between standard libraries
       CounterRng random(options_.seed, kOrderStream, static_cast<uint64_t>(number));
-      for (int64_t i = dataset_.size() - 1; i > 0; i--) std::swap(epoch->order[i], epoch->order[random.below(i + 1)]);
+      for (int64_t i = dataset_.size() - 1; i > 0; --i) std::swap(epoch->order[i], epoch->order[random.below(i + 1)]);
     }
     {
       const std::scoped_lock lock(mutex_);
@@ -136,7 +136,7 @@ class Loader::Impl {
   }
 
   Image first_image() {
-    for (int64_t index = 0; index < dataset_.size(); index++) {
+    for (int64_t index = 0; index < dataset_.size(); ++index) {
       try {
         return dataset_.get(index).image;
       } catch (const CorruptSample& corrupt) {
@@ -149,7 +149,7 @@ class Loader::Impl {
 
   // Appends the image that goes where `index` was wanted, all but the count; false when it is left out.
   bool load(int64_t index, int epoch, float* out, Result& result) const {
-    for (int64_t tries = 0; tries <= allowed_corrupt(); tries++, index = (index + 1) % dataset_.size()) {
+    for (int64_t tries = 0; tries <= allowed_corrupt(); ++tries, index = (index + 1) % dataset_.size()) {
       try {
         const Sample sample = dataset_.get(index);
         const Geometry geometry =
@@ -179,9 +179,9 @@ class Loader::Impl {
     batch.width = shape.width;
     try {
       batch.images = pool_->take(static_cast<size_t>((end - begin) * shape.size()));
-      for (int64_t i = begin; i < end; i++) {
+      for (int64_t i = begin; i < end; ++i) {
         float* out = batch.images.data() + batch.size * shape.size();
-        if (load(epoch.order[static_cast<size_t>(i)], epoch.number, out, result)) batch.size++;
+        if (load(epoch.order[static_cast<size_t>(i)], epoch.number, out, result)) ++batch.size;
       }
       batch.images.shrink(static_cast<size_t>(batch.size * shape.size()));
     } catch (...) {
@@ -212,7 +212,7 @@ class Loader::Impl {
     batch_ready_.wait(lock, [this] { return slot(next_to_give_).has_value(); });
     Result result = std::move(*slot(next_to_give_));
     slot(next_to_give_).reset();
-    next_to_give_++;
+    ++next_to_give_;
     lock.unlock();
     work_available_.notify_one();
     return result;
@@ -227,7 +227,7 @@ class Loader::Impl {
 
   const Dataset& dataset_;
   const LoaderOptions options_;
-  CorruptReport report_;  // of the calling thread; before transform_, whose initialiser may add to it
+  CorruptReport report_;  // of the calling thread; before transform_, whose initializer may add to it
   const Transform transform_;
   const int64_t images_, batches_, ahead_;
   const std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();

@@ -17,7 +17,7 @@ namespace octet::data {
 struct Batch {
   int64_t size = 0;  // images in it
   int channels = 0, height = 0, width = 0;
-  BufferPool::Buffer images;     // size * channels * height * width floats, NCHW
+  BufferPool::Buffer images;       // size * channels * height * width floats, NCHW
   std::vector<Annotation> truth;   // of each image, in pixels of the network's input
   std::vector<Geometry> geometry;  // of each image
   std::vector<int64_t> indices;    // of the images in the dataset

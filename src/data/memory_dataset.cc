@@ -24,7 +24,7 @@ MemoryDataset::MemoryDataset(Contents contents, int channels) : contents_(std::m
 MemoryDataset::Place MemoryDataset::locate(int64_t index) const {
   OCTET_CHECK(index >= 0 && index < size_, "image ", index, " of ", size_);
   const Part* part = contents_.parts.data();
-  for (; index >= part->count; part++) index -= part->count;
+  for (; index >= part->count; ++part) index -= part->count;
   return {part, index};
 }
 
@@ -38,8 +38,8 @@ Sample MemoryDataset::get(int64_t index) const {
   } else {
     image.pixels.resize(image.size());
     const size_t plane = static_cast<size_t>(image.height) * image.width;
-    for (int c = 0; c < channels; c++)
-      for (size_t i = 0; i < plane; i++) image.pixels[i * channels + c] = static_cast<uint8_t>(in[c * plane + i]);
+    for (int c = 0; c < channels; ++c)
+      for (size_t i = 0; i < plane; ++i) image.pixels[i * channels + c] = static_cast<uint8_t>(in[c * plane + i]);
   }
   return {convert_channels(std::move(image), channels_), truth(index)};
 }

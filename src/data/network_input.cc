@@ -9,11 +9,14 @@ namespace {
 
 std::string list(const std::vector<int64_t>& shape) {
   std::string out = "[";
-  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + (shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
+  for (size_t i = 0; i < shape.size(); ++i)
+    out += (i ? ", " : "") + (shape[i] < 0 ? std::string("?") : std::to_string(shape[i]));
   return out + "]";
 }
 
-bool image_depth(int64_t channels) { return channels == 1 || channels == 3; }
+bool image_depth(int64_t channels) {
+  return channels == 1 || channels == 3;
+}
 
 }  // namespace
 
@@ -23,14 +26,16 @@ std::vector<int64_t> NetworkInput::shape(int64_t images, int64_t c, int64_t h, i
 
 NetworkInput read_network_input(const std::string& name, const std::vector<int64_t>& shape) {
   if (shape.size() != 4)
-    fail_usage("input '", name, "' is ", list(shape), "; images are fed to inputs of the form [N, C, H, W] or [N, H, W, C]");
+    fail_usage("input '", name, "' is ", list(shape),
+               "; images are fed to inputs of the form [N, C, H, W] or [N, H, W, C]");
   NetworkInput in{.name = name, .batch = std::max<int64_t>(shape[0], 0)};
   in.nhwc = !image_depth(shape[1]) && image_depth(shape[3]);
   in.channels = shape[in.nhwc ? 3 : 1];
   in.height = shape[in.nhwc ? 1 : 2];
   in.width = shape[in.nhwc ? 2 : 3];
   if (in.channels >= 0 && !image_depth(in.channels))
-    fail_usage("input '", name, "' is ", list(shape), ", which is no image of 1 or 3 channels, neither as [N, C, H, W] nor as "
+    fail_usage("input '", name, "' is ", list(shape),
+               ", which is no image of 1 or 3 channels, neither as [N, C, H, W] nor as "
                "[N, H, W, C]; images have no others");
   return in;
 }
@@ -39,8 +44,8 @@ void require_fit(const NetworkInput& input, int64_t channels, int64_t height, in
   const auto differs = [](int64_t wanted, int64_t has) { return wanted >= 0 && wanted != has; };
   if (!differs(input.channels, channels) && !differs(input.height, height) && !differs(input.width, width)) return;
   fail_usage("input '", input.name, "' takes images of ", list({input.channels, input.height, input.width}),
-             " (channels, height, width), model.input of the spec makes them ",
-             list({channels, height, width}), "; set model.input to fit the network");
+             " (channels, height, width), model.input of the spec makes them ", list({channels, height, width}),
+             "; set model.input to fit the network");
 }
 
 void arrange(const Batch& batch, const NetworkInput& input, std::span<float> out) {
@@ -59,7 +64,8 @@ void arrange(const Batch& batch, const NetworkInput& input, std::span<float> out
     }
   }
   for (size_t at = batch.images.size(); at < out.size(); at += each)
-    std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(at - each), each, out.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(at - each), each,
+                out.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 }  // namespace octet::data

@@ -30,16 +30,16 @@ Taps make_taps(int in, int out, int begin, int count) {
   taps.ranges.resize(count);
   taps.weights.assign(static_cast<size_t>(count) * taps.stride, 0);
   std::vector<double> exact(taps.stride);
-  for (int i = 0; i < count; i++) {
-    const double centre = (begin + i + 0.5) * scale;
-    const int first = std::max(0, static_cast<int>(centre - support + 0.5));
-    const int length = std::min(in, static_cast<int>(centre + support + 0.5)) - first;
+  for (int i = 0; i < count; ++i) {
+    const double center = (begin + i + 0.5) * scale;
+    const int first = std::max(0, static_cast<int>(center - support + 0.5));
+    const int length = std::min(in, static_cast<int>(center + support + 0.5)) - first;
     double sum = 0;
-    for (int k = 0; k < length; k++) {
-      exact[k] = std::max(0.0, 1.0 - std::abs((k + first - centre + 0.5) * (1.0 / filter_scale)));
+    for (int k = 0; k < length; ++k) {
+      exact[k] = std::max(0.0, 1.0 - std::abs((k + first - center + 0.5) * (1.0 / filter_scale)));
       sum += exact[k];
     }
-    for (int k = 0; k < length; k++)
+    for (int k = 0; k < length; ++k)
       taps.weights[static_cast<size_t>(i) * taps.stride + k] =
           static_cast<int32_t>(0.5 + exact[k] / sum * (1 << kWeightBits));
     taps.ranges[i] = {first, length};
@@ -53,14 +53,14 @@ uint8_t to_byte(int32_t sum) {
 
 template <int kChannels>
 void resize_row(const uint8_t* in, const Taps& taps, uint8_t* out) {
-  for (size_t x = 0; x < taps.ranges.size(); x++) {
+  for (size_t x = 0; x < taps.ranges.size(); ++x) {
     const auto [first, count] = taps.ranges[x];
     const int32_t* weights = &taps.weights[x * taps.stride];
     int32_t sums[kChannels];
     std::fill_n(sums, kChannels, 1 << (kWeightBits - 1));
-    for (int k = 0; k < count; k++)
-      for (int c = 0; c < kChannels; c++) sums[c] += in[(first + k) * kChannels + c] * weights[k];
-    for (int c = 0; c < kChannels; c++) out[x * kChannels + c] = to_byte(sums[c]);
+    for (int k = 0; k < count; ++k)
+      for (int c = 0; c < kChannels; ++c) sums[c] += in[(first + k) * kChannels + c] * weights[k];
+    for (int c = 0; c < kChannels; ++c) out[x * kChannels + c] = to_byte(sums[c]);
   }
 }
 
@@ -82,7 +82,7 @@ Image resize(const Image& image, const Region& region, int height, int width, co
   Image wide{end_row - first_row, part.width, image.channels, {}};
   wide.pixels.resize(wide.size());
   const Taps columns = same_width ? Taps{} : make_taps(region.width, width, part.left, part.width);
-  for (int y = 0; y < wide.height; y++) {
+  for (int y = 0; y < wide.height; ++y) {
     const uint8_t* in = image.row(region.top + first_row + y) + static_cast<size_t>(region.left) * image.channels;
     if (same_width)
       std::copy_n(in + static_cast<size_t>(part.left) * image.channels, row_bytes, wide.row(y));
@@ -93,12 +93,12 @@ Image resize(const Image& image, const Region& region, int height, int width, co
   Image out{part.height, part.width, image.channels, {}};
   out.pixels.resize(out.size());
   std::vector<int32_t> sums(row_bytes);
-  for (int y = 0; y < out.height; y++) {
+  for (int y = 0; y < out.height; ++y) {
     std::fill(sums.begin(), sums.end(), 1 << (kWeightBits - 1));
-    for (int k = 0; k < rows.ranges[y].count; k++) {
+    for (int k = 0; k < rows.ranges[y].count; ++k) {
       const uint8_t* in = wide.row(rows.ranges[y].first - first_row + k);
       const int32_t weight = rows.weights[static_cast<size_t>(y) * rows.stride + k];
-      for (size_t x = 0; x < row_bytes; x++) sums[x] += in[x] * weight;
+      for (size_t x = 0; x < row_bytes; ++x) sums[x] += in[x] * weight;
     }
     std::transform(sums.begin(), sums.end(), out.row(y), to_byte);
   }

@@ -9,7 +9,7 @@ struct Region {
   int top = 0, left = 0, height = 0, width = 0;
 };
 
-// Bilinear, pixel centres at half-integers ("align_corners = false"). Where the image shrinks the triangle filter is
+// Bilinear, pixel centers at half-integers ("align_corners = false"). Where the image shrinks the triangle filter is
 // widened by the factor, so that every source pixel counts: the same bits as Pillow's Image.resize(BILINEAR), hence as
 // torchvision on PIL images, which is what pretrained networks were made with (OpenCV's INTER_LINEAR would alias).
 // Width first, then height; where one side grows and the other shrinks Pillow may take the other order.

@@ -16,12 +16,12 @@ namespace octet::data {
 namespace {
 
 constexpr uint64_t kSceneStream = 0x7363656e65;
-constexpr int kOpaque = 48;    // a grey value from which an object's pixel hides the ground; below it shines through
-constexpr int kVisible = 24;   // the least grey value that counts for the box
-constexpr int kTries = 20;     // places looked at for an object before it is left out
-constexpr int kNoise = 12;     // greatest change of a background's pixel
+constexpr int kOpaque = 48;   // a gray value from which an object's pixel hides the ground; below it shines through
+constexpr int kVisible = 24;  // the least gray value that counts for the box
+constexpr int kTries = 20;    // places looked at for an object before it is left out
+constexpr int kNoise = 12;    // greatest change of a background's pixel
 
-using Colour = std::array<int, 3>;
+using Color = std::array<int, 3>;
 
 void check_options(const SceneOptions& o) {
   if (o.width < 8 || o.height < 8 || o.width > 16384 || o.height > 16384)
@@ -43,8 +43,8 @@ Image background(const SceneOptions& o, CounterRng& random) {
   return ground;
 }
 
-// Grey is taken for brightness; colour pictures keep their colours.
-void paint(Image& scene, const Image& picture, int left, int top, const Colour& tint) {
+// Gray is taken for brightness; color pictures keep their colors.
+void paint(Image& scene, const Image& picture, int left, int top, const Color& tint) {
   for (int y = 0; y < picture.height; ++y) {
     const uint8_t* in = picture.row(y);
     uint8_t* out = scene.row(top + y) + static_cast<ptrdiff_t>(left) * 3;
@@ -89,7 +89,8 @@ class SceneDataset : public Dataset {
   uint64_t content_hash() const override {
     const SceneOptions& o = options_;
     return hash64(str(count_, ' ', o.width, ' ', o.height, ' ', o.min_objects, ' ', o.max_objects, ' ', o.min_side, ' ',
-                      o.max_side, ' ', o.max_overlap, ' ', o.seed), pictures_.content_hash());
+                      o.max_side, ' ', o.max_overlap, ' ', o.seed),
+                  pictures_.content_hash());
   }
 
  private:
@@ -113,7 +114,8 @@ std::unique_ptr<Dataset> scene_dataset(const Dataset& pictures, const SceneOptio
 void write_scenes(const Dataset& pictures, const SceneOptions& options,
                   const std::vector<std::pair<std::string, int64_t>>& splits, const std::filesystem::path& folder,
                   const std::function<void(int64_t)>& progress) {
-  for (const char* part : {"", "JPEGImages", "Annotations", "ImageSets/Main"}) std::filesystem::create_directories(folder / part);
+  for (const char* part : {"", "JPEGImages", "Annotations", "ImageSets/Main"})
+    std::filesystem::create_directories(folder / part);
   int64_t index = 0;
   for (const auto& [split, count] : splits) {
     std::string list;
@@ -135,7 +137,7 @@ void write_scenes(const Dataset& pictures, const SceneOptions& options,
 
 Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t index) {
   check_options(options);
-  if (!pictures.labelled()) fail_usage("scenes need pictures with labels");
+  if (!pictures.labeled()) fail_usage("scenes need pictures with labels");
   CounterRng random(options.seed, kSceneStream, static_cast<uint64_t>(index));
   Scene scene{.image = background(options, random)};
   std::vector<vision::Box> taken;
@@ -143,14 +145,15 @@ Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t i
   for (int64_t n = 0; n < count; ++n) {
     const int64_t chosen = random.below(pictures.size());
     const int side = options.min_side + static_cast<int>(random.below(options.max_side - options.min_side + 1));
-    const Colour tint{static_cast<int>(90 + random.below(166)), static_cast<int>(90 + random.below(166)),
-                      static_cast<int>(90 + random.below(166))};
+    const Color tint{static_cast<int>(90 + random.below(166)), static_cast<int>(90 + random.below(166)),
+                     static_cast<int>(90 + random.below(166))};
     std::optional<vision::Box> place;
     for (int attempt = 0; attempt < kTries && !place; ++attempt) {
       const float left = static_cast<float>(random.below(options.width - side + 1));
       const float top = static_cast<float>(random.below(options.height - side + 1));
       const vision::Box box{left, top, left + static_cast<float>(side), top + static_cast<float>(side)};
-      if (std::all_of(taken.begin(), taken.end(), [&](const vision::Box& b) { return iou(b, box) <= options.max_overlap; }))
+      if (std::all_of(taken.begin(), taken.end(),
+                      [&](const vision::Box& b) { return iou(b, box) <= options.max_overlap; }))
         place = box;
     }
     if (!place) continue;
@@ -160,8 +163,9 @@ Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t i
     if (!seen) continue;
     paint(scene.image, picture, static_cast<int>(place->x0), static_cast<int>(place->y0), tint);
     taken.push_back(*place);
-    scene.objects.push_back({.box = {place->x0 + seen->x0, place->y0 + seen->y0, place->x0 + seen->x1, place->y0 + seen->y1},
-                             .label = sample.truth.label});
+    scene.objects.push_back(
+        {.box = {place->x0 + seen->x0, place->y0 + seen->y0, place->x0 + seen->x1, place->y0 + seen->y1},
+         .label = sample.truth.label});
     scene.pictures.push_back(chosen);
   }
   return scene;

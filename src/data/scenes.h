@@ -1,4 +1,4 @@
-// Scenes with known boxes, made of the pictures of a labelled dataset: a first dataset for a detector where none is at
+// Scenes with known boxes, made of the pictures of a labeled dataset: a first dataset for a detector where none is at
 // hand. The objects are real (Fashion-MNIST's clothes, say), where they stand is invented.
 #pragma once
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Scene {
   std::vector<int64_t> pictures;        // of each object: its index in the dataset
 };
 
-// Scene `index`: a function of (dataset, options, index). The background is a random smooth colour field with noise; a
+// Scene `index`: a function of (dataset, options, index). The background is a random smooth color field with noise; a
 // picture's dark pixels are transparent (the datasets meant here have a black ground), the others are tinted. UserError
 // (exit 2) for options out of range, and where the dataset has no labels.
 Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t index);
@@ -35,8 +35,9 @@ Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t i
 // Scenes 0 to count - 1 as a dataset, made anew whenever one is asked for. `pictures` must outlive it.
 std::unique_ptr<Dataset> scene_dataset(const Dataset& pictures, const SceneOptions& options, int64_t count);
 
-// The same as a VOC folder (annotated_images.h): JPEGImages with PNG files, Annotations, and ImageSets/Main/SPLIT.txt for each
-// of `splits`, whose scenes follow one another. `progress` is told how many are written. UserError where a file cannot be.
+// The same as a VOC folder (annotated_images.h): JPEGImages with PNG files, Annotations, and ImageSets/Main/SPLIT.txt
+// for each of `splits`, whose scenes follow one another. `progress` is told how many are written. UserError where a
+// file cannot be.
 void write_scenes(const Dataset& pictures, const SceneOptions& options,
                   const std::vector<std::pair<std::string, int64_t>>& splits, const std::filesystem::path& folder,
                   const std::function<void(int64_t)>& progress = {});

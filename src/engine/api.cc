@@ -235,8 +235,7 @@ const char* Throughput::isa() const {
   return isa_name(impl_->pool.plan().isa());
 }
 
-Engine::Engine(std::shared_ptr<const engine::Plan> plan)
-    : shared_(std::make_shared<Shared>()) {
+Engine::Engine(std::shared_ptr<const engine::Plan> plan) : shared_(std::make_shared<Shared>()) {
   for (int i = 0; i <= static_cast<int>(plan->profiles.size()); ++i) {
     const auto profile = engine::profile_of(plan, i);
     inputs_.push_back(infos(*profile, profile->inputs)), outputs_.push_back(infos(*profile, profile->outputs));
@@ -249,8 +248,8 @@ int Engine::find_profile(const std::vector<int64_t>& shape) const {
     if (!inputs(i).empty() && inputs(i)[0].shape == shape) return i;
   std::string wanted;
   for (size_t i = 0; i < shape.size(); ++i) wanted += (i > 0 ? "x" : "") + std::to_string(shape[i]);
-  throw Error(str("the engine has no profile for the input ", wanted, "; it has ",
-                  engine::profile_list(*shared_->plan)));
+  throw Error(
+      str("the engine has no profile for the input ", wanted, "; it has ", engine::profile_list(*shared_->plan)));
 }
 
 Engine Engine::load(const std::string& path) {
@@ -258,28 +257,26 @@ Engine Engine::load(const std::string& path) {
 }
 
 Engine Engine::from_memory(const void* bytes, size_t size, const std::string& name) {
-  return translated(
-      [&] { return Engine(engine::parse_engine({static_cast<const std::byte*>(bytes), size}, name)); });
+  return translated([&] { return Engine(engine::parse_engine({static_cast<const std::byte*>(bytes), size}, name)); });
 }
 
 Context Engine::create_context(const ContextOptions& options) const {
   return translated([&] {
-    engine::TeamOptions team{.cpus = options.cpus,
-                             .pool = {.run = options.pool.run,
-                                      .context = options.pool.user,
-                                      .concurrent = options.pool.concurrent},
-                             .idle_spin_ns = options.idle_spin_us < 0 ? -1 : options.idle_spin_us * 1000};
-    return Context(std::make_unique<Context::Impl>(
-        shared_->prepared_for(options.isa, options.profile),
-        engine::ExecutorOptions{.threads = options.threads, .team = std::move(team)}));
+    engine::TeamOptions team{
+        .cpus = options.cpus,
+        .pool = {.run = options.pool.run, .context = options.pool.user, .concurrent = options.pool.concurrent},
+        .idle_spin_ns = options.idle_spin_us < 0 ? -1 : options.idle_spin_us * 1000};
+    return Context(
+        std::make_unique<Context::Impl>(shared_->prepared_for(options.isa, options.profile),
+                                        engine::ExecutorOptions{.threads = options.threads, .team = std::move(team)}));
   });
 }
 
 Throughput Engine::create_throughput(const ThroughputOptions& options) const {
   return translated([&] {
-    return Throughput(std::unique_ptr<Throughput::Impl>(new Throughput::Impl{
-        {shared_->prepared_for(options.isa, options.profile),
-         {.workers = options.workers, .cpus = options.cpus, .queue = options.queue}}}));
+    return Throughput(std::unique_ptr<Throughput::Impl>(
+        new Throughput::Impl{{shared_->prepared_for(options.isa, options.profile),
+                              {.workers = options.workers, .cpus = options.cpus, .queue = options.queue}}}));
   });
 }
 

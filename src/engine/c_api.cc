@@ -69,7 +69,8 @@ Struct read_struct(const Struct* given, const Struct& defaults, const char* name
   if (size < sizeof(size) || size > 4096)
     throw Error(str(name, ": struct_size is ", size, "; start from its ..._INIT macro"));
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  if (size > sizeof(Struct) && std::any_of(bytes + sizeof(Struct), bytes + size, [](unsigned char b) { return b != 0; }))
+  if (size > sizeof(Struct) &&
+      std::any_of(bytes + sizeof(Struct), bytes + size, [](unsigned char b) { return b != 0; }))
     throw Error(str(name, ": uses members that this version of the library (", octet_version(), ") does not have"));
   Struct out = defaults;
   std::memcpy(&out, given, std::min(size, sizeof(Struct)));

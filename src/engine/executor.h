@@ -36,8 +36,8 @@ struct TensorDump {
   std::string name;
   std::vector<int64_t> shape;
   bool is_codes = false;
-  std::vector<int32_t>
-      codes;                  // the graph's codes (signed where its quantiser is); number = (code - zero_point) * scale
+  // The graph's codes (signed where its quantizer is); number = (code - zero_point) * scale.
+  std::vector<int32_t> codes;
   std::vector<float> values;  // where the tensor is float
   float scale = 1;
   int32_t zero_point = 0;
@@ -78,7 +78,7 @@ class Executor {
   // together in bands are shown one after the other, each as long as all its bands took.
   const std::vector<StepSpan>& step_spans() const { return step_spans_; }
 
-  // Runs and copies every tensor of that name (a quantised tensor may also exist as floats); all of them if `names` is
+  // Runs and copies every tensor of that name (a quantized tensor may also exist as floats); all of them if `names` is
   // empty. UserError when the plan has no tensor of a name (fusion removes those between the nodes of one step).
   std::vector<TensorDump> run_and_dump(const float* const* inputs, float* const* outputs,
                                        const std::vector<std::string>& names = {});

@@ -37,7 +37,7 @@ class FileConstants : public ConstantBlob {
     for (const Plan& profile : plan.profiles) add_moved(profile, offset, size - offset, moved);
     std::sort(moved.begin(), moved.end());
     for (const Range& range : moved) {
-      // Whole pages only: what shares a page with its neighbours is copied with them.
+      // Whole pages only: what shares a page with its neighbors is copied with them.
       const Range pages{MappedFile::round_up(range.first), MappedFile::round_down(range.second)};
       const size_t begin = std::max(pages.first, mapped_.empty() ? 0 : mapped_.back().second);
       if (begin < pages.second) mapped_.emplace_back(begin, pages.second);
@@ -64,8 +64,9 @@ class FileConstants : public ConstantBlob {
   }
 
   void check_unchanged() const override {
-    require(mapped_.empty() || file_->unchanged(), name_,
-            ": was changed while it was in use; load it again, and replace engine files by renaming a new one over them");
+    require(
+        mapped_.empty() || file_->unchanged(), name_,
+        ": was changed while it was in use; load it again, and replace engine files by renaming a new one over them");
   }
 
  private:

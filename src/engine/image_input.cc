@@ -19,7 +19,7 @@ bool reads(const Step& step, int buffer) {
   return std::find(step.inputs.begin(), step.inputs.end(), buffer) != step.inputs.end();
 }
 
-// Rows counted over n * h. Channels beyond `channels` get the zero point, as a quantiser leaves them.
+// Rows counted over n * h. Channels beyond `channels` get the zero point, as a quantizer leaves them.
 void pixels_to_codes(const uint8_t* pixels, const ImageFormat& f, const CodeTables& tables, int64_t channels,
                      const kernels::QTensor& out, kernels::Range rows) {
   const auto pad = static_cast<uint8_t>(out.zero_point);
@@ -54,8 +54,8 @@ ImageInput::ImageInput(const Plan& plan, int buffer, const uint8_t* image, const
   for (int64_t c = 0; c < c_; ++c) {
     require(f.channel[c] >= 0 && f.channel[c] < std::max<int64_t>(std::abs(f.pixel_stride), 1), "input '", b.name,
             "': channel ", c, " cannot be byte ", f.channel[c], " of a pixel of ", f.pixel_stride, " bytes");
-    require(std::isfinite(f.scale[c]) && std::isfinite(f.offset[c]), "input '", b.name, "': scale or offset of channel ",
-            c, " is not finite");
+    require(std::isfinite(f.scale[c]) && std::isfinite(f.offset[c]), "input '", b.name,
+            "': scale or offset of channel ", c, " is not finite");
     for (int v = 0; v < 256; ++v) values_[c][v] = static_cast<float>(v) * f.scale[c] + f.offset[c];
   }
   const bool aliased = std::any_of(plan.buffers.begin(), plan.buffers.end(),
@@ -74,8 +74,7 @@ StepFunction ImageInput::replacement(const Plan& plan, size_t index) const {
       .scale = codes.scale, .zero_point = codes.zero_point, .qmin = codes.code_min, .qmax = codes.code_max};
   const auto tables = std::make_shared<CodeTables>();
   for (int64_t c = 0; c < c_; ++c)
-    for (int v = 0; v < 256; ++v)
-      (*tables)[c][v] = static_cast<uint8_t>(numerics::quantize(values_[c][v], params));
+    for (int v = 0; v < 256; ++v) (*tables)[c][v] = static_cast<uint8_t>(numerics::quantize(values_[c][v], params));
   return [this, tables, out](const Memory& m, int part, int parts) {
     pixels_to_codes(pixels, format_, *tables, c_, m.q(out), share_of(n_ * h_, part, parts));
   };

@@ -1,4 +1,4 @@
-// Inputs given as 8-bit pixels. A pixel's byte has only 256 values, so what a quantiser makes of it is a table; where
+// Inputs given as 8-bit pixels. A pixel's byte has only 256 values, so what a quantizer makes of it is a table; where
 // another step reads the input, the pixels become floats first.
 #pragma once
 #include <cstdint>
@@ -19,7 +19,8 @@ struct ImageFormat {
 
 class ImageInput {
  public:
-  // For the input `buffer` of the plan. UserError when it is no image of up to four channels or the format is impossible.
+  // For the input `buffer` of the plan. UserError when it is no image of up to four channels or the format is
+  // impossible.
   ImageInput(const Plan& plan, int buffer, const uint8_t* pixels, const ImageFormat& format);
 
   const uint8_t* pixels;  // may be changed between runs

@@ -1,7 +1,7 @@
 // Static memory plan: offline best fit. Buffers are placed by decreasing size, each in the smallest gap that is free
 // during its whole life; large tensors come first because they decide the size of the arena. Where all tensors are
-// small enough for the caches, one that can share the memory of a larger one gets its middle. That compares buffers with
-// one another; of very many, which no network has, each gets its place when its life begins.
+// small enough for the caches, one that can share the memory of a larger one gets its middle. That compares buffers
+// with one another; of very many, which no network has, each gets its place when its life begins.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -164,9 +164,8 @@ void plan_memory(Plan& plan) {
         life.first = std::min(life.first, static_cast<int>(s));
         life.last = std::max(life.last, static_cast<int>(s));
       }
-  std::erase_if(lives, [&](const Life& life) {
-    return external[life.buffer] || plan.buffers[life.buffer].alias_of >= 0;
-  });
+  std::erase_if(lives,
+                [&](const Life& life) { return external[life.buffer] || plan.buffers[life.buffer].alias_of >= 0; });
   constexpr size_t kManyBuffers = 8192;
   const size_t steps = plan.steps.size();
   plan.arena_bytes = lives.size() > kManyBuffers ? place_in_order(lives, steps) : place_by_size(lives, steps);

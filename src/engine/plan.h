@@ -73,7 +73,7 @@ struct Step {
   std::string tactic;
   bool int8 = false;  // computes on codes
   std::string
-      reason;  // why a step of a quantised graph is not INT8; empty where it is, or where there is nothing to say
+      reason;  // why a step of a quantized graph is not INT8; empty where it is, or where there is nothing to say
 };
 
 // Read-only bytes, 64-byte aligned, owned or mapped.

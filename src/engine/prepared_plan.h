@@ -1,5 +1,5 @@
-// A plan made ready for one instruction set: a kernel for every step, and the weights that a kernel wants in an order of
-// its own. Read-only once made, so executors in any number of threads share it.
+// A plan made ready for one instruction set: a kernel for every step, and the weights that a kernel wants in an order
+// of its own. Read-only once made, so executors in any number of threads share it.
 #pragma once
 #include <memory>
 #include <span>

@@ -25,7 +25,7 @@ struct Interval {
   float low = -1, high = 1;
 };
 
-// What an input's codes can say, if it is quantised.
+// What an input's codes can say, if it is quantized.
 Interval range_of_input(const Plan& plan, int id) {
   for (const Step& step : plan.steps) {
     if (step.kind != "quantize" || step.inputs[0] != id) continue;
@@ -185,11 +185,11 @@ double median(std::vector<double> values) {
 
 // How threads share one step matters to the steps before and after it, which then take less or more from the other's
 // cache; while the candidates were measured those had changed as well. So, last, every third step shares its work the
-// other way at once, and keeps to that if it and its neighbours together need less time. Compared is what was measured
+// other way at once, and keeps to that if it and its neighbors together need less time. Compared is what was measured
 // one after the other: the speed of a machine changes within seconds.
 void refine_splits(Plan& plan, const Candidates& candidates, Tensors& tensors, const TacticOptions& options) {
   constexpr int kPhases = 3, kMostPasses = 5;
-  // Of the neighbours' time, with few passes and with more, and of the whole network's.
+  // Of the neighbors' time, with few passes and with more, and of the whole network's.
   constexpr double kStrictBar = 0.95, kBar = 0.99, kVeto = 1.005;
   const size_t count = plan.steps.size();
   const auto other_split = [&](size_t i) -> const std::string* {

@@ -44,7 +44,7 @@ void choose_tactics_by_model(Plan& plan, const TacticOptions& options);
 // Runs the whole network with every step's first, second, third ... candidate, several times in turn, so that weights
 // come from as far, and inputs from the same core, as in earnest. Then whole choices compete: the estimates, and those
 // where a step takes its fastest candidate (the price of memory included) if that saves 3, 10 or 20 %. At last every
-// step of the best choice may share its work another way, if that is faster together with its neighbours.
+// step of the best choice may share its work another way, if that is faster together with its neighbors.
 // Reproducible from then on: the plan names what runs.
 struct TimedTactics {
   int runs = 0;                        // of the network

@@ -31,8 +31,8 @@ class Barrier {
   std::unique_ptr<Count[]> counts_;
 };
 
-// Threads of somebody else. run(context, parts, work, task) calls work(task, part) once for every part in 0..parts-1, on
-// any threads, and returns when all calls have returned.
+// Threads of somebody else. run(context, parts, work, task) calls work(task, part) once for every part in 0..parts-1,
+// on any threads, and returns when all calls have returned.
 struct PoolFunction {
   using Work = void (*)(void* task, int part);
   void (*run)(void* context, int parts, Work work, void* task) = nullptr;
@@ -62,8 +62,8 @@ class ThreadTeam {
   // Parts of one run() may meet at the barrier. Where not, a run() must be a single step.
   bool has_barrier() const { return pool_.run == nullptr || pool_.concurrent || threads_ == 1; }
   // Calls work(part) once for every part, part 0 on the caller's thread unless a pool decides, and returns when all are
-  // done. `work` must not throw and must outlive the call. Not for several callers at a time. UserError when a pool does
-  // not run every part.
+  // done. `work` must not throw and must outlive the call. Not for several callers at a time. UserError when a pool
+  // does not run every part.
   void run(const std::function<void(int part)>& work);
   Barrier& barrier() { return barrier_; }
 

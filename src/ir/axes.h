@@ -21,8 +21,8 @@ std::vector<size_t> normal_axes(const Node& node, const std::vector<int64_t>& ax
 // 0 .. rank - 1: the axes that a list which is left out stands for.
 std::vector<int64_t> all_axes(size_t rank);
 
-// `perm` of a Transpose, all of it: each of 0 .. rank - 1 once; the reverse order where it is left out. Negative entries
-// are a UserError, as in ONNX Runtime.
+// `perm` of a Transpose, all of it: each of 0 .. rank - 1 once; the reverse order where it is left out. Negative
+// entries are a UserError, as in ONNX Runtime.
 std::vector<int64_t> permutation_of(const Node& transpose, size_t rank);
 // UserError unless `perm` holds each of 0 .. rank - 1 once; without the node's name.
 void check_permutation(const std::vector<int64_t>& perm, size_t rank);

@@ -159,14 +159,14 @@ Value* Graph::add(OpKind kind, const std::string& wanted, std::vector<Value*> no
 void Graph::add_output(Value* value) {
   OCTET_CHECK(value != nullptr);
   outputs_.push_back(value);
-  output_uses_[value]++;
+  ++output_uses_[value];
 }
 
 void Graph::set_output_value(size_t index, Value* value) {
   Value*& output = outputs_.at(index);
   if (--output_uses_[output] == 0) output_uses_.erase(output);
   output = value;
-  output_uses_[value]++;
+  ++output_uses_[value];
 }
 
 void Graph::set_input(Node* node, size_t index, Value* value) {
@@ -199,7 +199,7 @@ void Graph::set_constant(Value* value, Tensor tensor) {
 void Graph::erase(Node* node) {
   for (const Value* v : node->outputs)  // before anything changes
     OCTET_CHECK(!v || (v->users.empty() && !is_output(v)), "output ", v->name, " of node ", node->name, " is in use");
-  for (size_t i = node->inputs.size(); i > 0; i--) set_input(node, i - 1, nullptr);
+  for (size_t i = node->inputs.size(); i > 0; --i) set_input(node, i - 1, nullptr);
   for (Value* v : node->outputs)
     if (v) erase_value(v);
   nodes_by_name_.erase(node->name);
@@ -219,7 +219,7 @@ int Graph::remove_dead() {
     if (live) continue;
     ++it;
     erase(node);
-    removed++;
+    ++removed;
   }
   std::vector<Value*> unused;
   for (const auto& v : values_)
@@ -317,7 +317,7 @@ Node* Graph::next(const Node* node) const {
 std::string Graph::unique_name(const std::string& prefix) const {
   if (!prefix.empty() && !is_taken(prefix)) return prefix;
   int& i = first_free_.try_emplace(prefix, 1).first->second;
-  for (;; i++) {
+  for (;; ++i) {
     std::string candidate = prefix + "_" + std::to_string(i);
     if (!is_taken(candidate)) return candidate;
   }

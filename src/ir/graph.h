@@ -24,8 +24,8 @@ struct Value {
   TensorType type;                 // from the file, the builder or infer_shapes
   Node* producer = nullptr;        // nothing for inputs and constants
   std::vector<Node*> users;        // one entry per use; kept by Graph
-  std::optional<Tensor> constant;  // an initialiser
-  bool trainable = false;          // an initialiser that the optimiser updates
+  std::optional<Tensor> constant;  // an initializer
+  bool trainable = false;          // an initializer that the optimizer updates
   bool is_constant() const { return constant.has_value(); }
 };
 
@@ -35,8 +35,8 @@ using Attributes = std::map<std::string, Attribute>;
 
 // The states of a FakeQuantize node (attribute "state").
 inline constexpr const char* kObserving = "observing";  // collects a range, passes its input through
-inline constexpr const char* kFrozen = "frozen";        // quantises with a fixed scale
-inline constexpr const char* kLearned = "learned";      // quantises, the scale is trained
+inline constexpr const char* kFrozen = "frozen";        // quantizes with a fixed scale
+inline constexpr const char* kLearned = "learned";      // quantizes, the scale is trained
 
 struct Node {
   OpKind kind = OpKind::kIdentity;
@@ -106,7 +106,7 @@ class Graph {
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
   std::vector<Value*> values() const;                // all, in a fixed order
-  std::vector<Value*> constants() const;             // initialisers, in a fixed order
+  std::vector<Value*> constants() const;             // initializers, in a fixed order
   Value* find_value(const std::string& name) const;  // nullptr when there is none
   Node* find_node(const std::string& name) const;
   // The node after this one in execution order (so that add_node(..., next(n)) inserts behind n); nullptr at the end.

@@ -26,7 +26,7 @@ void infer_node(Node& node) {
                                                                     : str(info.min_inputs, " to ", info.max_inputs);
     misfit(node, count, " inputs, expected ", expected);
   }
-  for (size_t i = 0; i < node.inputs.size(); i++) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
     const bool required = static_cast<int>(i) < info.min_inputs || info.max_inputs == kVariadic;
     if (required && !node.inputs[i]) misfit(node, "required input ", i, " is absent");
   }

@@ -1,4 +1,5 @@
-// The table of operators. One row of ops.def gives a kind its ONNX name, arity, attribute schema, shape rule and traits.
+// The table of operators. One row of ops.def gives a kind its ONNX name, arity, attribute schema, shape rule and
+// traits.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,13 +28,13 @@ enum Trait : uint32_t {
   kOperands = 1 << 2,       // all inputs are data of one kind; of the other kinds input 0 alone is (data_inputs())
   kActivation = 1 << 3,     // may end a fused kernel behind a product
   kReshapes = 1 << 4,       // the elements of input 0 in their order, under another shape
-  kCommutes = 1 << 5,       // with a quantiser: see commutes_with_quantizer()
+  kCommutes = 1 << 5,       // with a quantizer: see commutes_with_quantizer()
   kNeverNegative = 1 << 6,  // no element of a result is negative
   kKeepsSign = 1 << 7,      // the same, where no data input has a negative element
   kTrains0 = 1 << 8,        // input 0 is a parameter where it is a constant
   kTrains1 = 1 << 9,        // input 1 is one
   kTrains2 = 1 << 10,       // input 2 is one
-  kFloatOnly = 1 << 11,     // the engine has no step on codes for it: FP32 also in a quantised network
+  kFloatOnly = 1 << 11,     // the engine has no step on codes for it: FP32 also in a quantized network
   kNotInEngine = 1 << 12,   // the compiler refuses it
 };
 }  // namespace trait

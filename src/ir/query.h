@@ -1,4 +1,4 @@
-// Questions that everything asks that reads or changes a graph: who reads a value, what lies behind quantisers, what
+// Questions that everything asks that reads or changes a graph: who reads a value, what lies behind quantizers, what
 // number is a constant. Questions about kinds of operators are in traits.h, those about axes in axes.h.
 #pragma once
 #include <optional>
@@ -23,7 +23,7 @@ bool is_quantizer(const Node* node);
 const Value* behind_quantizers(const Value* value);
 // The node that makes it, seen through FakeQuantize; nullptr for inputs, constants and nullptr.
 Node* source(const Value* value);
-// The constant that it is, quantised or not; nullptr where it depends on an input of the graph, and for nullptr.
+// The constant that it is, quantized or not; nullptr where it depends on an input of the graph, and for nullptr.
 const Value* constant_behind(const Value* value);
 
 // The number that a constant of one element holds; nothing for other values and nullptr.

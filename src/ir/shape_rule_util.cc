@@ -43,7 +43,7 @@ void require_shape(const Node& node, size_t index, const Shape& expected, const 
   const Shape* actual = input_shape(node, index);
   if (!actual) return;
   bool fits = actual->size() == expected.size();
-  for (size_t i = 0; fits && i < expected.size(); i++)
+  for (size_t i = 0; fits && i < expected.size(); ++i)
     fits = (*actual)[i] == expected[i] || (*actual)[i] == kDynamic || expected[i] == kDynamic;
   if (!fits) misfit(node, input_text(node, index), " should have shape ", shape_string(expected), " (", why, ")");
 }
@@ -90,7 +90,7 @@ int64_t add_dims(const Node& node, int64_t a, int64_t b) {
 Shape broadcast(const Node& node, const Shape& a, const Shape& b) {
   const size_t rank = std::max(a.size(), b.size());
   Shape out(rank);
-  for (size_t i = 0; i < rank; i++) {
+  for (size_t i = 0; i < rank; ++i) {
     const int64_t da = i + a.size() < rank ? 1 : a[i + a.size() - rank];
     const int64_t db = i + b.size() < rank ? 1 : b[i + b.size() - rank];
     // A dynamic dimension beside one above 1 must turn out to be that one (or 1).

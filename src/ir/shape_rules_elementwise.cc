@@ -44,7 +44,7 @@ void infer_same(Node& node) {
 
 void infer_broadcast(Node& node) {
   std::optional<Shape> shape = optional_shape(node, 0);
-  for (size_t i = 1; i < node.inputs.size(); i++) {
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (node.kind != OpKind::kPow) require_same_data_type(node, 0, i);  // Pow may have an integer exponent
     const Shape* next = input_shape(node, i);
     if (!next) shape.reset();
@@ -57,9 +57,9 @@ void infer_batch_norm(Node& node) {
   require_rank(node, 0, 2, 5);
   if (node.get_int("training_mode") != 0)
     misfit(node,
-           "training_mode is set; export the model in inference form (the trainer normalises by the batch itself)");
+           "training_mode is set; export the model in inference form (the trainer normalizes by the batch itself)");
   int64_t channels = input_shape(node, 0) ? (*input_shape(node, 0))[1] : kDynamic;
-  for (size_t i = 1; i < 5; i++) {
+  for (size_t i = 1; i < 5; ++i) {
     require_shape(node, i, {channels}, "one element a channel");
     const Shape* p = input_shape(node, i);
     if (p && channels == kDynamic) channels = p->front();
@@ -68,7 +68,7 @@ void infer_batch_norm(Node& node) {
 }
 
 void infer_clip(Node& node) {
-  for (size_t i = 1; i < 3; i++) {
+  for (size_t i = 1; i < 3; ++i) {
     const Shape* bound = input_shape(node, i);
     // Not by element_count(), which refuses shapes that are too large to count without a word of the node.
     const bool several = bound && is_static(*bound) && std::count(bound->begin(), bound->end(), 0) == 0 &&
@@ -114,7 +114,7 @@ void infer_quantize(Node& node) {
   }
   if (node.input(2)) type = input_data_type(node, 2);
   if (type != DataType::kInt8 && type != DataType::kUInt8)
-    misfit(node, "quantises to ", data_type_name(type), "; only int8 and uint8 are supported");
+    misfit(node, "quantizes to ", data_type_name(type), "; only int8 and uint8 are supported");
   set_output(node, 0, type, optional_shape(node, 0));
 }
 

@@ -38,7 +38,7 @@ Shape keep_aspect_ratio(const Node& node, const Shape& x, const std::vector<size
                         const std::vector<int64_t>& sizes, const std::string& policy) {
   Shape out = x;
   double scale = 0;
-  for (size_t i = 0; i < axes.size(); i++) {
+  for (size_t i = 0; i < axes.size(); ++i) {
     if (x[axes[i]] == kDynamic || x[axes[i]] == 0) {
       for (const size_t axis : axes) out[axis] = kDynamic;
       return out;
@@ -66,7 +66,7 @@ void infer_split(Node& node) {
   if (node.has("num_outputs") && node.get_int("num_outputs") != static_cast<int64_t>(count))
     misfit(node, "num_outputs is ", node.get_int("num_outputs"), ", but there are ", count, " outputs");
   if (!x) {
-    for (size_t i = 0; i < count; i++) set_output(node, i, input_data_type(node, 0), std::nullopt);
+    for (size_t i = 0; i < count; ++i) set_output(node, i, input_data_type(node, 0), std::nullopt);
     return;
   }
   const size_t axis = normal_axis(node, node.get_int("axis", 0), x->size());
@@ -90,7 +90,7 @@ void infer_split(Node& node) {
     sizes.assign(count, chunk);
     sizes.back() = size - chunk * (parts - 1);
   }
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count; ++i) {
     Shape out = *x;
     out[axis] = sizes[i];
     set_output(node, i, input_data_type(node, 0), out);
@@ -113,7 +113,7 @@ void infer_slice(Node& node) {
   const bool known = starts && ends && (steps || !node.has_input(4));
   const std::vector<size_t> normal = normal_axes(node, axes ? *axes : all_axes(count), x->size());
   Shape out = *x;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count; ++i) {
     int64_t& size = out[normal[i]];
     const int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) misfit(node, "step 0 along axis ", normal[i]);
@@ -135,7 +135,7 @@ void infer_pad(Node& node) {
   if (pads->size() != 2 * normal.size())
     misfit(node, input_text(node, 1), " holds ", pads->size(), " numbers, expected ", 2 * normal.size());
   Shape out = *x;
-  for (size_t i = 0; i < normal.size(); i++) {
+  for (size_t i = 0; i < normal.size(); ++i) {
     const int64_t begin = (*pads)[i], end = (*pads)[i + normal.size()];
     for (const int64_t v : {begin, end})
       if (v < -kMaxDimension || v > kMaxDimension) misfit(node, input_text(node, 1), " holds ", v);
@@ -160,9 +160,9 @@ void infer_resize(Node& node) {
     const auto sizes = constant_ints(node, 3);
     if (sizes && sizes->size() != axes.size())
       misfit(node, "sizes has ", sizes->size(), " values, expected ", axes.size());
-    for (size_t i = 0; sizes && i < axes.size(); i++)
+    for (size_t i = 0; sizes && i < axes.size(); ++i)
       if ((*sizes)[i] < 0 || (*sizes)[i] > kMaxDimension) misfit(node, "sizes holds ", (*sizes)[i]);
-    for (size_t i = 0; i < axes.size(); i++) out[axes[i]] = sizes ? (*sizes)[i] : kDynamic;
+    for (size_t i = 0; i < axes.size(); ++i) out[axes[i]] = sizes ? (*sizes)[i] : kDynamic;
     const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
     if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
       misfit(node, "keep_aspect_ratio_policy is '", policy, "', expected stretch, not_larger or not_smaller");
@@ -171,7 +171,7 @@ void infer_resize(Node& node) {
     const auto scales = constant_floats(node, 2);
     if (scales && scales->size() != axes.size())
       misfit(node, "scales has ", scales->size(), " values, expected ", axes.size());
-    for (size_t i = 0; i < axes.size(); i++) {
+    for (size_t i = 0; i < axes.size(); ++i) {
       if (scales && !((*scales)[i] > 0)) misfit(node, "scales holds ", (*scales)[i], ", expected a positive number");
       out[axes[i]] = scales ? resized(node, (*x)[axes[i]], (*scales)[i]) : kDynamic;
     }

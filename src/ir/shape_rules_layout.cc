@@ -15,9 +15,9 @@ void set_unknown(Node& node) {
 int64_t inferred_dim(const Node& node, const Shape& in, const Shape& target, const std::vector<bool>& copied) {
   // Copied dimensions stand on both sides, so they cancel even when they are dynamic.
   int64_t from = 1, to = 1;
-  for (size_t i = 0; i < in.size(); i++)
+  for (size_t i = 0; i < in.size(); ++i)
     if (i >= copied.size() || !copied[i]) from = multiply_dims(node, from, in[i]);
-  for (size_t i = 0; i < target.size(); i++)
+  for (size_t i = 0; i < target.size(); ++i)
     if (!copied[i] && target[i] != -1) to = multiply_dims(node, to, target[i]);
   if (from == kDynamic) return kDynamic;
   if (to == 0 || from % to != 0)
@@ -40,7 +40,7 @@ void infer_reshape(Node& node) {
   if (out.size() > 64) misfit(node, "the target of ", out.size(), " dimensions is too long");
   std::vector<bool> copied(out.size(), false);
   size_t unknown = out.size();
-  for (size_t i = 0; i < out.size(); i++) {
+  for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] < -1 || out[i] > kMaxDimension) misfit(node, "the target ", shape_string(out), " holds ", out[i]);
     if (out[i] == -1) {
       if (unknown != out.size()) misfit(node, "the target ", shape_string(out), " holds -1 twice");
@@ -77,7 +77,7 @@ void infer_flatten(Node& node) {
   if (axis < -rank || axis > rank) misfit(node, "axis ", axis, " is outside of ", input_text(node, 0));
   if (axis < 0) axis += rank;
   Shape out = {1, 1};
-  for (int64_t i = 0; i < rank; i++) {
+  for (int64_t i = 0; i < rank; ++i) {
     int64_t& side = out[i < axis ? 0 : 1];
     side = multiply_dims(node, side, (*x)[static_cast<size_t>(i)]);
   }
@@ -97,10 +97,10 @@ void infer_squeeze(Node& node) {
     }
   } else {
     if (!is_static(*x)) return set_unknown(node);  // a dynamic dimension may turn out to be 1
-    for (size_t i = 0; i < x->size(); i++) removed[i] = (*x)[i] == 1;
+    for (size_t i = 0; i < x->size(); ++i) removed[i] = (*x)[i] == 1;
   }
   Shape out;
-  for (size_t i = 0; i < x->size(); i++)
+  for (size_t i = 0; i < x->size(); ++i)
     if (!removed[i]) out.push_back((*x)[i]);
   set_output(node, 0, input_data_type(node, 0), out);
 }
@@ -114,7 +114,7 @@ void infer_unsqueeze(Node& node) {
   for (const size_t axis : normal_axes(node, *axes, rank)) added[axis] = true;
   Shape out;
   auto next = x->begin();
-  for (size_t i = 0; i < rank; i++) out.push_back(added[i] ? 1 : *next++);
+  for (size_t i = 0; i < rank; ++i) out.push_back(added[i] ? 1 : *next++);
   set_output(node, 0, input_data_type(node, 0), out);
 }
 
@@ -140,7 +140,7 @@ void infer_concat(Node& node) {
   if (!node.has("axis")) misfit(node, "attribute axis is missing");
   std::optional<Shape> out;
   bool known = true;
-  for (size_t i = 0; i < node.inputs.size(); i++) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
     require_same_data_type(node, 0, i);
     const Shape* x = input_shape(node, i);
     if (!x) known = false;
@@ -153,7 +153,7 @@ void infer_concat(Node& node) {
     if (x->size() != out->size())
       misfit(node, input_text(node, i), " has rank ", x->size(), ", expected ", out->size(), " as ",
              input_text(node, 0));
-    for (size_t d = 0; d < out->size(); d++) {
+    for (size_t d = 0; d < out->size(); ++d) {
       if (d == axis) {
         (*out)[d] = add_dims(node, (*out)[d], (*x)[d]);
       } else if ((*out)[d] == kDynamic) {

@@ -21,7 +21,7 @@ void infer_gemm(Node& node) {
   const Shape out = {rows, columns};
   if (const Shape* c = input_shape(node, 2)) {
     const Shape both = broadcast(node, out, *c);
-    for (size_t i = 0; i < both.size(); i++)
+    for (size_t i = 0; i < both.size(); ++i)
       if (both.size() != 2 || (out[i] != kDynamic && both[i] != out[i]))
         misfit(node, input_text(node, 2), " does not broadcast to ", shape_string(out));
   }
@@ -63,7 +63,7 @@ void infer_reduce(Node& node) {
   std::vector<bool> reduced(x->size(), axes.empty() && node.get_int("noop_with_empty_axes") == 0);
   for (const size_t axis : normal_axes(node, axes, x->size())) reduced[axis] = true;
   Shape out;
-  for (size_t i = 0; i < x->size(); i++) {
+  for (size_t i = 0; i < x->size(); ++i) {
     if (!reduced[i])
       out.push_back((*x)[i]);
     else if (keep)

@@ -41,11 +41,11 @@ Shape window_outputs(const Node& node, const Shape& spatial, const std::vector<i
   Shape known = spatial;
   const std::vector<int64_t> strides = window_ints(node, "strides", spatial.size(), 1, 1);
   if (same)
-    for (size_t i = 0; i < known.size(); i++)
+    for (size_t i = 0; i < known.size(); ++i)
       if (known[i] == kDynamic && strides[i] > 1) known[i] = 1;
   const WindowGeometry g = window_geometry(node, known, kernel);
   Shape out;
-  for (size_t i = 0; i < spatial.size(); i++) {
+  for (size_t i = 0; i < spatial.size(); ++i) {
     const int64_t begin = g.pads[i], end = g.pads[i + spatial.size()];
     const int64_t extent = (g.kernel[i] - 1) * g.dilations[i] + 1;
     if (spatial[i] != kDynamic && spatial[i] + begin + end < extent)
@@ -67,7 +67,7 @@ std::optional<std::vector<int64_t>> conv_kernel(const Node& node, size_t spatial
       misfit(node, input_text(node, 1), " has rank ", w->size(), ", expected ", spatial_rank + 2, " as ",
              input_text(node, 0));
     std::vector<int64_t> kernel(w->begin() + 2, w->end());
-    for (size_t i = 0; i < kernel.size() && !stated.empty(); i++) {
+    for (size_t i = 0; i < kernel.size() && !stated.empty(); ++i) {
       if (kernel[i] == kDynamic) kernel[i] = stated[i];
       if (kernel[i] != stated[i])
         misfit(node, "kernel_shape ", shape_string(stated), " does not agree with ", input_text(node, 1));
@@ -106,7 +106,7 @@ void set_window_output(Node& node, const Shape& x, int64_t channels, const std::
 void check_windows(const Node& node, const Shape& spatial, const std::vector<int64_t>& kernel, const Shape& outputs) {
   if (!is_static(spatial)) return;
   const WindowGeometry g = window_geometry(node, spatial, kernel);
-  for (size_t i = 0; i < spatial.size(); i++) {
+  for (size_t i = 0; i < spatial.size(); ++i) {
     const int64_t outside =
         first_window_outside(outputs[i], g.kernel[i], g.strides[i], g.dilations[i], g.pads[i], spatial[i]);
     if (outside >= 0)
@@ -125,7 +125,7 @@ int64_t window_output(int64_t input, int64_t kernel, int64_t stride, int64_t dil
   require(room >= 0, "a window of ", (kernel - 1) * dilation + 1, " does not fit into an axis of ", input,
           " with padding ", pad_begin, " and ", pad_end);
   int64_t out = (ceil_mode ? (room + stride - 1) / stride : room / stride) + 1;
-  if (ceil_mode && (out - 1) * stride >= input + pad_begin) out--;
+  if (ceil_mode && (out - 1) * stride >= input + pad_begin) --out;
   return out;
 }
 
@@ -146,7 +146,7 @@ WindowGeometry window_geometry(const Node& node, const std::vector<int64_t>& inp
   g.pads.assign(2 * n, 0);
   if (!same) return g;
   const bool upper = node.get_string("auto_pad") == "SAME_UPPER";
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     const int64_t extent = (g.kernel[i] - 1) * g.dilations[i] + 1, in = input_spatial[i], stride = g.strides[i];
     int64_t total = extent - 1;
     if (in == kDynamic && stride > 1)
@@ -215,7 +215,7 @@ void infer_conv_transpose(Node& node) {
     spatial = stated;
   } else if (kernel) {
     spatial.emplace();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; ++i) {
       const int64_t in = (*x)[i + 2];
       spatial->push_back(
           same ? multiply_dims(node, in, strides[i])
@@ -237,7 +237,7 @@ void infer_pool(Node& node) {
   if (!same_padding(node)) {
     const std::vector<int64_t> pads = window_ints(node, "pads", 2 * n, 0, 0);
     const std::vector<int64_t> dilations = window_ints(node, "dilations", n, 1, 1);
-    for (size_t i = 0; i < 2 * n; i++)  // else a window could lie in the padding alone
+    for (size_t i = 0; i < 2 * n; ++i)  // else a window could lie in the padding alone
       if (pads[i] > (kernel[i % n] - 1) * dilations[i % n])
         misfit(node, "padding ", pads[i], " is not smaller than the window of ",
                (kernel[i % n] - 1) * dilations[i % n] + 1);

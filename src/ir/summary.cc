@@ -20,8 +20,8 @@ bool is_representation(const Node& node) {
          node.kind == OpKind::kDequantizeLinear || node.kind == OpKind::kIdentity;
 }
 
-// The initialiser behind an input, seen through nodes that only change its representation.
-const Value* initialiser_behind(const Value* value) {
+// The initializer behind an input, seen through nodes that only change its representation.
+const Value* initializer_behind(const Value* value) {
   while (value && !value->is_constant() && value->producer && is_representation(*value->producer))
     value = value->producer->input(0);
   return value && value->is_constant() ? value : nullptr;
@@ -79,7 +79,7 @@ std::string grouped(int64_t n) {  // 1234567 -> 1,234,567
 
 }  // namespace
 
-GraphSummary summarise(const Graph& graph) {
+GraphSummary summarize(const Graph& graph) {
   GraphSummary out;
   out.name = graph.name;
   out.opset = graph.opset;
@@ -91,10 +91,10 @@ GraphSummary summarise(const Graph& graph) {
     NodeSummary& n = out.nodes.emplace_back();
     n.name = node->name;
     n.kind = node->info().name;
-    for (size_t i = 0; i < node->inputs.size(); i++) {
+    for (size_t i = 0; i < node->inputs.size(); ++i) {
       const Value* v = node->inputs[i];
       if (v && !v->is_constant()) n.inputs.push_back(summary_of(*v));
-      const Value* constant = is_representation(*node) ? nullptr : initialiser_behind(v);
+      const Value* constant = is_representation(*node) ? nullptr : initializer_behind(v);
       if (constant && (constant->trainable || is_parameter_input(node->kind, i)) && counted.insert(constant).second)
         n.parameters += constant->constant->size();
     }
@@ -133,7 +133,7 @@ std::string summary_table(const GraphSummary& summary) {
   std::ostringstream out;
   out << printable_line(summary.name) << ", opset " << summary.opset << ", " << grouped(summary.constant_bytes)
       << " bytes of constants\n";
-  for (size_t i = 0; i < rows.size(); i++) {
+  for (size_t i = 0; i < rows.size(); ++i) {
     if (i == 1 || i + 1 == rows.size()) out << std::string(width, '-') << "\n";
     const Row& r = rows[i];
     out << std::left << std::setw(static_cast<int>(name) + 2) << r.name << std::setw(static_cast<int>(kind) + 2)

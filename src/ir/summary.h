@@ -18,7 +18,7 @@ struct NodeSummary {
   std::string kind;                  // ONNX name
   std::vector<ValueSummary> inputs;  // without constants and absent ones
   std::vector<ValueSummary> outputs;
-  // Elements of weights, biases, normalisation scales and offsets, and other trainable constants, each counted at the
+  // Elements of weights, biases, normalization scales and offsets, and other trainable constants, each counted at the
   // first node that computes with it (through FakeQuantize, Q/DQ and Identity). Running statistics are not parameters.
   int64_t parameters = 0;
   // Multiply-accumulates of convolutions and matrix products as the field counts them (biases and everything else are
@@ -33,11 +33,11 @@ struct GraphSummary {
   std::vector<NodeSummary> nodes;
   int64_t parameters = 0;
   std::optional<int64_t> macs = 0;  // nothing when that of a node is unknown
-  int64_t constant_bytes = 0;       // all initialisers
+  int64_t constant_bytes = 0;       // all initializers
 };
 
 // Requires inferred types.
-GraphSummary summarise(const Graph& graph);
+GraphSummary summarize(const Graph& graph);
 
 // A table for a terminal: one line a node, then the totals.
 std::string summary_table(const GraphSummary& summary);

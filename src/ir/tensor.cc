@@ -27,7 +27,7 @@ T read(const std::byte* p) {
 // The elements, each through to_number(stored element).
 template <typename Out, typename Stored, typename ToNumber>
 void convert(std::span<const std::byte> bytes, std::vector<Out>& out, ToNumber to_number) {
-  for (size_t i = 0; i < out.size(); i++)
+  for (size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<Out>(to_number(read<Stored>(bytes.data() + i * sizeof(Stored))));
 }
 
@@ -122,7 +122,7 @@ size_t data_type_size(DataType type) {
 
 std::string shape_string(const Shape& shape) {
   std::string out = "[";
-  for (size_t i = 0; i < shape.size(); i++) {
+  for (size_t i = 0; i < shape.size(); ++i) {
     if (i) out += ", ";
     out += shape[i] == kDynamic ? "?" : std::to_string(shape[i]);
   }

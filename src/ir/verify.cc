@@ -43,13 +43,13 @@ void verify_fake_quantize(const Node& node) {
     misfit(node, "state is '", state, "', expected ", kObserving, ", ", kFrozen, " or ", kLearned);
   const int64_t qmin = node.get_int("qmin"), qmax = node.get_int("qmax");
   if (qmin >= qmax) misfit(node, "qmin ", qmin, " is not below qmax ", qmax);
-  for (size_t i = 1; i < 3; i++)
+  for (size_t i = 1; i < 3; ++i)
     if (!node.input(i) || !node.input(i)->is_constant()) misfit(node, input_text(node, i), " should be constant");
   const std::vector<float> scales = node.input(1)->constant->to_floats(), zeros = node.input(2)->constant->to_floats();
-  for (size_t i = 0; i < scales.size(); i++)
+  for (size_t i = 0; i < scales.size(); ++i)
     if (!(scales[i] > 0) || !std::isfinite(scales[i]))
       misfit(node, "scale '", node.input(1)->name, "' holds ", scales[i], " at ", i, ", expected a positive number");
-  for (size_t i = 0; i < zeros.size(); i++)
+  for (size_t i = 0; i < zeros.size(); ++i)
     if (!(zeros[i] >= static_cast<float>(qmin) && zeros[i] <= static_cast<float>(qmax)) ||
         zeros[i] != std::floor(zeros[i]))
       misfit(node, "zero point '", node.input(2)->name, "' holds ", zeros[i], " at ", i, ", expected an integer in [",
@@ -157,9 +157,9 @@ void check_finite_constants(const Graph& graph) {
     std::vector<float> space;
     const std::span<const float> values = value->constant->as_floats(space);
     if (numerics::all_finite(values)) continue;
-    for (size_t i = 0; i < values.size(); i++)
+    for (size_t i = 0; i < values.size(); ++i)
       if (!std::isfinite(values[i]))
-        fail("initialiser '", value->name, "' ", type_string(value->type), " holds ",
+        fail("initializer '", value->name, "' ", type_string(value->type), " holds ",
              std::isnan(values[i]) ? "NaN" : "infinity", " at element ", i,
              value->users.empty() ? std::string() : str(" (used by ", node_text(*value->users.front()), ")"),
              "; the model is damaged or its training diverged");

@@ -12,7 +12,7 @@ namespace octet::ir {
 // - FakeQuantize: constant positive finite scales, constant integral zero points within [qmin, qmax], a known state.
 void verify(const Graph& graph);
 
-// UserError naming the first floating-point initialiser that holds NaN or infinity, and where.
+// UserError naming the first floating-point initializer that holds NaN or infinity, and where.
 void check_finite_constants(const Graph& graph);
 
 }  // namespace octet::ir

@@ -52,7 +52,7 @@ Operand read_operand(PlanBuilder& b, const Value* v, size_t rank) {
   return o;
 }
 
-// Neighbouring dimensions that both operands walk as one become one; dimensions of one element go.
+// Neighboring dimensions that both operands walk as one become one; dimensions of one element go.
 void merge_dimensions(std::vector<int64_t>& dims, std::vector<int64_t>& a, std::vector<int64_t>& b) {
   std::vector<int64_t> d, x, y;
   for (size_t i = 0; i < dims.size(); ++i) {

@@ -25,7 +25,7 @@ bool emit_float_lines(PlanBuilder& builder, const ir::Node& node);
 // Numbers of a convolution step.
 void write_geometry(engine::Step& step, const kernels::ConvGeometry& geometry);
 void write_window(engine::Step& step, const ir::Node& node);  // of a pooling node
-// Source rows or columns of a Resize: the two neighbours of every output and the weight of the second (0 for nearest).
+// Source rows or columns of a Resize: the two neighbors of every output and the weight of the second (0 for nearest).
 struct ResizeAxis {
   std::vector<int32_t> low, high;
   std::vector<float> weight;

@@ -53,7 +53,7 @@ void write_box(Step& s, const BoxMove& move) {
   }
 }
 
-// Codes of the neighbours lie between the taps of a range of channels, so each tap is a run of its own, as in groups.
+// Codes of the neighbors lie between the taps of a range of channels, so each tap is a run of its own, as in groups.
 // Others would rather have them in one run where they do not fill tiles of 64 bytes.
 bool reads_taps_apart(const Value& v) {
   const bool full = kernels::channel_pitch((*v.type.shape)[1]) % 64 == 0;

@@ -23,8 +23,8 @@ struct Int8Chain {
   std::optional<numerics::QuantParams> output;  // nothing: floats
   Bounds bounds{};
   const ir::Value* residual = nullptr;
-  numerics::QuantParams residual_params;        // with a quantised output
-  std::optional<numerics::QuantParams> middle;  // the convolution is quantised before the residual is added
+  numerics::QuantParams residual_params;        // with a quantized output
+  std::optional<numerics::QuantParams> middle;  // the convolution is quantized before the residual is added
   Bounds middle_bounds{};
   // The codes go through a table of 256 bytes and are then codes of `table_output`.
   std::vector<uint8_t> table;
@@ -44,7 +44,7 @@ void emit_int8_chain(PlanBuilder& builder, const Int8Chain& chain);
 
 // x * gate(mean(x)): squeeze-and-excite. The layers are 1x1 convolutions over one pixel; the last makes the gate.
 struct SqueezeExcite {
-  const ir::Node* end = nullptr;   // the quantiser of the product
+  const ir::Node* end = nullptr;   // the quantizer of the product
   const ir::Node* name = nullptr;  // what the step is named after
   std::string op;
   const ir::Value* x = nullptr;
@@ -56,7 +56,7 @@ struct SqueezeExcite {
 };
 void emit_squeeze_excite(PlanBuilder& builder, const SqueezeExcite& block);
 
-// The codes that [bounds] clamps to: quantising is monotone, so clamping before it and after it is the same.
+// The codes that [bounds] clamps to: quantizing is monotone, so clamping before it and after it is the same.
 struct CodeLimits {
   int32_t lo, hi;  // stored codes
 };

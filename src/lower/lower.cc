@@ -9,7 +9,8 @@
 namespace octet::lower {
 namespace {
 
-// The batch may be chosen where images stay apart, other sizes where the file leaves them open: a fixed one may be part of a Reshape.
+// The batch may be chosen where images stay apart, other sizes where the file leaves them open: a fixed one may be part
+// of a Reshape.
 void choose_input_shape(ir::Graph& graph, const ir::Shape& shape) {
   require(graph.inputs().size() == 1, "the model has ", graph.inputs().size(),
           " inputs; a whole shape can be given to a model of one input, so give the batch alone");
@@ -78,7 +79,7 @@ std::string parameters_text(const ir::Node& node) {
   return text("scale", 1) + " and " + text("zero point", 2);
 }
 
-// What is left of Q and DQ after import: codes that something else than a quantiser reads or makes.
+// What is left of Q and DQ after import: codes that something else than a quantizer reads or makes.
 void refuse_loose_codes(const ir::Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (node->kind == ir::OpKind::kQuantizeLinear) {

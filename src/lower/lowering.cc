@@ -28,15 +28,14 @@ bool has_code_layout(const Value* v) {
   return v->type.data_type == ir::DataType::kFloat32 && (shape_of(v).size() == 4 || shape_of(v).size() == 2);
 }
 
-// The number is a multiple of the scale inside the range: it survives quantisation.
+// The number is a multiple of the scale inside the range: it survives quantization.
 bool exact(float x, const QuantParams& p) {
   return numerics::fake_quantize(x, p) == x;
 }
 
-// A clamp that only quantisers read is part of their tables.
+// A clamp that only quantizers read is part of their tables.
 bool only_quantized(const Value* v) {
-  return !v->users.empty() &&
-         std::all_of(v->users.begin(), v->users.end(), ir::is_quantizer);
+  return !v->users.empty() && std::all_of(v->users.begin(), v->users.end(), ir::is_quantizer);
 }
 
 }  // namespace
@@ -133,7 +132,8 @@ void Lowering::select_quantizer(const Node& node) {
   if (!has_code_layout(y)) {
     // No layout of codes for this rank: the function itself, through codes of a row of features.
     fail("FakeQuantize '", node.name, "': '", x->name, "' has rank ", shape_of(x).size(),
-         "; the engine quantises tensors of rank 2 and 4 only, so leave the node that reads it float (octet quantize --exclude "
+         "; the engine quantizes tensors of rank 2 and 4 only, so leave the node that reads it float (octet quantize "
+         "--exclude "
          "NODE, or quant.exclude of a spec)");
   }
   if (quantized(x) && *quant(x) == params) {
@@ -177,7 +177,7 @@ void Lowering::place_pieces(const Node& concat) {
   const BoxMoves boxes = *box_moves(concat);
   for (const BoxMove& move : boxes.moves) {
     const Value* piece = concat.input(move.input);
-    // A quantiser of codes of its own only renames them.
+    // A quantizer of codes of its own only renames them.
     for (const Node* q = piece->producer;
          is_quantizer(q) && quantized(q->input(0)) && single_use(graph_, piece) && *quant(q->input(0)) == *quant(piece);
          q = piece->producer)
@@ -188,7 +188,7 @@ void Lowering::place_pieces(const Node& concat) {
         move.size[2] == shape_of(concat.output())[2] && move.size[3] == shape_of(concat.output())[3];
     const bool blocks = channel % kernels::kChannelBlock == 0 &&
                         (channels % kernels::kChannelBlock == 0 || channel + channels == shape_of(concat.output())[1]);
-    // A tensor in two of these, or read while its neighbours are written, would need more than a place.
+    // A tensor in two of these, or read while its neighbors are written, would need more than a place.
     const bool own = single_use(graph_, piece) && piece->producer != nullptr &&
                      piece->producer->kind != OpKind::kConcat && places_.count(concat.output()) == 0;
     if (channel_axis && blocks && own)
@@ -277,15 +277,15 @@ const Value* Lowering::in_source(const Value* v) const {
 
 std::string Lowering::input_reason(const Value* x) const {
   const std::string input = "input '" + in_source(x)->name + "' is ";
-  if (codes_before_moves(x) == nullptr) return input + "not quantised";
+  if (codes_before_moves(x) == nullptr) return input + "not quantized";
   if (!has_code_layout(x))
-    return str(input, "quantised, but the engine has codes of rank 2 and 4 only, not ", shape_of(x).size());
-  return input + "quantised, but moved as floats";
+    return str(input, "quantized, but the engine has codes of rank 2 and 4 only, not ", shape_of(x).size());
+  return input + "quantized, but moved as floats";
 }
 
 std::string Lowering::reason(const Node& node) const {
   if (!has_quantizers_) return "";
-  const Value* x = nullptr;  // the first input that is not quantised, else the first whose codes do not come through
+  const Value* x = nullptr;  // the first input that is not quantized, else the first whose codes do not come through
   for (const Value* in : node.inputs)
     if (in != nullptr && !is_constant(in) && !quantized(in) &&
         (x == nullptr || (codes_before_moves(x) != nullptr && codes_before_moves(in) == nullptr)))
@@ -298,9 +298,9 @@ std::string Lowering::reason(const Node& node) const {
                           node.kind == OpKind::kMaxPool || node.kind == OpKind::kGlobalMaxPool;
   if (!has_kernel) return std::string("no INT8 kernel for ") + node.info().name;
   if (x != nullptr && (result || codes_before_moves(x) != nullptr)) return input_reason(x);
-  if (x != nullptr) return "neither its input '" + in_source(x)->name + "' nor its result is quantised";
-  if (node.kind == OpKind::kConcat) return "its inputs have different scales and its result is not quantised";
-  return result ? "no INT8 kernel for operands of these shapes" : "its result is not quantised";
+  if (x != nullptr) return "neither its input '" + in_source(x)->name + "' nor its result is quantized";
+  if (node.kind == OpKind::kConcat) return "its inputs have different scales and its result is not quantized";
+  return result ? "no INT8 kernel for operands of these shapes" : "its result is not quantized";
 }
 
 }  // namespace octet::lower

@@ -49,7 +49,7 @@ class Lowering {
   void select_carrier(const ir::Node& node);
   void select_real(const ir::Node& node);
   void place_pieces(const ir::Node& concat);
-  // Jobs that end in the quantiser `node`; nothing when the pattern does not fit.
+  // Jobs that end in the quantizer `node`; nothing when the pattern does not fit.
   std::optional<Job> fused_chain(const ir::Node& node);
   std::optional<Int8Chain> read_fused_chain(const ir::Node& node);
   std::optional<Int8Chain> read_chain(const Chain& chain, const numerics::QuantParams& output) const;
@@ -61,7 +61,7 @@ class Lowering {
   PointwiseAnalysis::Source table_source(const ir::Node& quantizer) const;  // root: nullptr where it is no table
   // A convolution with the table behind it.
   std::optional<Int8Chain> read_table_chain(const ir::Node& node);
-  // A convolution, its activation and the quantiser behind it, with nothing quantised between them.
+  // A convolution, its activation and the quantizer behind it, with nothing quantized between them.
   std::optional<Int8Chain> read_function_chain(const ir::Node& node);
   std::optional<Job> function_chain(const ir::Node& node);
   std::optional<Job> squeeze_excite(const ir::Node& node);
@@ -75,7 +75,7 @@ class Lowering {
   Chain int8_chain_at(const ir::Value* value) const;  // that ends there, with what may be its residual
   bool read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* weights, std::string* why) const;
   std::string reason(const ir::Node& node) const;
-  // "input 'x' is not quantised", or why a quantised one is no use.
+  // "input 'x' is not quantized", or why a quantized one is no use.
   std::string input_reason(const ir::Value* x) const;
   // A value of the source graph that stands for one that the compiler may have made.
   const ir::Value* in_source(const ir::Value* v) const;

@@ -72,8 +72,8 @@ bool takes_codes(const Node& node) {
 
 bool lets_quantizer_pass(const Node& node) {
   switch (node.kind) {
-    case OpKind::kRelu:      // a clamp is part of the step that makes its input, with the quantiser behind it
-    case OpKind::kSplit:     // its results have quantisers of their own
+    case OpKind::kRelu:      // a clamp is part of the step that makes its input, with the quantizer behind it
+    case OpKind::kSplit:     // its results have quantizers of their own
     case OpKind::kExpand:    // the engine repeats floats
     case OpKind::kIdentity:  // what is left of these keeps the names of two outputs apart
     case OpKind::kDropout:

@@ -1,4 +1,4 @@
-// Patterns that end in a quantiser or in a convolution: which nodes one INT8 step takes over.
+// Patterns that end in a quantizer or in a convolution: which nodes one INT8 step takes over.
 #include <algorithm>
 #include <unordered_set>
 
@@ -72,8 +72,8 @@ bool Lowering::read_weighted(const Chain& chain, Weighted* w, QuantizedWeights* 
   }
   if (!quantized(w->x)) {
     const bool weights_too = !is_quantizer(node.input(1)->producer);
-    *why = weights_too ? "left out of quantisation: neither its input '" + in_source(w->x)->name +
-                             "' nor its weights are quantised"
+    *why = weights_too ? "left out of quantization: neither its input '" + in_source(w->x)->name +
+                             "' nor its weights are quantized"
                        : input_reason(w->x);
     return false;
   }
@@ -88,7 +88,7 @@ Chain Lowering::int8_chain_at(const Value* value) const {
 
 std::optional<Int8Chain> Lowering::read_fused_chain(const Node& node) {
   const Chain chain = int8_chain_at(node.input(0));
-  // The chain's result must be read by this quantiser alone, or it is needed as floats anyway.
+  // The chain's result must be read by this quantizer alone, or it is needed as floats anyway.
   if (chain.weighted == nullptr || !single_use(graph_, node.input(0))) return std::nullopt;
   auto job = read_chain(chain, quantizer_params(node));
   if (job) job->end = &node, job->out = node.output();
@@ -120,7 +120,7 @@ std::optional<Lowering::Job> Lowering::fused_chain(const Node& node) {
   return chain_job(*chain);
 }
 
-// Add, Sub or Mul of two quantised tensors, clamps, quantiser.
+// Add, Sub or Mul of two quantized tensors, clamps, quantizer.
 std::optional<Lowering::Job> Lowering::fused_sum(const Node& node) {
   const auto found = pointwise_->quantized_sum(node);
   if (!found) return std::nullopt;
@@ -157,7 +157,7 @@ std::optional<QuantizedAverage> Lowering::read_average(const Node& quantizer) co
   std::string clamps;
   const Value* v = skip_clamps(graph_, quantizer.input(0), &average.bounds, &clamps);
   if (!single_use(graph_, quantizer.input(0)) || !single_use(graph_, v)) return std::nullopt;
-  // A mean is often flattened before it is quantised.
+  // A mean is often flattened before it is quantized.
   const Node* op = v->producer;
   while (op != nullptr && op->info().has(ir::trait::kReshapes)) {
     if (!keeps_features(*op) || !single_use(graph_, op->input(0))) return std::nullopt;

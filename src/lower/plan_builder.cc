@@ -78,7 +78,7 @@ Step& PlanBuilder::convert(const char* kind, const Value* value, int from, int t
   return plan_.steps.back();
 }
 
-int PlanBuilder::materialise_constant(const Value* value) {
+int PlanBuilder::materialize_constant(const Value* value) {
   const auto values = constant_floats(value);
   OCTET_CHECK(values.has_value(), "'", value->name, "' has no tensor");
   const int id = add_buffer({.name = value->name, .shape = shape_of(value)});
@@ -103,7 +103,7 @@ int PlanBuilder::nhwc(const Value* value) {
     convert("dequantize", value, forms.codes, forms.nhwc).int8 = true;
     return forms.nhwc;
   }
-  const int from = forms.dense >= 0 ? forms.dense : materialise_constant(value);
+  const int from = forms.dense >= 0 ? forms.dense : materialize_constant(value);
   if (same_order(shape)) return forms_[value].nhwc = alias(from, value->name, Layout::kFloatNhwc, shape);
   const int to = add_buffer({.name = value->name, .layout = Layout::kFloatNhwc, .shape = shape});
   const int64_t n = shape[0], c = shape[1], h = shape[2], w = shape[3];
@@ -130,7 +130,7 @@ int PlanBuilder::dense(const Value* value) {
     convert("dequantize", value, from, to).int8 = true;
     return to;
   }
-  if (forms.nhwc < 0) return materialise_constant(value);
+  if (forms.nhwc < 0) return materialize_constant(value);
   const int from = forms.nhwc;
   if (same_order(shape) && unwritten_outputs_.count(value) == 0)
     return forms.dense = alias(from, value->name, Layout::kFloatDense, shape);

@@ -42,7 +42,7 @@ class PlanBuilder {
     return has_codes(piece) && has_codes(whole) && codes(piece) != codes(whole) &&
            root(codes(piece)) == root(codes(whole));
   }
-  // The pixels of `codes`, a whole tensor, in these places; its neighbours stay as they are.
+  // The pixels of `codes`, a whole tensor, in these places; its neighbors stay as they are.
   int pixels(int codes, const std::string& name, int64_t h, int64_t w, engine::Buffer::Every rows,
              engine::Buffer::Every columns);
   int define_real(const ir::Value* value);  // NHWC for rank 4, else dense
@@ -94,7 +94,7 @@ class PlanBuilder {
     int codes = -1, nhwc = -1, dense = -1, index = -1;
   };
   int add_buffer(engine::Buffer buffer);
-  int materialise_constant(const ir::Value* value);
+  int materialize_constant(const ir::Value* value);
   int root(int id) const { return plan_.buffers[id].alias_of >= 0 ? plan_.buffers[id].alias_of : id; }
   int alias(int id, const std::string& name, engine::Layout layout, std::vector<int64_t> shape);
   engine::Step& convert(const char* kind, const ir::Value* value, int from, int to);

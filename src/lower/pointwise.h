@@ -1,4 +1,4 @@
-// Chains of element-wise operators over one quantised tensor, quantisers included: with 8-bit codes in and out they are
+// Chains of element-wise operators over one quantized tensor, quantizers included: with 8-bit codes in and out they are
 // a table of 256 bytes (one for each channel where a constant differs between channels), filled by what the operators'
 // own steps would compute, with the exponentials of the C library (kernels::apply_unary).
 #pragma once
@@ -29,7 +29,7 @@ struct Bounds {
 std::optional<Bounds> clamp_bounds(const ir::Node& node);
 std::optional<kernels::BinaryOp> binary_function(const ir::Node& node);
 
-// FakeQuantize([clamps] a op b) of two quantised tensors with op Add, Sub or Mul: one rounding of a sum or product of
+// FakeQuantize([clamps] a op b) of two quantized tensors with op Add, Sub or Mul: one rounding of a sum or product of
 // codes (docs/numerics.md), wherever it is computed.
 struct QuantizedSum {
   const ir::Node* op = nullptr;
@@ -48,7 +48,7 @@ struct QuantizedSum {
 
 class PointwiseAnalysis {
  public:
-  // `params` tells how a value is quantised, or nothing; `is_root`, or nothing, which others sources may end in. They
+  // `params` tells how a value is quantized, or nothing; `is_root`, or nothing, which others sources may end in. They
   // and `graph` outlive this.
   using Params = std::function<const numerics::QuantParams*(const ir::Value*)>;
   using IsRoot = std::function<bool(const ir::Value*)>;
@@ -59,10 +59,10 @@ class PointwiseAnalysis {
     bool per_channel = false;
     int nodes = 0;
   };
-  // The quantised tensors (and those of is_root) that `value` is an element-wise function of: the nearest first, each a
-  // function of the next. Quantisers between them are part of the function.
+  // The quantized tensors (and those of is_root) that `value` is an element-wise function of: the nearest first, each a
+  // function of the next. Quantizers between them are part of the function.
   std::vector<Source> sources(const ir::Value* value) const;
-  // Stored codes (u8) of `value`, which is quantised, for every stored code of the root; 256 entries, or 256 for each
+  // Stored codes (u8) of `value`, which is quantized, for every stored code of the root; 256 entries, or 256 for each
   // channel.
   std::vector<uint8_t> table(const ir::Value* value, const Source& source) const;
   // The operators of the function, in order: "Sigmoid+Mul".
@@ -75,7 +75,7 @@ class PointwiseAnalysis {
 
  private:
   void visit(const ir::Node& node);
-  std::vector<Source> chain(const ir::Value* value) const;  // sources, and `value` itself where it is quantised
+  std::vector<Source> chain(const ir::Value* value) const;  // sources, and `value` itself where it is quantized
 
   const ir::Graph& graph_;
   Params params_;

@@ -1,4 +1,4 @@
-// The function of one quantised or real tensor that PointwiseAnalysis found, ready to be computed number by number.
+// The function of one quantized or real tensor that PointwiseAnalysis found, ready to be computed number by number.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,13 +12,13 @@ class PointwiseProgram {
   // `value` from `root`, in this channel. Both are of `analysis`, which outlives this.
   PointwiseProgram(const PointwiseAnalysis& analysis, const ir::Value* value, const ir::Value* root, int64_t channel);
 
-  // The graph's code of `value`, which is quantised, where the root has this number and, if it is quantised, code.
+  // The graph's code of `value`, which is quantized, where the root has this number and, if it is quantized, code.
   int32_t code_of(float real, int32_t code = 0);
 
  private:
   struct Number {
     float real = 0;
-    int32_t code = 0;  // of quantised values
+    int32_t code = 0;  // of quantized values
   };
   struct Operand {
     int slot = -1;  // or a constant
@@ -30,7 +30,7 @@ class PointwiseProgram {
     UnaryFunction unary;
     kernels::BinaryOp binary{};
     float scale = 1, shift = 0;
-    const numerics::QuantParams* params = nullptr;  // of the result, if it is quantised
+    const numerics::QuantParams* params = nullptr;  // of the result, if it is quantized
     QuantizedSum sum;
   };
   float real(const Instruction& instruction) const;

@@ -55,11 +55,11 @@ struct ChannelOf {
   size_t operator()(int64_t i) const { return static_cast<size_t>(i / inner % size); }
 };
 
-// The axis of a per-channel quantiser, checked against the constant that it quantises.
+// The axis of a per-channel quantizer, checked against the constant that it quantizes.
 int64_t checked_axis(const ir::Node& node, const Quantizer& q, const ir::Shape& shape) {
   const size_t axis = ir::normal_axis(node, node.get_int("axis", 1), shape.size());
-  require(shape[axis] == static_cast<int64_t>(q.scales.size()), "FakeQuantize '", node.name,
-          "' has ", q.scales.size(), " scales for axis ", axis, " of ", ir::shape_string(shape));
+  require(shape[axis] == static_cast<int64_t>(q.scales.size()), "FakeQuantize '", node.name, "' has ", q.scales.size(),
+          " scales for axis ", axis, " of ", ir::shape_string(shape));
   return static_cast<int64_t>(axis);
 }
 
@@ -97,7 +97,7 @@ std::optional<std::vector<float>> constant_floats(const ir::Value* value) {
 
 namespace {
 
-// Checked before a quantiser could hide it: NaN quantises to the zero point.
+// Checked before a quantizer could hide it: NaN quantizes to the zero point.
 void require_finite(const ir::Node& node, const ir::Value* value) {
   const ir::Value* source = value->is_constant() ? value : value->producer->input(0);
   std::vector<float> space;
@@ -113,7 +113,7 @@ std::vector<float> finite_weights(const ir::Node& node, const ir::Value* value) 
 }
 
 WeightCodes weight_codes(const ir::Node& node, const ir::Value* value, int64_t channel_axis) {
-  if (!is_quantizer(value->producer)) return {.problem = "weights are not quantised"};
+  if (!is_quantizer(value->producer)) return {.problem = "weights are not quantized"};
   const ir::Node& quantizer = *value->producer;
   require_finite(node, value);
   const ir::Tensor& tensor = *quantizer.input(0)->constant;
@@ -128,7 +128,7 @@ WeightCodes weight_codes(const ir::Node& node, const ir::Value* value, int64_t c
   out.codes.resize(values.size());
   const size_t run = static_cast<size_t>(ChannelOf(tensor.shape(), channel_axis).inner);  // elements of one channel
   for (size_t start = 0, c = 0; start < values.size(); start += run, c = (c + 1) % static_cast<size_t>(channels))
-    if (!numerics::quantize_centred(values.subspan(start, run), q.params(c), std::span(out.codes).subspan(start, run)))
+    if (!numerics::quantize_centered(values.subspan(start, run), q.params(c), std::span(out.codes).subspan(start, run)))
       return {.problem = "weight codes minus their zero point exceed 8 bits"};
   return out;
 }

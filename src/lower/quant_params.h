@@ -18,14 +18,14 @@ int32_t code_offset(const numerics::QuantParams& params);
 numerics::QuantParams quantizer_params(const ir::Node& node);
 
 // The numbers of a constant, or of a FakeQuantize of a constant. Nothing when the value depends on an input, or was
-// quantised more than once.
+// quantized more than once.
 std::optional<std::vector<float>> constant_floats(const ir::Value* value);
-// Has these. (Unlike ir::constant_behind, which looks through any number of quantisers.)
+// Has these. (Unlike ir::constant_behind, which looks through any number of quantizers.)
 bool is_constant(const ir::Value* value);
 // The same, for weights: UserError naming `node` when one is NaN or infinite.
 std::vector<float> finite_weights(const ir::Node& node, const ir::Value* value);
 
-// Quantised weights: value = FakeQuantize(constant) with scales per output channel or one for all.
+// Quantized weights: value = FakeQuantize(constant) with scales per output channel or one for all.
 struct WeightCodes {
   std::vector<int8_t> codes;  // minus the zero point, in the order of the constant
   std::vector<float> scales;  // one for each output channel

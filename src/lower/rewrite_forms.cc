@@ -86,7 +86,7 @@ class Rewriter {
     if (shape_of(x) == shape) return x;
     return add(OpKind::kReshape, "reshape", {x, int_constant(graph_, node_->name + "/shape", shape)});
   }
-  // The same for the input of a product: its quantiser moves behind the Reshape, where its codes have a layout.
+  // The same for the input of a product: its quantizer moves behind the Reshape, where its codes have a layout.
   Value* reshape_operand(Value* x, const Shape& shape) {
     const Node* q = x->producer;
     const bool movable =
@@ -94,7 +94,7 @@ class Rewriter {
     if (!movable) return reshape(x, shape);
     Value*& known = reshaped_[{x, shape}];
     if (!known) {
-      // Right behind the quantiser, for all who read it in this shape.
+      // Right behind the quantizer, for all who read it in this shape.
       Node* here = node_;
       node_ = graph_.next(q);
       Value* rows = reshape(q->input(0), shape);
@@ -251,7 +251,7 @@ class Rewriter {
 
   // --- functions
 
-  // x * tanh(softplus(x)); behind a quantiser it is a table as others are.
+  // x * tanh(softplus(x)); behind a quantizer it is a table as others are.
   void mish() {
     Value* gate = add(OpKind::kTanh, "gate", {add(OpKind::kSoftplus, "softplus", {node_->input(0)})});
     node_->kind = OpKind::kMul;

@@ -9,13 +9,13 @@ namespace octet::lower {
 // - Gemm with a transposed or scaled operand, a matrix as C, or two computed operands: Transpose, Mul, MatMul, Add
 //   around the Gemm that is left; factors go into constants.
 // - MatMul with a vector operand, or whose batch dimensions broadcast: Reshape, Expand and MatMul. MatMul of rank 3 and
-//   more by a constant matrix becomes one of rank 2 over all rows, with its bias and its quantisers.
+//   more by a constant matrix becomes one of rank 2 over all rows, with its bias and its quantizers.
 // - Mish: Softplus, Tanh and Mul.
 // - Conv, ConvTranspose and pools over one axis: the same over an image of one row.
 // UserError for Dropout in training mode, and for its mask as a result.
 int rewrite_forms(ir::Graph& graph);
 
-// A quantiser of a tensor of another rank than 2 and 4, which have no layout of codes, works on its rows: Reshape,
+// A quantizer of a tensor of another rank than 2 and 4, which have no layout of codes, works on its rows: Reshape,
 // FakeQuantize, Reshape.
 int flatten_quantizers(ir::Graph& graph);
 

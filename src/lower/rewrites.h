@@ -1,4 +1,5 @@
-// What `octet compile` does to its copy of the graph before the lowering, in order; the other stages: passes/pipelines.h.
+// What `octet compile` does to its copy of the graph before the lowering, in order; the other stages:
+// passes/pipelines.h.
 #pragma once
 #include <vector>
 

@@ -35,7 +35,8 @@ AxisPhase axis_phase(int64_t first, int64_t stride, int64_t dilation, int64_t pa
     p.taps.push_back(k);
   }
   if (p.taps.empty()) p.taps = {-1}, p.dilation = 1;
-  // Windows begin at the input's border or before it; of one that is far inside it is enough to know that it is too large.
+  // Windows begin at the input's border or before it; of one that is far inside it is enough to know that it is too
+  // large.
   const int64_t missing = start > 0 ? (start + p.dilation - 1) / p.dilation : 0;
   p.taps.insert(p.taps.begin(), static_cast<size_t>(std::min(missing, kMaxKernel)), -1);
   start -= missing * p.dilation;

@@ -1,5 +1,5 @@
 // ConvTranspose as ordinary convolutions. The output pixels whose rows and columns leave the same remainders when
-// divided by the strides (a phase) read neighbouring pixels of the input, through every stride-th tap in reverse order:
+// divided by the strides (a phase) read neighboring pixels of the input, through every stride-th tap in reverse order:
 // a convolution of stride 1. No products with the zeros that a stretched input would have.
 #pragma once
 #include <cstdint>

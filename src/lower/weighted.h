@@ -58,7 +58,7 @@ struct Chain {
 };
 struct ChainOptions {
   bool residual = true;             // an Add may be part of it
-  bool quantized_residual = false;  // ... only with a quantised other operand, and one behind a quantiser may be fused
+  bool quantized_residual = false;  // ... only with a quantized other operand, and one behind a quantizer may be fused
 };
 // The chain that ends in `value`, whatever reads it. `is_quantized` tells which values have codes.
 template <typename IsQuantized>
@@ -85,7 +85,7 @@ Chain match_chain(const ir::Graph& graph, const ir::Value* value, const ChainOpt
     return chain;
   }
   if (!options.residual || p->kind != ir::OpKind::kAdd) return {};
-  // First a convolution that meets the sum unrounded, then one behind its own quantiser.
+  // First a convolution that meets the sum unrounded, then one behind its own quantizer.
   for (const bool behind : {false, true})
     for (size_t i = 0; i < 2; ++i) {
       const ir::Value *own = p->input(i), *other = p->input(1 - i);

@@ -22,7 +22,7 @@ const Shape& shape_of(const Value* v) {
   return *v->type.shape;
 }
 
-// Its codes are those of a quantiser, moved about or clamped at most.
+// Its codes are those of a quantizer, moved about or clamped at most.
 bool has_codes(const Value* v) {
   for (const Node* p = v->producer; p != nullptr; p = p->input(0)->producer) {
     if (is_quantizer(p)) return true;
@@ -34,7 +34,7 @@ bool has_codes(const Value* v) {
 }
 
 // q - z of every weight and its scale, in the order of the constant.
-struct Centred {
+struct Centered {
   std::vector<int32_t> codes;
   std::vector<float> scales;
   bool wide() const {
@@ -42,7 +42,7 @@ struct Centred {
   }
 };
 
-Centred centred_codes(const Node& quantizer) {
+Centered centered_codes(const Node& quantizer) {
   const Tensor& tensor = *quantizer.input(0)->constant;
   const std::vector<float> values = tensor.to_floats(), scales = quantizer.input(1)->constant->to_floats();
   const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
@@ -53,7 +53,7 @@ Centred centred_codes(const Node& quantizer) {
   for (size_t d = axis + 1; d < tensor.shape().size(); ++d) inner *= tensor.shape()[d];
   const auto qmin = static_cast<int32_t>(quantizer.get_int("qmin")),
              qmax = static_cast<int32_t>(quantizer.get_int("qmax"));
-  Centred out;
+  Centered out;
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t c = static_cast<size_t>(static_cast<int64_t>(i) / inner) % scales.size();
     const numerics::QuantParams p{scales[c], static_cast<int32_t>(zeros[zeros.size() == 1 ? 0 : c]), qmin, qmax};
@@ -63,7 +63,7 @@ Centred centred_codes(const Node& quantizer) {
   return out;
 }
 
-// Whether any code of the quantiser can leave s8 once its zero point is taken off.
+// Whether any code of the quantizer can leave s8 once its zero point is taken off.
 bool can_be_wide(const Node& quantizer) {
   const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
   const int64_t qmin = quantizer.get_int("qmin"), qmax = quantizer.get_int("qmax");
@@ -76,7 +76,7 @@ class Splitter {
 
   bool run() {
     if (!can_be_wide(quantizer_)) return false;
-    const Centred weights = centred_codes(quantizer_);
+    const Centered weights = centered_codes(quantizer_);
     const auto beyond = [](int32_t c) { return c < -256 || c > 254; };
     if (!weights.wide() || std::any_of(weights.codes.begin(), weights.codes.end(), beyond)) return false;
     const bool transposed = node_->kind == OpKind::kConvTranspose;
@@ -100,7 +100,7 @@ class Splitter {
     return graph_.add_constant(graph_.unique_name(node_->name + "/" + what), Tensor::of<int64_t>({count}, values));
   }
 
-  Value* two_matrices(const Centred& weights, size_t axis, int64_t groups) {
+  Value* two_matrices(const Centered& weights, size_t axis, int64_t groups) {
     Shape shape = shape_of(quantizer_.input(0));
     size_t inner = 1;
     for (size_t d = axis; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);

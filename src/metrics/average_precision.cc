@@ -22,7 +22,8 @@ AveragePrecisionAccumulator::AveragePrecisionAccumulator(const AveragePrecisionO
   OCTET_CHECK(options.classes >= 1, options.classes);
 }
 
-void AveragePrecisionAccumulator::add(std::span<const vision::Object> detections, std::span<const vision::Object> truth) {
+void AveragePrecisionAccumulator::add(std::span<const vision::Object> detections,
+                                      std::span<const vision::Object> truth) {
   const auto class_of = [&](const vision::Object& object) -> Class& {
     OCTET_CHECK(object.label >= 0 && object.label < options_.classes, "label ", object.label, " of ", options_.classes);
     return classes_[static_cast<size_t>(object.label)];
@@ -31,7 +32,8 @@ void AveragePrecisionAccumulator::add(std::span<const vision::Object> detections
   for (const vision::Object& object : truth) class_of(object).objects += !object.difficult;
   std::vector<const vision::Object*> by_score;
   for (const vision::Object& detection : detections) by_score.push_back(&detection);
-  std::stable_sort(by_score.begin(), by_score.end(), [](const auto* a, const auto* b) { return surer(a->score, b->score); });
+  std::stable_sort(by_score.begin(), by_score.end(),
+                   [](const auto* a, const auto* b) { return surer(a->score, b->score); });
 
   std::vector<bool> found(truth.size(), false);
   for (const vision::Object* detection : by_score) {

@@ -1,7 +1,7 @@
-// Average precision of detectors as PASCAL VOC defines it (Everingham et al. 2010; development kit of VOC 2012): over all
-// images the detections of a class are taken by falling score; each goes to the object of its class that it overlaps
-// most. It is right where that overlap reaches the threshold and nothing was there before it; a second detection of an
-// object is wrong. Difficult objects count neither way, and neither do detections of them.
+// Average precision of detectors as PASCAL VOC defines it (Everingham et al. 2010; development kit of VOC 2012): over
+// all images the detections of a class are taken by falling score; each goes to the object of its class that it
+// overlaps most. It is right where that overlap reaches the threshold and nothing was there before it; a second
+// detection of an object is wrong. Difficult objects count neither way, and neither do detections of them.
 #pragma once
 #include <cstdint>
 #include <span>

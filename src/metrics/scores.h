@@ -10,8 +10,8 @@ enum class ScoreKind {
   kLogProbabilities,  // ... in LogSoftmax
 };
 
-// The natural logarithm of the probability of `index`, one of the classes of an image. At least that of the smallest normal
-// float, so that a probability that became 0 costs a finite amount.
+// The natural logarithm of the probability of `index`, one of the classes of an image. At least that of the smallest
+// normal float, so that a probability that became 0 costs a finite amount.
 double log_probability(std::span<const float> scores, ScoreKind kind, int index);
 
 }  // namespace octet::metrics

@@ -23,7 +23,7 @@ bool before(float x, int64_t a, float y, int64_t b) {
 int top_1(std::span<const float> scores) {
   OCTET_CHECK(!scores.empty());
   size_t best = 0;
-  for (size_t i = 1; i < scores.size(); i++)
+  for (size_t i = 1; i < scores.size(); ++i)
     if (before(scores[i], static_cast<int64_t>(i), scores[best], static_cast<int64_t>(best))) best = i;
   return static_cast<int>(best);
 }
@@ -44,7 +44,7 @@ int64_t rank_of(std::span<const float> scores, int64_t label) {
   OCTET_CHECK(label >= 0 && std::cmp_less(label, scores.size()), "label ", label, " of ", scores.size(), " classes");
   const float own = scores[static_cast<size_t>(label)];
   int64_t rank = 0;
-  for (size_t i = 0; i < scores.size(); i++) rank += before(scores[i], static_cast<int64_t>(i), own, label);
+  for (size_t i = 0; i < scores.size(); ++i) rank += before(scores[i], static_cast<int64_t>(i), own, label);
   return rank;
 }
 
@@ -69,7 +69,7 @@ void TopKAccumulator::add(std::span<const float> scores, std::span<const int64_t
               " images");
   const size_t classes = scores.size() / labels.size();
   fix_classes(static_cast<int64_t>(classes));
-  for (size_t i = 0; i < labels.size(); i++) {
+  for (size_t i = 0; i < labels.size(); ++i) {
     const std::span<const float> row = scores.subspan(i * classes, classes);
     const int64_t rank = rank_of(row, labels[i]);
     top_1_hits_ += rank == 0;
@@ -86,7 +86,7 @@ void TopKAccumulator::merge(const TopKAccumulator& other) {
   images_ += other.images_;
   top_1_hits_ += other.top_1_hits_;
   top_k_hits_ += other.top_k_hits_;
-  for (size_t i = 0; i < confusion_.size(); i++) confusion_[i] += other.confusion_[i];
+  for (size_t i = 0; i < confusion_.size(); ++i) confusion_[i] += other.confusion_[i];
 }
 
 double TopKAccumulator::top_1() const {
@@ -104,7 +104,7 @@ int64_t TopKAccumulator::confusion(int64_t label, int64_t predicted) const {
 
 std::vector<double> TopKAccumulator::per_class_accuracy() const {
   std::vector<double> out;
-  for (int64_t label = 0; label < classes_; label++) {
+  for (int64_t label = 0; label < classes_; ++label) {
     const auto row =
         std::span(confusion_).subspan(static_cast<size_t>(label * classes_), static_cast<size_t>(classes_));
     const int64_t total = std::accumulate(row.begin(), row.end(), int64_t{0});

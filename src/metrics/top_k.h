@@ -1,4 +1,4 @@
-// Accuracy of classifiers. One rule of ranking for float, fake-quantised and INT8 models, so that their numbers
+// Accuracy of classifiers. One rule of ranking for float, fake-quantized and INT8 models, so that their numbers
 // compare: the higher score first, among equal scores the lower class; NaN ranks below everything.
 #pragma once
 #include <cstdint>
@@ -40,7 +40,7 @@ class TopKAccumulator {
   int64_t confusion(int64_t label, int64_t predicted) const;
   // The whole matrix, [label][predicted], classes() * classes().
   std::span<const int64_t> confusion_matrix() const { return confusion_; }
-  // Fraction of each class's images that were recognised; NaN for a class without images.
+  // Fraction of each class's images that were recognized; NaN for a class without images.
   std::vector<double> per_class_accuracy() const;
 
  private:

@@ -50,9 +50,9 @@ Levels efficientnet_features(NetBuilder& net) {
   Value* x = conv_bn_silu(net, net.input(), "features.0", {.out = 32, .kernel = 3, .stride = 2});
   int index = 1;
   for (const StageSpec& spec : kStages) {
-    for (int i = 0; i < spec.repeats; i++)
+    for (int i = 0; i < spec.repeats; ++i)
       x = mb_conv(net, x, str("features.", index, ".", i), spec, i == 0 ? spec.stride : 1);
-    index++;
+    ++index;
     add_level(levels, x, total *= spec.stride);
   }
   add_level(levels, conv_bn_silu(net, x, str("features.", index), {.out = 1280}), total);
@@ -61,7 +61,8 @@ Levels efficientnet_features(NetBuilder& net) {
 
 Value* efficientnet_classifier(NetBuilder& net, Value* x) {
   x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "classifier.0", 0.2);
-  return net.classes(x, "classifier.1", {.uniform_bound = 1 / std::sqrt(static_cast<double>(net.options().num_classes))});
+  return net.classes(x, "classifier.1",
+                     {.uniform_bound = 1 / std::sqrt(static_cast<double>(net.options().num_classes))});
 }
 
 }  // namespace octet::models

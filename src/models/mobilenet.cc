@@ -9,7 +9,7 @@ using ir::Value;
 // Both papers' classifier start: narrow normal, as torchvision.
 constexpr double kClassifierDeviation = 0.01;
 
-// Convolution, normalisation and ReLU6 as one torchvision module: name.0, name.1, name.2.
+// Convolution, normalization and ReLU6 as one torchvision module: name.0, name.1, name.2.
 Value* conv_bn_relu6(NetBuilder& net, Value* x, const std::string& name, const ConvSpec& spec) {
   return net.relu6(net.batch_norm(net.conv(x, name + ".0", spec), name + ".1"), name + ".2");
 }
@@ -68,7 +68,7 @@ Levels mobilenet_v2_features(NetBuilder& net) {
   Value* x = conv_bn_relu6(net, net.input(), "features.0", {.out = 32, .kernel = 3, .stride = 2});
   int index = 1;
   for (const auto [expansion, out, repeats, stride] : kStages) {
-    for (int i = 0; i < repeats; i++)
+    for (int i = 0; i < repeats; ++i)
       x = inverted_residual(net, x, str("features.", index++), expansion, out, i == 0 ? stride : 1);
     add_level(levels, x, total *= stride);
   }

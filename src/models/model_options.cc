@@ -32,7 +32,8 @@ void describe(schema::Section& s, ModelOptions& model) {
   s.field("zero_init_residual", model.zero_init_residual)
       .help("Let every residual branch start at zero (last batch norm's scale 0).");
   s.rule("load_graph", [&model] {
-    return model.load_graph && model.pretrained.empty() ? "needs model.pretrained, the ONNX file whose graph is meant" : "";
+    return model.load_graph && model.pretrained.empty() ? "needs model.pretrained, the ONNX file whose graph is meant"
+                                                        : "";
   });
 }
 

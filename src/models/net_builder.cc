@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ir/infer.h"
-#include "models/initialise.h"
+#include "models/initialize.h"
 
 namespace octet::models {
 

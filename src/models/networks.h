@@ -1,5 +1,5 @@
-// The builders behind zoo.cc's table, one family a file: the features, and the classifier of the last of them. They assume
-// checked options.
+// The builders behind zoo.cc's table, one family a file: the features, and the classifier of the last of them. They
+// assume checked options.
 #pragma once
 #include "models/net_builder.h"
 #include "models/zoo.h"
@@ -23,7 +23,7 @@ Levels mobilenet_v1_features(NetBuilder& net);
 ir::Value* mobilenet_v1_classifier(NetBuilder& net, ir::Value* x);
 Levels mobilenet_v2_features(NetBuilder& net);
 ir::Value* mobilenet_v2_classifier(NetBuilder& net, ir::Value* x);
-// efficientnet_b0. Stochastic depth, a training-time regulariser without an ONNX form, is not in the graph.
+// efficientnet_b0. Stochastic depth, a training-time regularizer without an ONNX form, is not in the graph.
 Levels efficientnet_features(NetBuilder& net);
 ir::Value* efficientnet_classifier(NetBuilder& net, ir::Value* x);
 // vgg16_bn. The first linear layer takes the feature map as it is (7x7 at 224x224); inputs from 32x32 up.

@@ -37,7 +37,7 @@ Value* block(NetBuilder& net, Value* x, const std::string& name, const BlockSpec
 }
 
 Value* stage(NetBuilder& net, Value* x, const std::string& name, int blocks, BlockSpec spec) {
-  for (int i = 0; i < blocks; i++) {
+  for (int i = 0; i < blocks; ++i) {
     x = block(net, x, str(name, ".", i), spec);
     spec.stride = 1;
   }
@@ -53,7 +53,7 @@ Levels cifar_resnet_features(NetBuilder& net) {
   Levels levels;
   Value* x = net.conv(net.input(), "conv1", {.out = 16, .kernel = 3});
   x = net.relu(net.batch_norm(x, "bn1"), "relu");
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 3; ++i) {
     x = stage(net, x, str("layer", i + 1), blocks,
               {.planes = int64_t{16} << i, .stride = i == 0 ? 1 : 2, .bottleneck = false});
     levels.push_back({x, int64_t{1} << i});
@@ -79,7 +79,7 @@ Levels resnet_features(NetBuilder& net) {
   Value* x = net.conv(net.input(), "conv1", {.out = 64, .kernel = 7, .stride = 2});
   x = net.relu(net.batch_norm(x, "bn1"), "relu");
   x = net.max_pool(x, "maxpool", 3, 2, 1);
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 4; ++i) {
     x = stage(net, x, str("layer", i + 1), depth->blocks[i],
               {.planes = int64_t{64} << i, .stride = i == 0 ? 1 : 2, .bottleneck = depth->bottleneck});
     levels.push_back({x, int64_t{4} << i});

@@ -18,7 +18,7 @@ struct ModelOptions {
   // Probability of the Dropout before the classifier in [0, 1); negative: that of the published network. 0 leaves the
   // node out.
   double dropout = -1;
-  // Start with gamma 0 in the last normalisation of every residual branch (Goyal et al. 2017).
+  // Start with gamma 0 in the last normalization of every residual branch (Goyal et al. 2017).
   bool zero_init_residual = false;
   // For those who start from trained weights; build_model() knows neither.
   std::string pretrained;   // ONNX file with the starting weights, matched by name; empty: random
@@ -46,7 +46,7 @@ const std::vector<ModelInfo>& all_models();
 ModelOptions default_options(const std::string& arch);
 
 // Input "input" float32[?, C, H, W], output "logits" float32[?, num_classes]. Nodes and parameters have torchvision's
-// names ("layer1.0.conv1", "layer1.0.conv1.weight"). Weights, biases and normalisation scales and offsets are
+// names ("layer1.0.conv1", "layer1.0.conv1.weight"). Weights, biases and normalization scales and offsets are
 // trainable; running statistics (mean 0, variance 1) are not. The same options give the same bits on every machine.
 // UserError (usage) for an unknown name (with the nearest) or impossible options.
 ir::Graph build_model(const ModelOptions& options);
@@ -57,7 +57,8 @@ struct FeatureLevel {
   int64_t stride;    // pixels of the input from one of its elements to the next
 };
 
-// A network without its classifier, for heads of other tasks to be built on: no outputs, names and initial weights as above.
+// A network without its classifier, for heads of other tasks to be built on: no outputs, names and initial weights as
+// above.
 struct Backbone {
   ir::Graph graph;
   std::vector<FeatureLevel> levels;  // by rising stride

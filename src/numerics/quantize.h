@@ -1,4 +1,4 @@
-// The arithmetic of quantisation: the only home of rounding, saturation, scales and requantisation. Trainer, passes,
+// The arithmetic of quantization: the only home of rounding, saturation, scales and requantization. Trainer, passes,
 // exporter, reference kernels and every vector kernel are tested against these functions bit for bit. Everything is
 // scalar, exact float32/int32, no FMA (the project is compiled with -ffp-contract=off), round to nearest even
 // (MXCSR default). docs/numerics.md states the contract in words. Follows ONNX QuantizeLinear / DequantizeLinear.
@@ -10,7 +10,7 @@
 
 namespace octet::numerics {
 
-// One tensor's (or one channel's) quantisation. scale > 0 and finite; qmin <= zero_point <= qmax.
+// One tensor's (or one channel's) quantization. scale > 0 and finite; qmin <= zero_point <= qmax.
 struct QuantParams {
   float scale = 1.0f;
   int32_t zero_point = 0;
@@ -23,7 +23,9 @@ struct QuantParams {
 inline constexpr float kMinScale = 1e-12f;
 
 // Round to nearest, ties to even, as float.
-inline float round_half_even(float x) { return std::nearbyintf(x); }
+inline float round_half_even(float x) {
+  return std::nearbyintf(x);
+}
 
 // Clamps before the conversion, so that any float (also an infinity) has a defined result. NaN gives `if_nan`.
 inline int32_t round_to_int(float x, int32_t low, int32_t high, int32_t if_nan) {
@@ -39,9 +41,13 @@ inline int32_t quantize(float x, const QuantParams& p) {
   return round_to_int(x / p.scale, p.qmin - p.zero_point, p.qmax - p.zero_point, 0) + p.zero_point;
 }
 
-inline float dequantize(int32_t q, const QuantParams& p) { return static_cast<float>(q - p.zero_point) * p.scale; }
+inline float dequantize(int32_t q, const QuantParams& p) {
+  return static_cast<float>(q - p.zero_point) * p.scale;
+}
 
-inline float fake_quantize(float x, const QuantParams& p) { return dequantize(quantize(x, p), p); }
+inline float fake_quantize(float x, const QuantParams& p) {
+  return dequantize(quantize(x, p), p);
+}
 
 // 1 where the straight-through estimator passes the gradient: x is not clipped. NaN: 0.
 inline bool inside_range(float x, const QuantParams& p) {
@@ -64,7 +70,9 @@ inline int32_t quantize_bias(float bias, float scale_x, float scale_w) {
 }
 
 // m = fl32(fl32(scale_x * scale_w) / scale_y).
-inline float requantize_multiplier(float scale_x, float scale_w, float scale_y) { return (scale_x * scale_w) / scale_y; }
+inline float requantize_multiplier(float scale_x, float scale_w, float scale_y) {
+  return (scale_x * scale_w) / scale_y;
+}
 
 // q_y = clamp(rne(float(acc) * m) + zero_point, qmin, qmax): one multiplication, no FMA across it.
 inline int32_t requantize(int32_t acc, float multiplier, int32_t zero_point, int32_t qmin, int32_t qmax) {
@@ -80,11 +88,12 @@ inline int32_t requantize_with_residual(int32_t acc, float multiplier, int32_t r
   return round_to_int(sum, qmin - zero_point, qmax - zero_point, 0) + zero_point;
 }
 
-// Sum of two quantised tensors: clamp(rne(float(q_a - z_a) * a + float(q_b - z_b) * b) + z_y), a = fl32(scale_a / scale_y).
+// Sum of two quantized tensors: clamp(rne(float(q_a - z_a) * a + float(q_b - z_b) * b) + z_y), a = fl32(scale_a /
+// scale_y).
 inline int32_t add_quantized(int32_t a_minus_zero_point, float a_multiplier, int32_t b_minus_zero_point,
                              float b_multiplier, int32_t zero_point, int32_t qmin, int32_t qmax) {
-  const float sum = static_cast<float>(a_minus_zero_point) * a_multiplier +
-                    static_cast<float>(b_minus_zero_point) * b_multiplier;
+  const float sum =
+      static_cast<float>(a_minus_zero_point) * a_multiplier + static_cast<float>(b_minus_zero_point) * b_multiplier;
   return round_to_int(sum, qmin - zero_point, qmax - zero_point, 0) + zero_point;
 }
 

@@ -41,7 +41,7 @@ void dequantize(std::span<const uint8_t> codes, const QuantParams& p, std::span<
   dequantize_codes(codes, p, out);
 }
 
-bool quantize_centred(std::span<const float> x, const QuantParams& p, std::span<int8_t> out) {
+bool quantize_centered(std::span<const float> x, const QuantParams& p, std::span<int8_t> out) {
   const int32_t low = p.qmin - p.zero_point, high = p.qmax - p.zero_point;
   if (low < -128 || high > 127 || low > high) {
     for (size_t i = 0; i < x.size(); ++i) {

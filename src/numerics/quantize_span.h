@@ -13,7 +13,7 @@ void dequantize(std::span<const int8_t> codes, const QuantParams& p, std::span<f
 void dequantize(std::span<const uint8_t> codes, const QuantParams& p, std::span<float> out);
 
 // out[i] = quantize(x[i], p) - p.zero_point. False where one of these leaves s8; then `out` is not specified.
-bool quantize_centred(std::span<const float> x, const QuantParams& p, std::span<int8_t> out);
+bool quantize_centered(std::span<const float> x, const QuantParams& p, std::span<int8_t> out);
 
 // No NaN and no infinity among them.
 bool all_finite(std::span<const float> values);

@@ -50,10 +50,10 @@ Builder::Builder(const proto::Graph& source, int opset, ExternalFiles& files, in
 }
 
 ir::Graph Builder::build() {
-  require(source_.sparse_initializers == 0, "has sparse initialisers, which are not supported");
+  require(source_.sparse_initializers == 0, "has sparse initializers, which are not supported");
   for (const proto::Tensor& tensor : source_.initializers) {
-    if (tensor.name.empty()) fail("an initialiser has no name");
-    if (entries_.count(tensor.name)) fail("two initialisers are named '", tensor.name, "'");
+    if (tensor.name.empty()) fail("an initializer has no name");
+    if (entries_.count(tensor.name)) fail("two initializers are named '", tensor.name, "'");
     define(tensor.name).initializer = &tensor;
   }
   const std::vector<const proto::Node*> nodes = live_nodes_in_order(source_);
@@ -84,7 +84,7 @@ Builder::Entry& Builder::define(const std::string& name) {
 
 Builder::Entry& Builder::entry(const std::string& name) {
   const auto it = entries_.find(name);
-  if (it == entries_.end()) fail("reads '", name, "', which is no graph input, no initialiser and made by no node");
+  if (it == entries_.end()) fail("reads '", name, "', which is no graph input, no initializer and made by no node");
   return it->second;
 }
 
@@ -97,7 +97,7 @@ void Builder::add_inputs() {
   std::map<std::string, size_t> symbols;
   for (const proto::ValueInfo& input : source_.inputs) {
     if (entries_.count(input.name)) {
-      // Until IR version 3 every initialiser was an input as well.
+      // Until IR version 3 every initializer was an input as well.
       if (entries_.at(input.name).initializer) continue;
       fail("two inputs are named '", input.name, "'");
     }
@@ -110,14 +110,14 @@ void Builder::add_inputs() {
     if (input.shape->size() > 16) fail("input '", input.name, "' has ", input.shape->size(), " dimensions");
     Shape shape;
     std::vector<Shape> in_lane(lanes_.size());
-    for (size_t i = 0; i < input.shape->size(); i++) {
+    for (size_t i = 0; i < input.shape->size(); ++i) {
       const proto::Dim& dim = (*input.shape)[i];
       const bool dynamic = dim.value < 0;
       if (dim.value > (int64_t{1} << 31)) fail("input '", input.name, "' has the impossible size ", dim.value);
       shape.push_back(dynamic ? ir::kDynamic : dim.value);
       const std::string symbol = dim.parameter.empty() ? str(input.name, "/", i) : dim.parameter;
       const size_t number = dynamic && i > 0 ? symbols.try_emplace(symbol, symbols.size()).first->second : 0;
-      for (size_t p = 0; p < lanes_.size(); p++)
+      for (size_t p = 0; p < lanes_.size(); ++p)
         in_lane[p].push_back(!dynamic ? dim.value
                              : i == 0 ? kBatchOfLane[p]
                                       : 64 * kPrimes[(p + 3 * number) % std::size(kPrimes)]);
@@ -127,7 +127,7 @@ void Builder::add_inputs() {
     type.data_type = widened(type.data_type);
     Entry& e = define(input.name);
     e.value = graph_.add_input(input.name, type);
-    for (size_t p = 0; p < lanes_.size(); p++)
+    for (size_t p = 0; p < lanes_.size(); ++p)
       e.lanes.push_back(lanes_[p].add_input(input.name, {type.data_type, in_lane[p]}));
   }
 }
@@ -146,7 +146,7 @@ std::string Builder::fresh_name(const std::string& hint) {
   const std::string base = hint.empty() ? "value" : hint;
   if (names_.insert(base).second) return base;
   int& i = next_number_.try_emplace(base, 1).first->second;
-  for (;; i++)
+  for (;; ++i)
     if (const auto [name, is_new] = names_.insert(base + "_" + std::to_string(i)); is_new) return *name;
 }
 

@@ -1,5 +1,5 @@
-// Turns the parsed nodes of a file into an ir::Graph: reads 16-bit floats as float32, folds constants and shape arithmetic away, brings old forms to
-// the newest, and adds what is left.
+// Turns the parsed nodes of a file into an ir::Graph: reads 16-bit floats as float32, folds constants and shape
+// arithmetic away, brings old forms to the newest, and adds what is left.
 //
 // Shape arithmetic on dynamic sizes. Next to the graph itself the builder keeps a few copies of it ("lanes") in which
 // every dynamic size has a concrete value, another one in each lane. Shapes are then plain numbers, so all arithmetic
@@ -16,7 +16,7 @@
 #include "ir/graph.h"
 #include "onnx/fold.h"
 #include "onnx/proto.h"
-#include "onnx/quantised_constant.h"
+#include "onnx/quantized_constant.h"
 #include "onnx/tensor_data.h"
 #include "onnx/upgrade.h"
 #include "onnx/widen.h"
@@ -38,9 +38,10 @@ class Builder : private UpgradeContext {
     const proto::Tensor* initializer = nullptr;  // not converted yet
     std::optional<ir::Tensor> constant;
     std::vector<ir::Tensor> varying;  // a constant that differs between the lanes
-    std::optional<QuantisedConstant> codes_of, dequantised;  // made by a QuantizeLinear, a DequantizeLinear of constants
-    ir::Value* value = nullptr;       // in the graph, once a node needs it there
-    std::vector<ir::Value*> lanes;    // in the lanes
+    std::optional<QuantizedConstant> codes_of,
+        dequantized;                // made by a QuantizeLinear, a DequantizeLinear of constants
+    ir::Value* value = nullptr;     // in the graph, once a node needs it there
+    std::vector<ir::Value*> lanes;  // in the lanes
     bool known_before_run() const { return initializer || constant || !varying.empty(); }
   };
 
@@ -64,9 +65,9 @@ class Builder : private UpgradeContext {
   SourceNode with_zero_point(SourceNode node);
   // An operator on constants some of which lie behind a DequantizeLinear.
   bool add_behind_dequantize(const SourceNode& node);
-  void add_quantised(const SourceNode& node, const std::vector<QuantisedConstant>& outputs);
+  void add_quantized(const SourceNode& node, const std::vector<QuantizedConstant>& outputs);
   // Keeps what add_behind_dequantize needs of a QuantizeLinear or DequantizeLinear of constants.
-  void note_quantised(const SourceNode& node);
+  void note_quantized(const SourceNode& node);
   void add_to_graph(const SourceNode& node, ir::OpKind kind);
   bool add_to_lanes(const SourceNode& node, ir::OpKind kind, std::vector<ir::Node*>& made);
   // Replaces varying inputs by constants that mean the same for every size.
@@ -89,10 +90,10 @@ class Builder : private UpgradeContext {
   std::vector<ir::Graph> lanes_;
   std::string lanes_error_;  // why there are no lanes any more
   std::unordered_map<std::string, Entry> entries_;
-  std::unordered_set<std::string> names_;       // of the file's values and nodes, and invented ones
+  std::unordered_set<std::string> names_;             // of the file's values and nodes, and invented ones
   std::unordered_map<std::string, int> next_number_;  // of a name that fresh_name() numbers
   std::unordered_set<std::string> node_names_;        // given to nodes
-  std::unordered_set<std::string> used_;        // values that some node or output reads
+  std::unordered_set<std::string> used_;              // values that some node or output reads
 };
 
 }  // namespace octet::onnx

@@ -20,7 +20,7 @@ std::string text_of(const SourceNode& node) {
   return str("node '", node.name, "' (", node.op, ")");
 }
 
-// An axis list of a Slice, normalised; all axes in order when there is none.
+// An axis list of a Slice, normalized; all axes in order when there is none.
 std::vector<int64_t> slice_axes(const std::optional<Tensor>& axes, size_t count, size_t rank) {
   std::vector<int64_t> out = axes ? axes->to_ints() : ir::all_axes(count);
   for (int64_t& a : out) a = static_cast<int64_t>(ir::normal_axis(a, rank));
@@ -56,7 +56,7 @@ void Builder::add(const SourceNode& source) {
           "this operator is supported on constants and shapes only, but its inputs are computed from the model's "
           "input");
     add_to_graph(node, info->kind);
-    note_quantised(node);
+    note_quantized(node);
   });
 }
 
@@ -92,7 +92,7 @@ bool Builder::add_shape(const SourceNode& node) {
   }
   if (lanes_.empty()) return false;
   std::vector<Tensor> answers;
-  for (size_t p = 0; p < lanes_.size(); p++) {
+  for (size_t p = 0; p < lanes_.size(); ++p) {
     Entry& e = entry(x);
     const std::optional<Shape> in_lane = e.varying.empty() ? value_in_lane(x, p)->type.shape : e.varying[p].shape();
     if (!in_lane || !ir::is_static(*in_lane)) return false;
@@ -131,14 +131,14 @@ bool Builder::add_folded(const SourceNode& node) {
     return fold(request, budget_);
   };
   std::vector<std::vector<Tensor>> results;
-  for (size_t p = 0; p < (varies ? lanes_.size() : 1); p++) {
+  for (size_t p = 0; p < (varies ? lanes_.size() : 1); ++p) {
     auto result = evaluate(p);
     if (!result) return false;
     OCTET_CHECK(result->size() == node.outputs.size() || result->size() == 1, node.op);
     results.push_back(std::move(*result));
   }
   if (results.front().size() != node.outputs.size()) fail("has ", node.outputs.size(), " outputs, expected 1");
-  for (size_t i = 0; i < node.outputs.size(); i++) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Tensor& first = results[0][i];
     const bool equal = std::all_of(results.begin(), results.end(), [&](const std::vector<Tensor>& r) {
       return r[i].data_type() == first.data_type() && r[i].shape() == first.shape() &&
@@ -159,7 +159,7 @@ bool Builder::add_to_lanes(const SourceNode& node, OpKind kind, std::vector<ir::
   for (const std::string& name : node.inputs) varies = varies || (!name.empty() && !entry(name).varying.empty());
   if (lanes_.empty()) return varies;
   try {
-    for (size_t p = 0; p < lanes_.size(); p++) {
+    for (size_t p = 0; p < lanes_.size(); ++p) {
       std::vector<ir::Value*> inputs;
       for (const std::string& name : node.inputs) inputs.push_back(name.empty() ? nullptr : value_in_lane(name, p));
       made.push_back(lanes_[p].add_node(kind, node.name, inputs, node.outputs, node.attributes));
@@ -175,7 +175,7 @@ bool Builder::add_to_lanes(const SourceNode& node, OpKind kind, std::vector<ir::
 }
 
 void Builder::settle_varying(SourceNode& node, OpKind kind, const std::vector<ir::Node*>& lane_nodes) {
-  for (size_t i = 0; i < node.inputs.size(); i++) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i].empty() || entry(node.inputs[i]).varying.empty()) continue;
     const std::string name = node.inputs[i];
     const Entry& e = entry(name);
@@ -183,7 +183,7 @@ void Builder::settle_varying(SourceNode& node, OpKind kind, const std::vector<ir
     size_t place = i;
     const bool integers = e.varying[0].data_type() == DataType::kInt64 || e.varying[0].data_type() == DataType::kInt32;
     LaneViews views;
-    for (size_t p = 0; p < lane_nodes.size() && integers; p++) {
+    for (size_t p = 0; p < lane_nodes.size() && integers; ++p) {
       const auto& in = lane_nodes[p]->inputs.at(0)->type.shape;
       const auto& out = lane_nodes[p]->outputs.at(0)->type.shape;
       if (in && out && ir::is_static(*in) && ir::is_static(*out)) views.push_back({*in, *out, e.varying[p].to_ints()});
@@ -227,7 +227,7 @@ void Builder::add_to_graph(const SourceNode& source, OpKind kind) {
   ir::Node* made = graph_.add_node(kind, node.name, inputs, node.outputs, node.attributes);
   node_names_.insert(made->name);
   ir::infer_node(*made);
-  for (size_t i = 0; i < node.outputs.size(); i++) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
     Entry& e = define(node.outputs[i]);
     e.value = made->outputs[i];
     if (lane_nodes.size() == lanes_.size())

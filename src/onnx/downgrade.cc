@@ -133,7 +133,7 @@ void place_pads(SourceNode& out, const Node& node, const DowngradeContext& conte
   const auto axes = node.input(3)->constant->to_ints(), pads = node.input(1)->constant->to_ints();
   const size_t rank = node.input(0)->type.shape->size();
   std::vector<int64_t> full(2 * rank, 0);
-  for (size_t i = 0; i < axes.size(); i++) {
+  for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i]);
     full.at(axis) = pads.at(i);
     full.at(rank + axis) = pads.at(axes.size() + i);

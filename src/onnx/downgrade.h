@@ -11,7 +11,7 @@ namespace octet::onnx {
 
 struct DowngradeContext {
   int opset;
-  // Adds an initialiser under a new name that starts with the hint; returns the name.
+  // Adds an initializer under a new name that starts with the hint; returns the name.
   std::function<std::string(const std::string& hint, ir::Tensor)> add_constant;
   std::function<std::string(const std::string& hint)> fresh_name;
 };

@@ -8,7 +8,7 @@ namespace {
 using ir::Tensor;
 using Nodes = std::vector<SourceNode>;
 
-// A quantised tensor: places of codes, scale and zero point among the inputs.
+// A quantized tensor: places of codes, scale and zero point among the inputs.
 struct Triple {
   size_t codes, scale, zero_point;
 };
@@ -62,7 +62,7 @@ class Expansion {
     return std::move(nodes_);
   }
 
-  // Without a quantiser behind it the operator itself is the last node.
+  // Without a quantizer behind it the operator itself is the last node.
   Nodes unquantized() {
     nodes_.back().name = node_.name, nodes_.back().outputs = node_.outputs;
     return std::move(nodes_);
@@ -152,7 +152,7 @@ Nodes concat(Expansion& e) {
   return e.quantized(e.apply("Concat", inputs), 0, 1);
 }
 
-// The attribute "opset" says which Softmax it is: until 12 all axes from `axis` on were normalised together.
+// The attribute "opset" says which Softmax it is: until 12 all axes from `axis` on were normalized together.
 Nodes softmax(Expansion& e) {
   const auto opset = static_cast<int>(e.int_attribute("opset", 13));
   SourceNode real{"Softmax",
@@ -167,7 +167,7 @@ Nodes softmax(Expansion& e) {
   const int64_t axis = e.int_attribute("axis", opset >= 13 ? -1 : 1);
   const bool last = axis == -1 || axis + 1 == static_cast<int64_t>(rank);
   if (opset < 13 && !last)
-    fail("normalises over all axes from ", axis, " on, as before opset 13; quantise a model of opset 13 or newer");
+    fail("normalizes over all axes from ", axis, " on, as before opset 13; quantize a model of opset 13 or newer");
   real.attributes["axis"] = axis;
   Nodes before = e.quantized(y, 3, 4);
   before.insert(before.end() - 1, std::move(real));
@@ -206,8 +206,8 @@ bool is_qlinear(const std::string& domain, const std::string& op) {
 std::string refused_integer_op(const std::string& op) {
   if (op == "DynamicQuantizeLinear" || op == "MatMulInteger" || op == "ConvInteger" || op == "DynamicQuantizeMatMul" ||
       op == "MatMulIntegerToFloat" || op == "DynamicQuantizeLSTM")
-    return "the model is quantised dynamically, with scales that are computed while it runs; the engine needs constant "
-           "scales, so quantise the float model with 'octet quantize' or statically with calibration data";
+    return "the model is quantized dynamically, with scales that are computed while it runs; the engine needs constant "
+           "scales, so quantize the float model with 'octet quantize' or statically with calibration data";
   return "";
 }
 

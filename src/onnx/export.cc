@@ -60,7 +60,7 @@ class Exporter {
  private:
   std::string fresh_name(const std::string& hint) {
     std::string name = hint;
-    for (int i = 1; !names_.insert(name).second; i++) name = str(hint, "_", i);
+    for (int i = 1; !names_.insert(name).second; ++i) name = str(hint, "_", i);
     return name;
   }
 
@@ -112,7 +112,7 @@ class Exporter {
       fail("node '", node.name, "' (FakeQuantize): codes from ", qmin, " to ", qmax, " fit neither int8 nor uint8");
     const Value* x = node.input(0);
     if (x->type.data_type != DataType::kFloat32)
-      fail("node '", node.name, "' (FakeQuantize): quantises ", ir::data_type_name(x->type.data_type),
+      fail("node '", node.name, "' (FakeQuantize): quantizes ", ir::data_type_name(x->type.data_type),
            "; only float32 is supported");
     const DataType codes = is_unsigned ? DataType::kUInt8 : DataType::kInt8;
     const std::string state = node.get_string("state");
@@ -138,8 +138,8 @@ class Exporter {
     std::string quantized;
     if (x->is_constant()) {
       const bool as_codes = writes_codes(node);
-      const Tensor q =
-          quantize(node, *x->constant, codes, per_axis && axis ? *axis : 0, as_codes ? qmin : low, as_codes ? qmax : high);
+      const Tensor q = quantize(node, *x->constant, codes, per_axis && axis ? *axis : 0, as_codes ? qmin : low,
+                                as_codes ? qmax : high);
       const bool symmetric = std::all_of(zeros.begin(), zeros.end(), [](int64_t z) { return z == 0; });
       const std::vector<int64_t> values = q.to_ints();
       if (!is_unsigned && symmetric && std::find(values.begin(), values.end(), -128) == values.end()) implied = -127;
@@ -165,9 +165,9 @@ class Exporter {
     const std::vector<float> values = x.to_floats(), scales = node.input(1)->constant->to_floats();
     const std::vector<int64_t> zeros = node.input(2)->constant->to_ints();
     size_t inner = 1;
-    for (size_t d = axis + 1; d < x.shape().size(); d++) inner *= static_cast<size_t>(x.shape()[d]);
+    for (size_t d = axis + 1; d < x.shape().size(); ++d) inner *= static_cast<size_t>(x.shape()[d]);
     std::vector<std::byte> bytes(values.size());
-    for (size_t i = 0; i < values.size(); i++) {
+    for (size_t i = 0; i < values.size(); ++i) {
       const size_t c = i / inner % scales.size();
       const numerics::QuantParams p{scales[c], static_cast<int32_t>(zeros[c]), static_cast<int32_t>(qmin),
                                     static_cast<int32_t>(qmax)};

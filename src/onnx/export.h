@@ -15,7 +15,7 @@ struct ExportOptions {
   bool value_info = true;  // write the types of values between the nodes
 };
 
-// Names of values, nodes and initialisers are kept; a dynamic leading dimension is called "batch". A FakeQuantize
+// Names of values, nodes and initializers are kept; a dynamic leading dimension is called "batch". A FakeQuantize
 // becomes a Q/DQ pair: its DequantizeLinear has its name and output. Codes are uint8 where qmin >= 0, int8 otherwise;
 // what a pair cannot say (a range other than the whole type, the states "observing" and "learned", trainable flags) is
 // kept in metadata_props, so that import_bytes(export_bytes(graph)) is the same graph. Runtimes that ignore metadata

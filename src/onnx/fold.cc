@@ -46,7 +46,7 @@ const Tensor& required(const FoldRequest& request, size_t index) {
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
   if (std::max(a.size(), b.size()) > 64) fail("too many dimensions");
   Shape out(std::max(a.size(), b.size()));
-  for (size_t i = 0; i < out.size(); i++) {
+  for (size_t i = 0; i < out.size(); ++i) {
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (x != y && x != 1 && y != 1)
       fail("the shapes ", ir::shape_string(a), " and ", ir::shape_string(b), " cannot be broadcast");

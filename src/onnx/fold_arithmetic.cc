@@ -57,7 +57,7 @@ To converted(From value) {
 template <typename To, typename From>
 Tensor packed(const Shape& shape, const std::vector<From>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(To));
-  for (size_t i = 0; i < values.size(); i++) {
+  for (size_t i = 0; i < values.size(); ++i) {
     const To value = converted<To>(values[i]);
     std::memcpy(bytes.data() + i * sizeof(To), &value, sizeof(To));
   }
@@ -160,7 +160,7 @@ const std::unordered_map<std::string_view, Unary>& unaries() {
 Outputs binary(const FoldRequest& r, const Binary& op, FoldBudget& budget) {
   Tensor left = required(r, 0);
   if (r.inputs.size() == 1) return {{left}};
-  for (size_t i = 1; i < r.inputs.size(); i++) {  // Min and Max take any number
+  for (size_t i = 1; i < r.inputs.size(); ++i) {  // Min and Max take any number
     const Tensor& right = required(r, i);
     const DataType type = left.data_type();
     if (type != right.data_type() && !(r.op == "Pow" && is_integer(type) == is_integer(right.data_type())))
@@ -172,12 +172,12 @@ Outputs binary(const FoldRequest& r, const Binary& op, FoldBudget& budget) {
     if (is_integer(type)) {
       const std::vector<int64_t> x = a.to_ints(), y = b.to_ints();
       std::vector<int64_t> z(x.size());
-      for (size_t k = 0; k < z.size(); k++) z[k] = op.ints(x[k], y[k]);
+      for (size_t k = 0; k < z.size(); ++k) z[k] = op.ints(x[k], y[k]);
       out = typed(op.to_bool ? DataType::kBool : type, shape, z);
     } else if (is_float(type)) {
       const std::vector<double> x = to_doubles(a), y = to_doubles(b);
       std::vector<double> z(x.size());
-      for (size_t k = 0; k < z.size(); k++) z[k] = op.floats(x[k], y[k]);
+      for (size_t k = 0; k < z.size(); ++k) z[k] = op.floats(x[k], y[k]);
       out = typed(op.to_bool ? DataType::kBool : type, shape, z);
     }
     if (!out) return out;
@@ -212,7 +212,7 @@ Outputs cast(const FoldRequest& r, FoldBudget& budget) {
 }
 
 Outputs range(const FoldRequest& r, FoldBudget& budget) {
-  for (size_t i = 0; i < 3; i++)
+  for (size_t i = 0; i < 3; ++i)
     if (required(r, i).size() != 1 || required(r, i).data_type() != required(r, 0).data_type()) return std::nullopt;
   const double start = to_doubles(*r.inputs[0])[0], limit = to_doubles(*r.inputs[1])[0],
                step = to_doubles(*r.inputs[2])[0];
@@ -220,7 +220,7 @@ Outputs range(const FoldRequest& r, FoldBudget& budget) {
   if (!(step != 0) || !(count <= 1e8)) fail("a range from ", start, " to ", limit, " by ", step);
   budget.charge(8 * static_cast<int64_t>(count));
   std::vector<double> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); i++) values[i] = start + static_cast<double>(i) * step;
+  for (size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<double>(i) * step;
   return typed(r.inputs[0]->data_type(), {static_cast<int64_t>(values.size())}, values);
 }
 
@@ -248,7 +248,7 @@ Outputs reduce(const FoldRequest& r, FoldBudget& budget) {
       outputs *= x.shape()[i];
     }
   }
-  for (size_t i = 0; i < reduced.size(); i++)
+  for (size_t i = 0; i < reduced.size(); ++i)
     if (!reduced[i] || keep) shape.push_back(reduced[i] ? 1 : x.shape()[i]);
   if (together == 0 || outputs == 0) return std::nullopt;
   budget.charge(8 * (outputs + x.size()));
@@ -263,9 +263,9 @@ Outputs reduce(const FoldRequest& r, FoldBudget& budget) {
   std::vector<double> float_sums(static_cast<size_t>(outputs));
   std::vector<bool> started(static_cast<size_t>(outputs), false);
   std::vector<int64_t> index(reduced.size(), 0);
-  for (size_t i = 0; i < static_cast<size_t>(x.size()); i++) {
+  for (size_t i = 0; i < static_cast<size_t>(x.size()); ++i) {
     size_t at = 0;
-    for (size_t d = 0; d < index.size(); d++) at += static_cast<size_t>(index[d] * strides[d]);
+    for (size_t d = 0; d < index.size(); ++d) at += static_cast<size_t>(index[d] * strides[d]);
     if (integer)
       int_sums[at] = started[at] ? op.ints(int_sums[at], ints[i]) : ints[i];
     else

@@ -1,5 +1,5 @@
 // What the two halves of the evaluator share. Private to fold.cc, fold_arithmetic.cc, fold_movement.cc
-// and quantised_constant.cc.
+// and quantized_constant.cc.
 #pragma once
 #include <optional>
 #include <vector>

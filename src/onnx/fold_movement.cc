@@ -29,7 +29,7 @@ Tensor strided_copy(const Tensor& source, const Shape& shape, const std::vector<
   std::vector<std::byte> bytes(static_cast<size_t>(count) * step);
   const std::byte* from = source.bytes().data();
   std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = 0; i < count; ++i) {
     std::memcpy(bytes.data() + static_cast<size_t>(i) * step, from + static_cast<size_t>(offset) * step, step);
     for (size_t d = shape.size(); d-- > 0;) {
       offset += strides[d];
@@ -68,7 +68,7 @@ Outputs reshape(const FoldRequest& r, FoldBudget& budget) {
   Shape shape = int_input(r, 1);
   int64_t known = 1;
   std::optional<size_t> open;
-  for (size_t i = 0; i < shape.size(); i++) {
+  for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && int_attribute(r.attributes, "allowzero", 0) == 0) {
       if (i >= x.shape().size()) fail("the target copies dimension ", i, ", which the data does not have");
       shape[i] = x.shape()[i];
@@ -108,10 +108,10 @@ Outputs squeeze(const FoldRequest& r, FoldBudget& budget) {
       removed[a] = true;
     }
   } else {
-    for (size_t i = 0; i < removed.size(); i++) removed[i] = x.shape()[i] == 1;
+    for (size_t i = 0; i < removed.size(); ++i) removed[i] = x.shape()[i] == 1;
   }
   Shape shape;
-  for (size_t i = 0; i < removed.size(); i++)
+  for (size_t i = 0; i < removed.size(); ++i)
     if (!removed[i]) shape.push_back(x.shape()[i]);
   return {{reshaped(x, shape, budget)}};
 }
@@ -168,7 +168,7 @@ Outputs slice(const FoldRequest& r, FoldBudget& budget) {
   const std::vector<int64_t> source_strides = strides;
   int64_t offset = 0;
   std::vector<bool> seen(shape.size(), false);
-  for (size_t i = 0; i < axes.size(); i++) {
+  for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = normal_axis(axes[i], shape.size());
     if (seen[axis]) fail("axis ", axis, " is sliced twice");
     seen[axis] = true;
@@ -203,7 +203,7 @@ Outputs gather(const FoldRequest& r, FoldBudget& budget) {
   budget.charge(static_cast<int64_t>(total));
   std::vector<std::byte> bytes(total);
   std::byte* to = bytes.data();
-  for (int64_t o = 0; o < outer && total > 0; o++) {
+  for (int64_t o = 0; o < outer && total > 0; ++o) {
     for (int64_t index : indices) {
       index = static_cast<int64_t>(normal_axis(index, static_cast<size_t>(x.shape()[axis])));
       if (inner > 0)
@@ -219,11 +219,11 @@ Outputs concat(const FoldRequest& r, FoldBudget& budget) {
   const auto axis = normal_axis(int_attribute(r.attributes, "axis", 0), first.shape().size());
   Shape shape = first.shape();
   shape[axis] = 0;
-  for (size_t i = 0; i < r.inputs.size(); i++) {
+  for (size_t i = 0; i < r.inputs.size(); ++i) {
     const Tensor& x = required(r, i);
     if (x.data_type() != first.data_type() || x.shape().size() != shape.size())
       fail("inputs of different types or ranks cannot be concatenated");
-    for (size_t d = 0; d < shape.size(); d++)
+    for (size_t d = 0; d < shape.size(); ++d)
       if (d != axis && x.shape()[d] != shape[d]) fail("inputs of different sizes cannot be concatenated");
     shape[axis] += x.shape()[axis];
   }
@@ -234,7 +234,7 @@ Outputs concat(const FoldRequest& r, FoldBudget& budget) {
   std::vector<std::byte> bytes(total);
   std::byte* to = bytes.data();
   const int64_t outer = total == 0 ? 0 : bounded_count(head);
-  for (int64_t o = 0; o < outer; o++) {
+  for (int64_t o = 0; o < outer; ++o) {
     for (const Tensor* x : r.inputs) {
       const size_t run = x->bytes().size() / static_cast<size_t>(outer);
       if (run > 0) std::memcpy(to, x->bytes().data() + static_cast<size_t>(o) * run, run);
@@ -253,7 +253,7 @@ Outputs split(const FoldRequest& r, FoldBudget& budget) {
     sizes = int_input(r, 1);
   } else {
     const int64_t chunk = (size + parts - 1) / parts;
-    for (int64_t i = 0; i < parts; i++) sizes.push_back(std::clamp<int64_t>(size - i * chunk, 0, chunk));
+    for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(size - i * chunk, 0, chunk));
   }
   if (sizes.size() != r.outputs) fail(sizes.size(), " sizes for ", r.outputs, " outputs");
   const std::vector<int64_t> strides = contiguous_strides(x.shape());
@@ -281,7 +281,7 @@ Outputs tile(const FoldRequest& r, FoldBudget& budget) {
   if (repeats.size() != x.shape().size()) fail("repeats does not fit a tensor of rank ", x.shape().size());
   // [a, b] is seen as [1, a, 1, b], broadcast, and joined again.
   Shape open, wide, shape;
-  for (size_t i = 0; i < repeats.size(); i++) {
+  for (size_t i = 0; i < repeats.size(); ++i) {
     open.insert(open.end(), {1, x.shape()[i]});
     wide.insert(wide.end(), {repeats[i], x.shape()[i]});
     shape.push_back(bounded_count({repeats[i], x.shape()[i]}));
@@ -301,7 +301,7 @@ Outputs pad(const FoldRequest& r, FoldBudget& budget) {
   constexpr int64_t kFar = int64_t{1} << 32;
   Shape shape, size;
   std::vector<int64_t> from, to;  // where the part of x that stays begins, in x and in the result
-  for (size_t d = 0; d < rank; d++) {
+  for (size_t d = 0; d < rank; ++d) {
     const int64_t before = pads[d], after = pads[rank + d];
     if (before < -kFar || before > kFar || after < -kFar || after > kFar) fail("pads hold an impossible number");
     const int64_t padded = x.shape()[d] + before + after;
@@ -314,13 +314,13 @@ Outputs pad(const FoldRequest& r, FoldBudget& budget) {
   budget.charge(count * static_cast<int64_t>(step));
   std::vector<std::byte> bytes(static_cast<size_t>(count) * step, std::byte{0});
   if (present(r, 2))
-    for (size_t i = 0; i < static_cast<size_t>(count); i++)
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
       std::memcpy(bytes.data() + i * step, required(r, 2).bytes().data(), step);
   const std::vector<int64_t> in = contiguous_strides(x.shape()), out = contiguous_strides(shape);
   std::vector<int64_t> index(rank, 0);
-  for (int64_t i = 0; i < kept; i++) {
+  for (int64_t i = 0; i < kept; ++i) {
     int64_t source = 0, target = 0;
-    for (size_t d = 0; d < rank; d++) source += (from[d] + index[d]) * in[d], target += (to[d] + index[d]) * out[d];
+    for (size_t d = 0; d < rank; ++d) source += (from[d] + index[d]) * in[d], target += (to[d] + index[d]) * out[d];
     std::memcpy(bytes.data() + static_cast<size_t>(target) * step,
                 x.bytes().data() + static_cast<size_t>(source) * step, step);
     for (size_t d = rank; d-- > 0 && ++index[d] == size[d];) index[d] = 0;
@@ -336,7 +336,7 @@ Outputs where(const FoldRequest& r, FoldBudget& budget) {
   const Tensor c = expand(condition, shape, budget), a = expand(x, shape, budget), b = expand(y, shape, budget);
   std::vector<std::byte> bytes(b.bytes().begin(), b.bytes().end());
   const size_t step = ir::data_type_size(x.data_type());
-  for (size_t i = 0; i < static_cast<size_t>(c.size()); i++)
+  for (size_t i = 0; i < static_cast<size_t>(c.size()); ++i)
     if (c.bytes()[i] != std::byte{0}) std::memcpy(bytes.data() + i * step, a.bytes().data() + i * step, step);
   return {{Tensor(x.data_type(), shape, std::move(bytes))}};
 }
@@ -355,14 +355,11 @@ using Function = Outputs (*)(const FoldRequest&, FoldBudget&);
 
 const std::unordered_map<std::string_view, Function>& movements() {
   static const std::unordered_map<std::string_view, Function> table = {
-      {"Identity", identity},   {"Reshape", reshape},
-      {"Flatten", flatten},     {"Squeeze", squeeze},
-      {"Unsqueeze", unsqueeze}, {"Transpose", transpose},
-      {"Slice", slice},         {"Gather", gather},
-      {"Concat", concat},       {"Split", split},
-      {"Expand", expand_op},    {"Tile", tile},
-      {"Pad", pad},
-      {"Where", where},         {"ConstantOfShape", constant_of_shape}};
+      {"Identity", identity}, {"Reshape", reshape},     {"Flatten", flatten},
+      {"Squeeze", squeeze},   {"Unsqueeze", unsqueeze}, {"Transpose", transpose},
+      {"Slice", slice},       {"Gather", gather},       {"Concat", concat},
+      {"Split", split},       {"Expand", expand_op},    {"Tile", tile},
+      {"Pad", pad},           {"Where", where},         {"ConstantOfShape", constant_of_shape}};
   return table;
 }
 
@@ -373,7 +370,7 @@ Tensor expand(const Tensor& tensor, const Shape& shape, FoldBudget& budget) {
   const size_t extra = shape.size() - std::min(shape.size(), tensor.shape().size());
   const std::vector<int64_t> from = contiguous_strides(tensor.shape());
   std::vector<int64_t> strides(shape.size(), 0);
-  for (size_t i = 0; i < tensor.shape().size(); i++) {
+  for (size_t i = 0; i < tensor.shape().size(); ++i) {
     if (tensor.shape()[i] != shape[extra + i] && tensor.shape()[i] != 1)
       fail("a tensor of shape ", ir::shape_string(tensor.shape()), " cannot be expanded to ", ir::shape_string(shape));
     if (tensor.shape()[i] != 1) strides[extra + i] = from[i];

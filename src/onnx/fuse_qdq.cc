@@ -61,7 +61,7 @@ class Parameters {
     const size_t axis = ir::normal_axis(node, node.get_int("axis", 1), shape.size());
     if (shape[axis] != static_cast<int64_t>(scales_.size()))
       fail(node_text(node), ": ", scales_.size(), " scales do not fit axis ", axis, " of ", ir::shape_string(shape));
-    for (size_t d = axis + 1; d < shape.size(); d++) inner_ *= static_cast<size_t>(shape[d]);
+    for (size_t d = axis + 1; d < shape.size(); ++d) inner_ *= static_cast<size_t>(shape[d]);
   }
   numerics::QuantParams at(size_t element) const {
     const size_t c = (element / std::max<size_t>(inner_, 1)) % scales_.size();
@@ -126,7 +126,7 @@ class Fuser {
       } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && matches(*x->producer, *node)) {
         fuse_pair(node);
       } else if (x->producer && x->producer->kind == OpKind::kQuantizeLinear && can_rescale(*x->producer, *node)) {
-        fuse_requantised(node);
+        fuse_requantized(node);
       }
     }
     for (const auto& [old, made] : replacements_) {
@@ -138,7 +138,7 @@ class Fuser {
     for (const auto& [name, note] : notes_)
       if (!graph_.find_node(name) || graph_.find_node(name)->kind != OpKind::kFakeQuantize)
         log_warning("the metadata entry '", kFakeQuantizeKey, "' names '", name,
-                    "', which is no quantiser of this model any more; its line is ignored");
+                    "', which is no quantizer of this model any more; its line is ignored");
   }
 
  private:
@@ -166,7 +166,7 @@ class Fuser {
     const std::span<const float> values = floats.as_floats(space);
     std::vector<int8_t> codes(values.size());
     parameters.for_each_run(values.size(), [&](size_t start, size_t count, const numerics::QuantParams& p) {
-      numerics::quantize_centred(values.subspan(start, count), p, std::span(codes).subspan(start, count));
+      numerics::quantize_centered(values.subspan(start, count), p, std::span(codes).subspan(start, count));
     });
     return std::find(codes.begin(), codes.end(), range.qmin) == codes.end();
   }
@@ -177,7 +177,7 @@ class Fuser {
     const Parameters parameters(*dq, old.shape(), {INT32_MIN, INT32_MAX});
     const std::span<const int32_t> q = old.values<int32_t>();
     Tensor numbers = Tensor::made<float>(old.shape(), [&](std::span<float> out) {
-      for (size_t i = 0; i < out.size(); i++) {
+      for (size_t i = 0; i < out.size(); ++i) {
         // Wider than the 8-bit codes that numerics::dequantize takes: subtract before rounding to float.
         const numerics::QuantParams p = parameters.at(i);
         out[i] = static_cast<float>(int64_t{q[i]} - p.zero_point) * p.scale;
@@ -248,9 +248,9 @@ class Fuser {
   }
 
   // Codes that are read with another scale or zero point: (q - z2) s2 = (q - z1) s1 * (s2 / s1) + (z1 - z2) s2, which
-  // has the scale s2 and the zero point z2. Between the two quantisers the engine makes a table of it, and every code
+  // has the scale s2 and the zero point z2. Between the two quantizers the engine makes a table of it, and every code
   // stays as it is.
-  void fuse_requantised(Node* dq) {
+  void fuse_requantized(Node* dq) {
     Node* q = dq->input(0)->producer;
     const DataType type = dq->input(0)->type.data_type;
     check_scales(*q, q->input(1)->constant->to_floats());

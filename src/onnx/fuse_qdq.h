@@ -1,4 +1,4 @@
-// QuantizeLinear -> DequantizeLinear pairs become FakeQuantize nodes, pre-quantised constants become float constants
+// QuantizeLinear -> DequantizeLinear pairs become FakeQuantize nodes, pre-quantized constants become float constants
 // behind a FakeQuantize. The other direction is the exporter's.
 #pragma once
 #include <string>
@@ -10,7 +10,7 @@ namespace octet::onnx {
 // metadata_props entries in which Octet keeps what Q/DQ pairs cannot say. The importer takes them out again.
 // One line a FakeQuantize whose range or state is not what the file alone implies: "qmin qmax state name".
 inline constexpr const char* kFakeQuantizeKey = "octet.fake_quantize";
-// One trainable initialiser a line. Present when the graph has any.
+// One trainable initializer a line. Present when the graph has any.
 inline constexpr const char* kTrainableKey = "octet.trainable";
 
 // Precondition: types are inferred. Rewrites

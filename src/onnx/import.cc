@@ -67,7 +67,7 @@ ir::Graph import_parsed(const proto::Model& model, size_t file_bytes, const std:
   ExternalFiles files(directory);
   ir::Graph graph = Builder(*model.graph, opset, files, fold_budget(*model.graph, file_bytes)).build();
   for (const auto& [key, value] : model.metadata) graph.metadata[key] = value;
-  graph.remove_dead();  // quantisers of constants whose codes were moved or folded
+  graph.remove_dead();  // quantizers of constants whose codes were moved or folded
   lift_codes(graph);
   fuse_qdq(graph, take_metadata(graph, kFakeQuantizeKey));
   graph.remove_dead();

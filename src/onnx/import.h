@@ -10,10 +10,10 @@ namespace octet::onnx {
 inline constexpr int kOldestOpset = 10, kNewestOpset = 25;  // of the default domain, as read
 
 // Reads a model: operators in the form of the newest opset, constants and shape arithmetic folded away, Q/DQ pairs
-// fused into FakeQuantize (see fuse_qdq.h), types inferred, verified. Names of values, nodes and initialisers are those
+// fused into FakeQuantize (see fuse_qdq.h), types inferred, verified. Names of values, nodes and initializers are those
 // of the file; nodes without one get that of their first output. A dynamic dimension is kDynamic; the leading dynamic
 // dimension of every input is taken for the batch. Nodes that no output needs are left out. metadata_props become
-// Graph::metadata. Data types stay as they are (a float16 model is a float16 graph). Initialisers are trainable where
+// Graph::metadata. Data types stay as they are (a float16 model is a float16 graph). Initializers are trainable where
 // the file was written by Octet and says so (passes/mark_trainable.h marks those of other files).
 //
 // UserError, starting with the file's name, for anything else than a well-formed model of opset 10 to 25 that Octet can

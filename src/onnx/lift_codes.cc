@@ -103,7 +103,7 @@ class Lifter {
   void lift(Node* node) {
     const Node& q = *quantizer_of(node->input(0));
     lift_fill(node, q);
-    for (size_t i = 0; i < ir::data_inputs(*node); i++) graph_.set_input(node, i, real(node->input(i), node));
+    for (size_t i = 0; i < ir::data_inputs(*node); ++i) graph_.set_input(node, i, real(node->input(i), node));
     ir::infer_node(*node);
     Node* behind = graph_.next(node);
     for (Value* out : node->outputs) {

@@ -7,7 +7,7 @@ namespace octet::onnx {
 
 // Precondition: types are inferred. MaxPool, GlobalMaxPool, ArgMax, Identity, nearest Resize and everything that moves
 // elements, applied to the result of a QuantizeLinear with one scale, gets DequantizeLinear in front and, where it
-// returns codes, QuantizeLinear behind. They commute with quantisation, so every code stays as it is. Relu of int8 is
+// returns codes, QuantizeLinear behind. They commute with quantization, so every code stays as it is. Relu of int8 is
 // lifted where the zero point is 0, Pad where its fill is a code, Concat where all inputs have equal parameters; nodes
 // that do not fit stay as they are.
 void lift_codes(ir::Graph& graph);

@@ -19,12 +19,12 @@ inline std::string escape_line(const std::string& name) {
 
 inline std::string unescape_line(const std::string& line) {
   std::string out;
-  for (size_t i = 0; i < line.size(); i++) {
+  for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] != '\\' || i + 1 == line.size()) {
       out += line[i];
       continue;
     }
-    i++;
+    ++i;
     out += line[i] == 'n' ? '\n' : line[i];
   }
   return out;

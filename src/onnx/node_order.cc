@@ -57,7 +57,7 @@ void require_known(const std::vector<const proto::Node*>& nodes) {
 std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {
   const std::vector<proto::Node>& nodes = graph.nodes;
   std::unordered_map<std::string_view, size_t> producer;
-  for (size_t i = 0; i < nodes.size(); i++)
+  for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::string& name : nodes[i].outputs)
       if (!name.empty() && !producer.emplace(name, i).second)
         fail(text_of(nodes[i]), ": makes '", name, "', which another node makes already");
@@ -81,13 +81,13 @@ std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {
   std::vector<std::vector<size_t>> users(nodes.size());
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
   size_t left = 0;
-  for (size_t i = 0; i < nodes.size(); i++) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
-    left++;
+    ++left;
     for (const std::string& name : nodes[i].inputs) {
       const auto it = producer.find(name);
       if (name.empty() || it == producer.end()) continue;
-      missing[i]++;
+      ++missing[i];
       users[it->second].push_back(i);
     }
     if (missing[i] == 0) ready.push(i);
@@ -101,7 +101,7 @@ std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {
       if (--missing[user] == 0) ready.push(user);
   }
   if (out.size() < left)
-    for (size_t i = 0; i < nodes.size(); i++)
+    for (size_t i = 0; i < nodes.size(); ++i)
       if (live[i] && missing[i] > 0) fail(text_of(nodes[i]), ": depends on its own output (a cycle)");
   return out;
 }

@@ -1,4 +1,4 @@
-// A model on its way out: a graph already in the forms of one opset, and its serialisation.
+// A model on its way out: a graph already in the forms of one opset, and its serialization.
 #pragma once
 #include <map>
 #include <string>

@@ -296,7 +296,7 @@ Graph parse_graph(std::string_view bytes) {
         break;
       case 15:
         in.skip();
-        out.sparse_initializers++;
+        ++out.sparse_initializers;
         break;
       default:
         in.skip();

@@ -70,7 +70,7 @@ void write_value(pbf_writer out, const OutValue& value) {
   if (!value.type.shape) return;
   if (value.type.shape->empty()) return tensor.add_message(2, std::string());  // a nested writer drops what is empty
   pbf_writer shape(tensor, 2);
-  for (size_t i = 0; i < value.type.shape->size(); i++) {
+  for (size_t i = 0; i < value.type.shape->size(); ++i) {
     const int64_t size = (*value.type.shape)[i];
     pbf_writer dim(shape, 1);
     if (size != ir::kDynamic) {

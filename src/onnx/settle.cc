@@ -31,7 +31,7 @@ std::optional<std::vector<int64_t>> settle_reshape(const LaneViews& lanes) {
   std::vector<int64_t> target(rank);
   std::optional<size_t> computed;
   std::vector<size_t> open;
-  for (size_t i = 0; i < rank; i++) {
+  for (size_t i = 0; i < rank; ++i) {
     const auto stated = common(lanes, [&](const LaneView& l) { return l.parameter[i]; });
     if (stated) {
       target[i] = *stated;
@@ -58,7 +58,7 @@ std::optional<std::vector<int64_t>> settle_expand(const LaneViews& lanes) {
   if (!same_lengths(lanes)) return std::nullopt;
   const size_t in = lanes.front().in.size(), out = lanes.front().out.size();
   std::vector<int64_t> target(out);
-  for (size_t i = 0; i < out; i++) {
+  for (size_t i = 0; i < out; ++i) {
     const size_t extra = out - in;
     if (const auto size = common(lanes, [&](const LaneView& l) { return l.out[i]; })) {
       target[i] = *size;
@@ -75,7 +75,7 @@ std::optional<std::vector<int64_t>> settle_expand(const LaneViews& lanes) {
 std::optional<std::vector<int64_t>> settle_slice_bound(const LaneViews& lanes, const std::vector<int64_t>& axes) {
   if (!same_lengths(lanes) || lanes.front().parameter.size() != axes.size()) return std::nullopt;
   std::vector<int64_t> bounds(axes.size());
-  for (size_t i = 0; i < axes.size(); i++) {
+  for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
     constexpr int64_t kFar = int64_t{1} << 60;  // keeps the difference inside int64
     const auto from_end = [&](const LaneView& l) { return std::clamp(l.parameter[i], -kFar, kFar) - l.in[axis]; };
@@ -95,7 +95,7 @@ std::optional<std::vector<int64_t>> settle_slice_bound(const LaneViews& lanes, c
 std::optional<std::vector<float>> settle_resize(const LaneViews& lanes) {
   if (!same_lengths(lanes) || lanes.front().in.size() != lanes.front().out.size()) return std::nullopt;
   std::vector<float> scales(lanes.front().in.size());
-  for (size_t i = 0; i < scales.size(); i++) {
+  for (size_t i = 0; i < scales.size(); ++i) {
     if (std::any_of(lanes.begin(), lanes.end(), [&](const LaneView& l) { return l.in[i] == 0; })) return std::nullopt;
     const auto scale =
         common(lanes, [&](const LaneView& l) { return static_cast<float>(l.out[i]) / static_cast<float>(l.in[i]); });

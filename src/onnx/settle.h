@@ -19,7 +19,7 @@ using LaneViews = std::vector<LaneView>;
 std::optional<std::vector<int64_t>> settle_reshape(const LaneViews& lanes);
 // An Expand target.
 std::optional<std::vector<int64_t>> settle_expand(const LaneViews& lanes);
-// starts or ends of a Slice along `axes` (normalised).
+// starts or ends of a Slice along `axes` (normalized).
 std::optional<std::vector<int64_t>> settle_slice_bound(const LaneViews& lanes, const std::vector<int64_t>& axes);
 // Scales of a Resize, one an axis, that give exactly the sizes of every lane.
 std::optional<std::vector<float>> settle_resize(const LaneViews& lanes);

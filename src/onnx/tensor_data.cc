@@ -19,7 +19,7 @@ constexpr int64_t kMaxElements = int64_t{1} << 36;
 template <typename To, typename From>
 std::vector<std::byte> narrowed(const std::vector<From>& values) {
   std::vector<std::byte> out(values.size() * sizeof(To));
-  for (size_t i = 0; i < values.size(); i++) {
+  for (size_t i = 0; i < values.size(); ++i) {
     const To value = static_cast<To>(values[i]);
     std::memcpy(out.data() + i * sizeof(To), &value, sizeof(To));
   }
@@ -67,12 +67,11 @@ std::optional<uint64_t> parse_number(const std::string& text) {
 }  // namespace
 
 std::string onnx_type_name(int64_t code) {
-  static constexpr std::array kNames = {"undefined",      "float32",  "uint8",        "int8",           "uint16",
-                                        "int16",          "int32",    "int64",        "string",         "bool",
-                                        "float16",        "float64",  "uint32",       "uint64",         "complex64",
-                                        "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-                                        "float8e5m2fnuz", "uint4",    "int4",           "float4e2m1",
-                                        "float8e8m0",     "uint2",    "int2"};
+  static constexpr std::array kNames = {
+      "undefined", "float32",    "uint8",      "int8",         "uint16",         "int16",      "int32",
+      "int64",     "string",     "bool",       "float16",      "float64",        "uint32",     "uint64",
+      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
   if (code >= 0 && code < static_cast<int64_t>(kNames.size())) return kNames[static_cast<size_t>(code)];
   return str("number ", code);
 }

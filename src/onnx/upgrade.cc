@@ -100,7 +100,7 @@ Nodes softmax(SourceNode node, int opset, UpgradeContext& context) {
     return {node};
   }
   if (std::count(shape.begin(), shape.end(), ir::kDynamic) > 1)
-    fail("normalises over all axes from ", axis, " on, as before opset 13, which needs all sizes but one of ",
+    fail("normalizes over all axes from ", axis, " on, as before opset 13, which needs all sizes but one of ",
          ir::shape_string(shape), " to be known; export the model with opset 13 or newer");
   Shape back = shape;  // the one dynamic size stays -1, which Reshape computes
   SourceNode flatten{"Flatten", context.fresh_name(node.name + "_flatten"), {x}, {}, {{"axis", axis}}};
@@ -128,7 +128,7 @@ Nodes resize(SourceNode node, int opset, UpgradeContext& context) {
   const auto mode_at = node.attributes.find("coordinate_transformation_mode");
   const std::string* transformation =
       mode_at == node.attributes.end() ? nullptr : std::get_if<std::string>(&mode_at->second);
-  for (size_t i = 1; i < node.inputs.size(); i++)
+  for (size_t i = 1; i < node.inputs.size(); ++i)
     if (node.has_input(i) && is_empty_constant(node.inputs[i], context)) node.inputs[i].clear();
   // Only tf_crop_and_resize reads the region of interest.
   if (node.has_input(1) && (!transformation || *transformation != "tf_crop_and_resize")) node.inputs[1].clear();
@@ -183,7 +183,7 @@ Nodes pad(SourceNode node, int, UpgradeContext& context) {
     if (amounts.size() != 2 * which.size()) fail(amounts.size(), " pads for ", which.size(), " axes");
     std::vector<int64_t> full(2 * rank, 0);
     std::set<size_t> seen;
-    for (size_t i = 0; i < which.size(); i++) {
+    for (size_t i = 0; i < which.size(); ++i) {
       const size_t axis = normal_axis(which[i], rank);
       if (!seen.insert(axis).second) fail("axis ", axis, " is padded twice");
       full[axis] = amounts[i];
@@ -209,7 +209,7 @@ Nodes sum(SourceNode node, int, UpgradeContext& context) {
   }
   Nodes out;
   std::string total = node.inputs.at(0);
-  for (size_t i = 1; i < node.inputs.size(); i++) {
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
     const bool last = i + 1 == node.inputs.size();
     SourceNode add{"Add", node.name, {total, node.inputs[i]}, node.outputs, {}};
     if (!last) {
@@ -247,7 +247,8 @@ class Chain {
   Nodes nodes_;
 };
 
-// The approximation by tanh becomes the operators of its formula, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
+// The approximation by tanh becomes the operators of its formula, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715
+// x^3))).
 Nodes gelu(SourceNode node, int, UpgradeContext& context) {
   const std::string form = take<std::string>(node, "approximate").value_or("none");
   if (form == "none") return {std::move(node)};
@@ -256,8 +257,8 @@ Nodes gelu(SourceNode node, int, UpgradeContext& context) {
   Chain chain(node, context);
   const std::string cube = chain.add("Mul", {chain.add("Mul", {x, x}), x});
   const std::string bent = chain.add("Add", {x, chain.add("Mul", {cube, chain.scalar("cubic", 0.044715f)})});
-  const std::string tanh =
-      chain.add("Tanh", {chain.add("Mul", {bent, chain.scalar("slope", std::sqrt(2 * std::numbers::inv_pi_v<float>))})});
+  const std::string tanh = chain.add(
+      "Tanh", {chain.add("Mul", {bent, chain.scalar("slope", std::sqrt(2 * std::numbers::inv_pi_v<float>))})});
   const std::string gate = chain.add("Add", {tanh, chain.scalar("one", 1)});
   chain.add("Mul", {chain.add("Mul", {x, gate}), chain.scalar("half", 0.5f)}, true);
   return chain.nodes();
@@ -270,14 +271,14 @@ Nodes reciprocal(SourceNode node, int, UpgradeContext& context) {
   return chain.nodes();
 }
 
-// Gather of one position, or of neighbouring ones, from an activation is a Slice.
+// Gather of one position, or of neighboring ones, from an activation is a Slice.
 Nodes gather(SourceNode node, int, UpgradeContext& context) {
   if (node.inputs.size() != 2 || context.constant(node.inputs[0])) return {node};
   const auto indices = context.constant(node.inputs[1]);
   const auto shape = context.shape(node.inputs[0]);
   if (!indices || !shape || indices->shape().size() > 1 || indices->size() == 0) return {node};
   const std::vector<int64_t> at = indices->to_ints();
-  for (size_t i = 1; i < at.size(); i++)
+  for (size_t i = 1; i < at.size(); ++i)
     if (at[i] != at[0] + static_cast<int64_t>(i)) return {node};
   if (at.front() < 0 && at.back() >= 0) return {node};
   const auto axis = static_cast<int64_t>(normal_axis(take<int64_t>(node, "axis").value_or(0), shape->size()));
@@ -302,7 +303,8 @@ Nodes gather(SourceNode node, int, UpgradeContext& context) {
 Nodes cast_like(SourceNode node, int, UpgradeContext& context) {
   if (node.inputs.size() != 2) fail("has ", node.inputs.size(), " inputs, expected 2");
   const ir::DataType type = context.data_type(node.inputs[1]);
-  return {SourceNode{"Cast", node.name, {node.inputs[0]}, node.outputs, {{"to", int64_t{ir::data_type_to_onnx(type)}}}}};
+  return {
+      SourceNode{"Cast", node.name, {node.inputs[0]}, node.outputs, {{"to", int64_t{ir::data_type_to_onnx(type)}}}}};
 }
 
 using Rule = Nodes (*)(SourceNode, int, UpgradeContext&);

@@ -1,6 +1,6 @@
 // Brings the forms that operators had in older opsets to those of the newest one, and operators that Octet lacks to
-// equal combinations of those it has (Sum, Reciprocal, Upsample, ...). Exact rewrites only: what cannot be expressed is an
-// error.
+// equal combinations of those it has (Sum, Reciprocal, Upsample, ...). Exact rewrites only: what cannot be expressed is
+// an error.
 #pragma once
 #include <optional>
 #include <string>

@@ -52,7 +52,7 @@ void Widener::note(DataType type, const std::string& where) {
   if (first_.empty())
     first_ = str(where, " is of ", ir::data_type_name(type));
   else
-    more_++;
+    ++more_;
 }
 
 void Widener::report() const {

@@ -1,5 +1,5 @@
-// 16-bit floats of a file are read as float32: Octet trains, calibrates and runs no others. Widening is exact, so a network
-// that computed in float16 or bfloat16 gives the same numbers with fewer roundings.
+// 16-bit floats of a file are read as float32: Octet trains, calibrates and runs no others. Widening is exact, so a
+// network that computed in float16 or bfloat16 gives the same numbers with fewer roundings.
 #pragma once
 #include <string>
 

@@ -33,7 +33,8 @@ bool over_classes(const Node& softmax, int64_t classes) {
   int64_t axis = softmax.get_int("axis", -1);
   if (axis < 0) axis += rank;
   for (int64_t i = 0; i < rank; ++i)
-    if (i == axis ? shape[static_cast<size_t>(i)] != classes : i > 0 && shape[static_cast<size_t>(i)] != 1) return false;
+    if (i == axis ? shape[static_cast<size_t>(i)] != classes : i > 0 && shape[static_cast<size_t>(i)] != 1)
+      return false;
   return true;
 }
 

@@ -26,7 +26,7 @@ Perm perm_of(const Node& transpose) {
 }
 
 bool is_identity(const Perm& perm) {
-  for (size_t i = 0; i < perm.size(); i++)
+  for (size_t i = 0; i < perm.size(); ++i)
     if (perm[i] != static_cast<int64_t>(i)) return false;
   return true;
 }
@@ -68,7 +68,7 @@ Value* transposed_constant(Graph& graph, Value* constant, const Perm& perm) {
   ir::Shape full(perm.size() - shape.size(), 1);
   full.insert(full.end(), shape.begin(), shape.end());
   ir::Shape before(perm.size());
-  for (size_t d = 0; d < perm.size(); d++) before[static_cast<size_t>(perm[d])] = full[d];
+  for (size_t d = 0; d < perm.size(); ++d) before[static_cast<size_t>(perm[d])] = full[d];
   // Only a vector along one axis: its elements keep their order.
   ir::Tensor tensor = ir::Tensor::of<float>(before, constant->constant->to_floats());
   if (constant->users.size() > 1 || graph.is_output(constant))
@@ -100,7 +100,7 @@ bool sink(Graph& graph, Node* node) {
   const size_t rank = node->output()->type.shape->size(), n = placed_inputs(*node);
   std::set<Node*> transposes;
   Perm perm;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     const Value* v = node->input(i);
     if (!v) return false;
     if (v->is_constant()) {
@@ -114,7 +114,7 @@ bool sink(Graph& graph, Node* node) {
     transposes.insert(v->producer);
   }
   if (transposes.empty()) return false;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     Value* v = node->input(i);
     graph.set_input(node, i, v->is_constant() ? transposed_constant(graph, v, perm) : v->producer->input(0));
   }
@@ -134,7 +134,7 @@ bool sink(Graph& graph, Node* node) {
   Node* moved = graph.add_node(OpKind::kTranspose, name, {y}, {name}, {{"perm", perm}}, next);
   ir::infer_node(*moved);
   for (Node* reader : std::set<Node*>(readers.begin(), readers.end()))
-    for (size_t i = 0; i < reader->inputs.size(); i++)
+    for (size_t i = 0; i < reader->inputs.size(); ++i)
       if (reader->input(i) == y) graph.set_input(reader, i, moved->output());
   return true;
 }

@@ -33,7 +33,7 @@ std::optional<Limits> limits_of(const Node* node) {
 
 void make_relu(Graph& graph, Node* node, Value* x) {
   graph.set_input(node, 0, x);
-  for (size_t i = 1; i < node->inputs.size(); i++) graph.set_input(node, i, nullptr);
+  for (size_t i = 1; i < node->inputs.size(); ++i) graph.set_input(node, i, nullptr);
   node->inputs.resize(1);
   node->attributes.clear();
   node->kind = OpKind::kRelu;
@@ -59,7 +59,7 @@ struct Bound {
 };
 std::optional<Bound> bound_of(const Node& node) {
   if (node.inputs.size() != 2) return std::nullopt;
-  for (size_t i = 0; i < 2; i++) {
+  for (size_t i = 0; i < 2; ++i) {
     Value* x = node.input(1 - i);
     // Of no higher rank than x, so that nothing is broadcast.
     if (!scalar(node.input(i)) || x->is_constant() || !x->type.shape) continue;
@@ -79,7 +79,8 @@ bool rewrite(Graph& graph, Node* node) {
       return true;
     }
     Node* inner = bound->x->producer;
-    if (node->kind == OpKind::kMin && limit > 0 && inner && inner->kind == OpKind::kRelu && single_use(graph, bound->x)) {
+    if (node->kind == OpKind::kMin && limit > 0 && inner && inner->kind == OpKind::kRelu &&
+        single_use(graph, bound->x)) {
       make_clip(graph, node, inner->input(0), bound->limit);
       graph.erase(inner);
       return true;

@@ -18,7 +18,7 @@ ChannelAffine affine_of(const Node& bn) {
                            mean = bn.input(3)->constant->to_floats(), variance = bn.input(4)->constant->to_floats();
   const double epsilon = bn.get_float("epsilon");
   ChannelAffine a;
-  for (size_t c = 0; c < gamma.size(); c++) {
+  for (size_t c = 0; c < gamma.size(); ++c) {
     a.scale.push_back(static_cast<double>(gamma[c]) / std::sqrt(static_cast<double>(variance[c]) + epsilon));
     a.center.push_back(mean[c]);
     a.shift.push_back(beta[c]);
@@ -28,9 +28,9 @@ ChannelAffine affine_of(const Node& bn) {
 
 bool can_fold(const Graph& graph, const Node& bn) {
   if (bn.kind != OpKind::kBatchNormalization || bn.get_int("training_mode") != 0) return false;
-  for (size_t i = 1; i < 5; i++)
+  for (size_t i = 1; i < 5; ++i)
     if (!bn.input(i)->is_constant()) return false;
-  for (size_t i = 1; i < bn.outputs.size(); i++)
+  for (size_t i = 1; i < bn.outputs.size(); ++i)
     if (bn.output(i) && (!bn.output(i)->users.empty() || graph.is_output(bn.output(i)))) return false;
   const Value* x = bn.input(0);
   return x->producer && single_use(graph, x) && can_fold_affine(*x->producer, bn.input(1)->constant->size());
@@ -51,7 +51,7 @@ int fold_batch_norm(Graph& graph) {
     Node* node = (it++)->get();  // first, because folding erases the node
     if (!can_fold(graph, *node)) continue;
     fold(graph, node);
-    folded++;
+    ++folded;
   }
   graph.remove_dead();
   return folded;

@@ -34,7 +34,7 @@ void for_each_element(const Shape& out, const std::vector<int64_t>& a, const std
   std::vector<int64_t> index(out.size(), 0);
   int64_t at = 0, bt = 0;
   const int64_t n = ir::element_count(out);
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < n; ++i) {
     visit(at, bt);
     for (size_t d = out.size(); d-- > 0;) {
       at += a[d];
@@ -82,7 +82,7 @@ Tensor evaluate_transpose(const Node& node, const Shape& shape) {
   const std::vector<int64_t> perm = ir::permutation_of(node, shape.size());
   std::vector<int64_t> steps(shape.size(), 1), strides(shape.size());
   for (size_t d = a.shape().size(); d-- > 1;) steps[d - 1] = steps[d] * a.shape()[d];
-  for (size_t d = 0; d < shape.size(); d++) strides[d] = steps[static_cast<size_t>(perm[d])];
+  for (size_t d = 0; d < shape.size(); ++d) strides[d] = steps[static_cast<size_t>(perm[d])];
   std::vector<float> out;
   out.reserve(x.size());
   for_each_element(shape, strides, strides, [&](int64_t i, int64_t) { out.push_back(x[static_cast<size_t>(i)]); });
@@ -141,7 +141,7 @@ std::optional<std::vector<double>> per_channel(const Value& constant, int64_t ch
   const auto values = constant.constant->values<float>();
   if (shape.size() > rank) return std::nullopt;
   if (values.size() == 1) return std::vector<double>(static_cast<size_t>(channels), values[0]);
-  for (size_t d = 0; d < shape.size(); d++)
+  for (size_t d = 0; d < shape.size(); ++d)
     if (shape[d] != 1 && rank - shape.size() + d != 1) return std::nullopt;
   if (static_cast<int64_t>(values.size()) != channels) return std::nullopt;
   return std::vector<double>(values.begin(), values.end());
@@ -152,7 +152,7 @@ std::optional<ChannelAffine> affine_of(const Node& node, size_t constant, int64_
   if (!operand) return std::nullopt;
   const size_t n = operand->size();
   ChannelAffine a{std::vector<double>(n, 1.0), std::vector<double>(n, 0.0), std::vector<double>(n, 0.0)};
-  for (size_t c = 0; c < n; c++) {
+  for (size_t c = 0; c < n; ++c) {
     const double v = (*operand)[c];
     switch (node.kind) {
       case OpKind::kAdd:
@@ -193,7 +193,7 @@ bool fold_into_layer(Graph& graph, Node* node) {
 // MatMul(x, weights) + constant vector -> Gemm; the MatMul keeps its name.
 bool matmul_to_gemm(Graph& graph, Node* node) {
   if (node->kind != OpKind::kAdd) return false;
-  for (size_t i = 0; i < 2; i++) {
+  for (size_t i = 0; i < 2; ++i) {
     Value *y = node->input(i), *bias = node->input(1 - i);
     Node* product = y->producer;
     if (!product || product->kind != OpKind::kMatMul || !single_use(graph, y)) continue;

@@ -16,7 +16,8 @@ using ir::OpKind;
 constexpr int64_t kPrime = 10'007;
 
 int64_t count(const ir::Shape& shape, size_t from) {
-  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(from), shape.end(), int64_t{1}, std::multiplies<>());
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(from), shape.end(), int64_t{1},
+                         std::multiplies<>());
 }
 
 // A Reshape to [batch, ...] of what has that batch: from here on the size is copied (0 in ONNX).
@@ -26,7 +27,8 @@ void copy_batch_in_reshapes(ir::Graph& graph, int64_t batch) {
     const ir::Value *x = node->input(0), *y = node->output(), *wanted = node->input(1);
     if (x->is_constant() || !wanted->is_constant() || !x->type.shape || !y->type.shape) continue;
     const ir::Shape &from = *x->type.shape, &to = *y->type.shape;
-    if (from.empty() || to.empty() || from[0] != batch || to[0] != batch || !ir::is_static(from) || !ir::is_static(to)) continue;
+    if (from.empty() || to.empty() || from[0] != batch || to[0] != batch || !ir::is_static(from) || !ir::is_static(to))
+      continue;
     std::vector<int64_t> sizes = wanted->constant->to_ints();
     if (sizes.size() != to.size() || sizes[0] != batch || count(from, 1) != count(to, 1)) continue;
     // PyTorch's newer exporter sets allowzero always; of sizes without a zero it says nothing.
@@ -85,7 +87,8 @@ bool images_stay_apart(const ir::Graph& graph) {
 }  // namespace
 
 bool free_batch(ir::Graph& graph) {
-  if (graph.inputs().size() != 1 || !graph.inputs()[0]->type.shape || graph.inputs()[0]->type.shape->empty()) return false;
+  if (graph.inputs().size() != 1 || !graph.inputs()[0]->type.shape || graph.inputs()[0]->type.shape->empty())
+    return false;
   const int64_t batch = graph.inputs()[0]->type.shape->front();
   if (batch == ir::kDynamic) return true;
   ir::Graph freed = graph.clone();
@@ -108,8 +111,8 @@ void require_batch(ir::Graph& graph, int64_t batch) {
   const int64_t own = input->type.shape->front();
   if (own != ir::kDynamic && own != batch && !free_batch(graph))
     fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
-               ", and the network does not treat the images of another batch each by itself, so it can have the batch ", own,
-               " only");
+               ", and the network does not treat the images of another batch each by itself, so it can have the batch ",
+               own, " only");
 }
 
 }  // namespace octet::passes

@@ -27,7 +27,7 @@ std::optional<Ints> spatial_zero_padding(const Node& pad) {
     if (!pad.input(3)->is_constant()) return std::nullopt;
     const Ints axes = pad.input(3)->constant->to_ints();
     if (given.size() != 2 * axes.size()) return std::nullopt;
-    for (size_t i = 0; i < axes.size(); i++) {
+    for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i];
       if (axis < 0 || axis >= static_cast<int64_t>(rank)) return std::nullopt;
       all[static_cast<size_t>(axis)] = given[i];
@@ -50,7 +50,7 @@ std::optional<Ints> combined_pads(const Node& reader, const Ints& padding, bool 
   Ints own = reader.get_ints("pads", Ints(padding.size(), 0));
   if (own.size() != padding.size()) return std::nullopt;
   const bool padded = std::any_of(own.begin(), own.end(), [](int64_t p) { return p != 0; });
-  for (size_t i = 0; i < own.size(); i++) own[i] += padding[i];
+  for (size_t i = 0; i < own.size(); ++i) own[i] += padding[i];
   if (reader.kind == OpKind::kConv) return own;
   if (reader.get_int("ceil_mode") != 0) return std::nullopt;
   // Runtimes want pads smaller than the window; then no window lies outside the tensor either, unless its taps leap
@@ -58,7 +58,7 @@ std::optional<Ints> combined_pads(const Node& reader, const Ints& padding, bool 
   const Ints kernel = reader.get_ints("kernel_shape");
   for (const int64_t d : reader.get_ints("dilations"))
     if (d != 1) return std::nullopt;
-  for (size_t i = 0; i < own.size(); i++)
+  for (size_t i = 0; i < own.size(); ++i)
     if (own[i] >= kernel.at(i % kernel.size())) return std::nullopt;
   if (reader.kind == OpKind::kMaxPool) return nonnegative ? std::optional(own) : std::nullopt;
   if (reader.kind == OpKind::kAveragePool && (!padded || reader.get_int("count_include_pad") == 1)) return own;
@@ -84,7 +84,7 @@ int fuse_pad(Graph& graph) {
       reader->attributes["pads"] = *pads;
       if (reader->kind == OpKind::kAveragePool) reader->attributes["count_include_pad"] = int64_t{1};
       graph.set_input(reader, 0, node->input(0));
-      fused++;
+      ++fused;
     }
   }
   if (fused) graph.remove_dead();

@@ -9,14 +9,14 @@ namespace {
 bool is_trainable(const ir::Value& constant) {
   if (constant.type.data_type != ir::DataType::kFloat32) return false;
   for (const ir::Node* user : constant.users)
-    for (size_t i = 0; i < user->inputs.size(); i++) {
+    for (size_t i = 0; i < user->inputs.size(); ++i) {
       if (user->inputs[i] != &constant) continue;
       if (ir::is_parameter_input(user->kind, i)) return true;
       if (!is_quantizer(user) || i != 0) continue;
-      const ir::Value* quantised = user->output();
-      for (const ir::Node* next : quantised->users)
-        for (size_t j = 0; j < next->inputs.size(); j++)
-          if (next->inputs[j] == quantised && ir::is_parameter_input(next->kind, j)) return true;
+      const ir::Value* quantized = user->output();
+      for (const ir::Node* next : quantized->users)
+        for (size_t j = 0; j < next->inputs.size(); ++j)
+          if (next->inputs[j] == quantized && ir::is_parameter_input(next->kind, j)) return true;
     }
   return false;
 }

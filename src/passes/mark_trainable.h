@@ -1,4 +1,4 @@
-// Which constants an optimiser updates. ONNX files do not say, so an imported graph is marked by what uses them.
+// Which constants an optimizer updates. ONNX files do not say, so an imported graph is marked by what uses them.
 // Precondition: none. Sets Value::trainable to true for floating-point weights and biases of Conv, ConvTranspose, Gemm
 // and MatMul (also behind a FakeQuantize), scale and shift of BatchNormalization and the slope of PRelu, and to false
 // for every other constant. Test: tests/passes/mark_trainable_test.cc.

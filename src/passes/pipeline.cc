@@ -50,12 +50,12 @@ const std::vector<Pass>& all_passes() {
       {"cancel_transposes", "take out pairs of layout changes", cancel_transposes},
       {"fuse_pad", "move zero padding into convolutions and pools", fuse_pad},
       {"canonicalize_activations", "write ReLU and clipped ReLU in one form", canonicalize_activations},
-      {"fold_batch_norm", "fold batch normalisation into weights", fold_batch_norm},
-      {"place_fake_quant", "put quantisers where the rules want them",
+      {"fold_batch_norm", "fold batch normalization into weights", fold_batch_norm},
+      {"place_fake_quant", "put quantizers where the rules want them",
        [](ir::Graph& g) { return place_fake_quant(g); }},
-      {"remove_fake_quant", "take all quantisers out", remove_fake_quant},
-      {"snap_biases", "put biases of quantised layers on the accumulator's grid", snap_biases},
-      {"mark_trainable", "mark the constants that an optimiser updates", mark_trainable},
+      {"remove_fake_quant", "take all quantizers out", remove_fake_quant},
+      {"snap_biases", "put biases of quantized layers on the accumulator's grid", snap_biases},
+      {"mark_trainable", "mark the constants that an optimizer updates", mark_trainable},
   };
   return passes;
 }

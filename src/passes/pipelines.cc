@@ -18,7 +18,7 @@ Pass with(const std::string& name, std::function<int(ir::Graph&)> run) {
 
 std::vector<Pass> preparation_passes(bool keep_dropout) {
   // Layout first, so that the others see convolutions next to what they are fused with; constants before and after
-  // batch norms, because importers write normalisation as arithmetic too.
+  // batch norms, because importers write normalization as arithmetic too.
   return {with("remove_identity", [=](ir::Graph& g) { return remove_identity(g, {.keep_dropout = keep_dropout}); }),
           find_pass("fold_constants"),
           find_pass("cancel_transposes"),
@@ -37,7 +37,7 @@ std::vector<Pass> placement_passes(const quant::PlacementOptions& options) {
 
 std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges,
                                const quant::WeightCalibrationOptions& weights) {
-  return {{"set_scales", "give quantisers the scales of observed ranges and of their weights",
+  return {{"set_scales", "give quantizers the scales of observed ranges and of their weights",
            [ranges, weights](ir::Graph& g) { return set_scales(g, ranges, weights); }},
           find_pass("snap_biases")};
 }

@@ -12,7 +12,7 @@
 
 namespace octet::passes {
 
-// What brings a trained float graph into the form that quantisation expects: canonical activations, no layout changes,
+// What brings a trained float graph into the form that quantization expects: canonical activations, no layout changes,
 // batch norms folded. Dropouts stay where training goes on (QAT).
 std::vector<Pass> preparation_passes(bool keep_dropout);
 

@@ -70,7 +70,7 @@ int remove_fake_quant(Graph& graph) {
   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
     Node* node = (it++)->get();
     if (!is_quantizer(node)) continue;
-    removed++;
+    ++removed;
     if (bypass(graph, node, node->input(0))) continue;
     // Both are what the graph gives out: the name of the output needs a node.
     node->kind = OpKind::kIdentity;

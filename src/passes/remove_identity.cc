@@ -17,9 +17,10 @@ bool does_nothing(const Graph& graph, const Node& node, const RemoveIdentityOpti
       return true;
     case OpKind::kDropout: {
       const Value* mask = node.output(1);
-      const bool training = node.has_input(2) && !(node.input(2)->is_constant() &&
-                                                   node.input(2)->constant->to_ints() == std::vector<int64_t>{0}) &&
-                            scalar(node.input(1)) != 0.0f;
+      const bool training =
+          node.has_input(2) &&
+          !(node.input(2)->is_constant() && node.input(2)->constant->to_ints() == std::vector<int64_t>{0}) &&
+          scalar(node.input(1)) != 0.0f;
       return !options.keep_dropout && !training && !(mask && (!mask->users.empty() || graph.is_output(mask)));
     }
     case OpKind::kCast:

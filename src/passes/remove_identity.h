@@ -1,9 +1,9 @@
 // Takes nodes out that do nothing in inference.
 //
-// What: Identity; Dropout that drops nothing and whose mask nobody reads; Cast to the type that its input has; Transpose, Reshape, Squeeze,
-// Unsqueeze and Flatten stay. A graph output keeps its name; a node between a graph input (or another output) and a
-// graph output stays, because the two names cannot be one value. Before training keep the Dropouts. Test:
-// tests/passes/rewrites_test.cc.
+// What: Identity; Dropout that drops nothing and whose mask nobody reads; Cast to the type that its input has;
+// Transpose, Reshape, Squeeze, Unsqueeze and Flatten stay. A graph output keeps its name; a node between a graph input
+// (or another output) and a graph output stays, because the two names cannot be one value. Before training keep the
+// Dropouts. Test: tests/passes/rewrites_test.cc.
 #pragma once
 #include "ir/graph.h"
 

@@ -22,13 +22,13 @@ Tensor scaled_weights(const Node& node, const std::vector<double>& scale) {
   const auto& shape = w.shape();
   const int axis = *quant::weight_axis(node);
   int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner *= shape[d];
+  for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); ++d) inner *= shape[d];
   const int64_t size = shape[static_cast<size_t>(axis)];
   // ConvTranspose with groups: the input channels (axis 0) of group g make outputs g * size .. (g + 1) * size - 1.
   const int64_t groups = node.kind == OpKind::kConvTranspose ? node.get_int("group") : 1;
   const int64_t per_group = axis == 0 ? 1 : shape[0] / groups;
   std::vector<float> out(values.size());
-  for (size_t i = 0; i < values.size(); i++) {
+  for (size_t i = 0; i < values.size(); ++i) {
     const int64_t outer = static_cast<int64_t>(i) / inner / size, along = static_cast<int64_t>(i) / inner % size;
     const int64_t group = groups > 1 ? outer / per_group : 0;
     out[i] = static_cast<float>(values[i] * scale[static_cast<size_t>(group * size + along)]);
@@ -39,7 +39,7 @@ Tensor scaled_weights(const Node& node, const std::vector<double>& scale) {
 Tensor folded_bias(const Node& node, const ChannelAffine& a) {
   const std::vector<float> old = node.has_input(2) ? node.input(2)->constant->to_floats() : std::vector<float>();
   std::vector<float> out(a.scale.size());
-  for (size_t c = 0; c < out.size(); c++) {
+  for (size_t c = 0; c < out.size(); ++c) {
     const double b = old.empty() ? 0.0 : old[c];
     out[c] = static_cast<float>((b - a.center[c]) * a.scale[c] + a.shift[c]);
   }

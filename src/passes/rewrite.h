@@ -9,8 +9,8 @@ namespace octet::passes {
 // `to` takes over everything that `from` was, its name included, and the node that makes `from` goes.
 void supersede(ir::Graph& graph, ir::Value* from, ir::Value* to);
 
-// A Conv, ConvTranspose or MatMul without a bias takes over the constant that `add`, its only reader, adds. A MatMul (of
-// matrices) becomes a Gemm; all keep their names.
+// A Conv, ConvTranspose or MatMul without a bias takes over the constant that `add`, its only reader, adds. A MatMul
+// (of matrices) becomes a Gemm; all keep their names.
 void take_bias(ir::Graph& graph, ir::Node* layer, ir::Node* add, ir::Value* bias);
 
 // Takes `node` (one output in use) out: its readers read `replacement` instead. A graph output keeps its name: the

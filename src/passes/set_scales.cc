@@ -40,7 +40,7 @@ void replace_scale(Value* value, const std::vector<float>& scales) {
 }  // namespace
 
 int set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
-                const quant::WeightCalibrationOptions& weights) {
+               const quant::WeightCalibrationOptions& weights) {
   int set = 0;
   std::map<Value*, float> activation_scales;
   for (const auto& node : graph.nodes()) {
@@ -54,8 +54,8 @@ int set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
     const std::string& tensor = node->input(0)->name;
     const auto it = ranges.find(tensor);
     if (it == ranges.end())
-      fail("quantiser '", node->name, "': calibration has no range for tensor '", tensor,
-           "'; calibrate the model with the placement rules it is quantised with");
+      fail("quantizer '", node->name, "': calibration has no range for tensor '", tensor,
+           "'; calibrate the model with the placement rules it is quantized with");
     float& scale = activation_scales[node->input(1)];
     if (it->second.amax > 0) {
       scale = std::max(scale, numerics::scale_from_amax(it->second.amax, largest_code(*node)));
@@ -74,7 +74,7 @@ void refresh_weight_scales(Graph& graph, float averaging_constant, const quant::
     if (!quantizes_weights(*node)) continue;
     std::vector<float> scales = scales_of_weights(*node, weights);
     const std::vector<float> old = node->input(1)->constant->to_floats();
-    for (size_t c = 0; c < scales.size(); c++)
+    for (size_t c = 0; c < scales.size(); ++c)
       scales[c] = (1.0f - averaging_constant) * old[c] + averaging_constant * scales[c];
     replace_scale(node->input(1), scales);
   }

@@ -10,12 +10,12 @@
 namespace octet::passes {
 
 // Precondition: a graph with FakeQuantize nodes; `ranges` by the names of the tensors that they read (activations
-// only). What: scale = scale_from_amax(amax, qmax - zero point), the largest where several quantisers share the
+// only). What: scale = scale_from_amax(amax, qmax - zero point), the largest where several quantizers share the
 // constant; scales of weights by quant::weight_scales. A tensor that was always zero gets scale 1, with a warning.
 // State: frozen. UserError naming the tensor when an activation has no range. Test: tests/passes/set_scales_test.cc.
-// Returns the number of quantisers.
+// Returns the number of quantizers.
 int set_scales(ir::Graph& graph, const std::map<std::string, quant::Range>& ranges,
-                const quant::WeightCalibrationOptions& weights = {});
+               const quant::WeightCalibrationOptions& weights = {});
 
 // Scales of weights follow the weights: scale = (1 - c) * scale + c * quant::weight_scales, in float32. c = 1: those of
 // the weights as they are (after QAT, before export); c = 0: nothing changes.

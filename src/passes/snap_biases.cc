@@ -7,7 +7,7 @@ namespace octet::passes {
 namespace {
 
 // The FakeQuantize that makes a value, if its scale is constant and it does not merely observe.
-const ir::Node* quantiser_of(const ir::Value* value) {
+const ir::Node* quantizer_of(const ir::Value* value) {
   const ir::Node* q = value ? value->producer : nullptr;
   if (!is_quantizer(q) || !q->input(1)->is_constant()) return nullptr;
   return q->get_string("state") == ir::kObserving ? nullptr : q;
@@ -19,20 +19,21 @@ int snap_biases(ir::Graph& graph) {
   int count = 0;
   for (const auto& node : graph.nodes()) {
     ir::Value* bias = node->info().has(ir::trait::kWeighted) ? node->input(2) : nullptr;
-    if (!bias || !bias->is_constant() || bias->users.size() != 1 || bias->type.data_type != ir::DataType::kFloat32) continue;
-    const ir::Node* activation = quantiser_of(node->input(0));
-    const ir::Node* weight = quantiser_of(node->input(1));
+    if (!bias || !bias->is_constant() || bias->users.size() != 1 || bias->type.data_type != ir::DataType::kFloat32)
+      continue;
+    const ir::Node* activation = quantizer_of(node->input(0));
+    const ir::Node* weight = quantizer_of(node->input(1));
     if (!activation || !weight || !weight->input(0)->is_constant()) continue;
     const std::vector<float> scale_x = activation->input(1)->constant->to_floats();
     const std::vector<float> scale_w = weight->input(1)->constant->to_floats();
     std::vector<float> values = bias->constant->to_floats();
     if (scale_x.size() != 1 || (scale_w.size() != 1 && scale_w.size() != values.size())) continue;
-    for (size_t c = 0; c < values.size(); c++) {
+    for (size_t c = 0; c < values.size(); ++c) {
       const float w = scale_w.size() == 1 ? scale_w[0] : scale_w[c];
       values[c] = static_cast<float>(numerics::quantize_bias(values[c], scale_x[0], w)) * (scale_x[0] * w);
     }
     graph.set_constant(bias, ir::Tensor::of<float>(bias->constant->shape(), values));
-    count++;
+    ++count;
   }
   return count;
 }

@@ -1,10 +1,10 @@
-// Puts biases on the grid of the INT8 accumulator, so that the fake-quantised float graph is the deployed arithmetic.
+// Puts biases on the grid of the INT8 accumulator, so that the fake-quantized float graph is the deployed arithmetic.
 //
-// Precondition: frozen scales. What: the constant bias of every Conv, ConvTranspose and Gemm whose activation and weights are
-// both quantised becomes float(b32) * (s_x * s_w) with b32 = numerics::quantize_bias(bias, s_x, s_w), s_w that of its output
-// channel. The engine computes the same b32 from either value, so nothing changes there; without it the graph's sums differ
-// from the engine's by up to half a unit of the accumulator, which moves one code in some thousands across a rounding border.
-// Test: tests/passes/snap_biases_test.cc.
+// Precondition: frozen scales. What: the constant bias of every Conv, ConvTranspose and Gemm whose activation and
+// weights are both quantized becomes float(b32) * (s_x * s_w) with b32 = numerics::quantize_bias(bias, s_x, s_w), s_w
+// that of its output channel. The engine computes the same b32 from either value, so nothing changes there; without it
+// the graph's sums differ from the engine's by up to half a unit of the accumulator, which moves one code in some
+// thousands across a rounding border. Test: tests/passes/snap_biases_test.cc.
 #pragma once
 #include "ir/graph.h"
 

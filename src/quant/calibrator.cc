@@ -15,7 +15,7 @@ namespace {
 float mse_amax(const Density& density, int levels) {
   float best = static_cast<float>(density.amax());
   double best_error = density.squared_error(best, levels);
-  for (int k = density.bins() - 1; k > 0; k--) {
+  for (int k = density.bins() - 1; k > 0; --k) {
     const float candidate = static_cast<float>(k * density.width());  // an edge: exact in float
     const double error = density.squared_error(candidate, levels);
     if (error < best_error) {
@@ -33,7 +33,7 @@ float percentile_amax(const Histogram& histogram, double percentile, bool skip_z
   const double wanted = percentile / 100 * static_cast<double>(total);
   int64_t seen = zeros;
   const int used = histogram.used_bins();
-  for (int k = 0; k < used; k++) {
+  for (int k = 0; k < used; ++k) {
     seen += histogram.bins()[static_cast<size_t>(k)];
     if (static_cast<double>(seen) >= wanted)
       return std::min(histogram.amax(), static_cast<float>((k + 1) * histogram.bin_width()));

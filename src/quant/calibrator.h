@@ -13,7 +13,7 @@ std::span<const schema::EnumName<CalibrationMethod>> enum_names(CalibrationMetho
 
 struct CalibrationOptions {
   CalibrationMethod method = CalibrationMethod::kMse;
-  int64_t images = 1000;   // that are observed
+  int64_t images = 1000;  // that are observed
   int64_t batch_size = 50;
   double percentile = 99.99;  // percent in (0, 100], of method percentile
   // Percentile of the values other than zero: half of a tensor behind a ReLU are zeros, which dilutes percentiles.

@@ -9,7 +9,7 @@ namespace octet::quant {
 Density::Density(const Histogram& histogram)
     : amax_(histogram.amax()), width_(histogram.bin_width()), bins_(histogram.used_bins()) {
   prefix_.resize(static_cast<size_t>(bins_) + 1);
-  for (int k = 0; k < bins_; k++) {
+  for (int k = 0; k < bins_; ++k) {
     const double n = static_cast<double>(histogram.bins()[static_cast<size_t>(k)]);
     const double low = width_ * k, high = upper_edge(k);
     Moments& next = prefix_[static_cast<size_t>(k) + 1];
@@ -38,7 +38,7 @@ double Density::squared_error(float amax, int levels) const {
   const double scale = numerics::scale_from_amax(amax, levels);
   double error = 0;
   Moments below;
-  for (int q = 0; q <= levels; q++) {
+  for (int q = 0; q <= levels; ++q) {
     // Everything that is rounded, or clipped, to code q.
     const Moments above = q == levels ? total() : up_to((q + 0.5) * scale);
     const double x = q * scale;

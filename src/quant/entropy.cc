@@ -31,11 +31,11 @@ double divergence(const Bins& bins, const std::vector<double>& h, size_t i, size
   const double total = bins.mass.back(), kept = bins.mass[i], tail = total - kept;
   if (kept <= 0) return std::numeric_limits<double>::infinity();
   const double last = h[i - 1];
-  // sum P log P, before P is normalised by `total`.
+  // sum P log P, before P is normalized by `total`.
   const double p_log_p = bins.entropy[i] - x_log_x(last) + x_log_x(last + tail);
   const bool fill_last = last == 0 && tail > 0;
   double p_log_q = 0, q_total = 0;
-  for (size_t code = 0; code < codes; code++) {
+  for (size_t code = 0; code < codes; ++code) {
     const size_t begin = code * i / codes, end = (code + 1) * i / codes;
     double mass = bins.mass[end] - bins.mass[begin], occupied = bins.occupied[end] - bins.occupied[begin], p = mass;
     if (end == i) {
@@ -58,7 +58,7 @@ float entropy_amax(const Histogram& histogram, int levels, double guard) {
   const float amax = histogram.amax();
   // Two of the histogram's bins make one, so that there are 2048 over the range.
   std::vector<double> h(static_cast<size_t>((histogram.used_bins() + 1) / 2), 0.0);
-  for (size_t k = 0; k < h.size(); k++)
+  for (size_t k = 0; k < h.size(); ++k)
     h[k] = static_cast<double>(histogram.bins()[2 * k] + histogram.bins()[2 * k + 1]);
   const size_t codes = static_cast<size_t>(levels) + 1;
   if (h.size() <= codes) return amax;
@@ -69,7 +69,7 @@ float entropy_amax(const Histogram& histogram, int levels, double guard) {
       guard > 0 ? guard * density.squared_error(amax, levels) : std::numeric_limits<double>::infinity();
   float best = amax;
   double best_divergence = std::numeric_limits<double>::infinity();
-  for (size_t i = codes; i <= h.size(); i++) {
+  for (size_t i = codes; i <= h.size(); ++i) {
     const float edge = std::min(amax, static_cast<float>(static_cast<double>(i) * 2 * histogram.bin_width()));
     const double d = divergence(bins, h, i, codes);
     if (d > best_divergence || density.squared_error(edge, levels) > limit) continue;

@@ -25,7 +25,7 @@ bool constant_is_nonnegative(const Value& value) {
 bool shapes_agree(const Value& a, const Value& b) {
   if (!a.type.shape || !b.type.shape) return true;
   if (a.type.shape->size() != b.type.shape->size()) return false;
-  for (size_t d = 0; d < a.type.shape->size(); d++) {
+  for (size_t d = 0; d < a.type.shape->size(); ++d) {
     const int64_t x = (*a.type.shape)[d], y = (*b.type.shape)[d];
     if (x != y && x != ir::kDynamic && y != ir::kDynamic) return false;
   }
@@ -74,7 +74,7 @@ bool is_residual_add(const Node& node) {
 
 bool is_squeeze_excite_mul(const Node& node) {
   if (node.kind != OpKind::kMul || constant_behind(node.input(0)) || constant_behind(node.input(1))) return false;
-  for (size_t i = 0; i < 2; i++) {
+  for (size_t i = 0; i < 2; ++i) {
     const Node* gate = source(node.input(i));
     if (is_gate(gate) && behind_quantizers(gate->input(0)) != behind_quantizers(node.input(1 - i))) return true;
   }
@@ -158,13 +158,13 @@ bool SignAnalysis::prove(const Value* value) {
     case OpKind::kPad:
       return input(0) && (!node->has_input(2) || input(2));
     case OpKind::kMax:
-      for (size_t i = 0; i < data; i++)
+      for (size_t i = 0; i < data; ++i)
         if (input(i)) return true;
       return false;
     default:
       if (node->info().has(ir::trait::kNeverNegative)) return true;
       if (!node->info().has(ir::trait::kKeepsSign)) return false;
-      for (size_t i = 0; i < data; i++)
+      for (size_t i = 0; i < data; ++i)
         if (!input(i)) return false;
       return true;
   }

@@ -9,7 +9,7 @@
 namespace octet::quant {
 
 // Conv, ConvTranspose, Gemm or MatMul whose weights are a constant (also behind a FakeQuantize): input 1. One without
-// elements holds nothing to quantise.
+// elements holds nothing to quantize.
 bool is_weighted(const ir::Node& node);
 // The axis of the output channels in input 1 of a weighted node; nothing: the weights have none (a vector).
 std::optional<int> weight_axis(const ir::Node& node);

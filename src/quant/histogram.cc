@@ -29,7 +29,7 @@ constexpr int32_t ordered(int32_t bits) {
 }
 
 // Eight values at a time, in the compilers' own vectors: selections among floats keep plain loops from being
-// vectorised.
+// vectorized.
 constexpr size_t kLanes = 8;
 typedef int32_t Ints __attribute__((vector_size(4 * kLanes)));
 typedef float Floats __attribute__((vector_size(4 * kLanes)));
@@ -73,7 +73,7 @@ struct Scan {
     s.infinities -= magnitude == kInfinity ? extra : 0;
     s.zeros -= magnitude == 0 ? extra : 0;
   }
-  for (size_t lane = 0; lane < kLanes; lane++) {
+  for (size_t lane = 0; lane < kLanes; ++lane) {
     s.min = std::min(s.min, low[lane]);
     s.max = std::max(s.max, high[lane]);
     s.nans += nans[lane];
@@ -148,7 +148,7 @@ double Histogram::bin_width() const {
 
 int Histogram::used_bins() const {
   int used = static_cast<int>(bins_.size());
-  while (used > 0 && bins_[static_cast<size_t>(used) - 1] == 0) used--;
+  while (used > 0 && bins_[static_cast<size_t>(used) - 1] == 0) --used;
   return used;
 }
 
@@ -160,7 +160,7 @@ void Histogram::grow_to(int exponent) {
   }
   if (exponent <= exponent_) return;
   const int shift = exponent - exponent_;
-  for (size_t k = 1; k < kBins; k++) {
+  for (size_t k = 1; k < kBins; ++k) {
     const int64_t moved = bins_[k];
     bins_[k] = 0;
     bins_[shift >= kLogBins ? 0 : k >> shift] += moved;
@@ -188,7 +188,7 @@ void Histogram::observe_chunk(std::span<const float> values) {
   if (nonzeros == 0) return;
   grow_to(range_exponent(amax()));
 
-  // Two sets of counters, because neighbours are often equal.
+  // Two sets of counters, because neighbors are often equal.
   static thread_local std::array<uint32_t, 2 * (kBins + kLanes)> counters;
   counters.fill(0);
   uint32_t* even = counters.data();
@@ -214,7 +214,7 @@ void Histogram::observe_chunk(std::span<const float> values) {
     if (i < n) even[index[i]]++;
     begin += n;
   }
-  for (size_t k = 0; k < kBins; k++) bins_[k] += even[k] + odd[k];
+  for (size_t k = 0; k < kBins; ++k) bins_[k] += even[k] + odd[k];
 }
 
 void Histogram::merge(const Histogram& other) {
@@ -229,7 +229,7 @@ void Histogram::merge(const Histogram& other) {
   if (other.bins_.empty()) return;
   grow_to(other.exponent_);
   const int shift = exponent_ - other.exponent_;
-  for (size_t k = 0; k < kBins; k++) bins_[shift >= kLogBins ? 0 : k >> shift] += other.bins_[k];
+  for (size_t k = 0; k < kBins; ++k) bins_[shift >= kLogBins ? 0 : k >> shift] += other.bins_[k];
 }
 
 }  // namespace octet::quant

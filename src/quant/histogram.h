@@ -2,7 +2,7 @@
 //
 // The result is a function of the multiset of observed values alone: not of batch size, order, or number of partial
 // histograms that were merged. That holds because the range of the bins is always a power of two (the smallest above
-// the largest magnitude so far): when it grows, neighbouring bins are added up exactly, and a value lands in the same
+// the largest magnitude so far): when it grows, neighboring bins are added up exactly, and a value lands in the same
 // bin as if it had been seen after the growth. Toolkits whose bin width is set by the first batch do not have this.
 #pragma once
 #include <array>

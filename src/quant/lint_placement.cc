@@ -23,7 +23,7 @@ constexpr const char* kIssueNames[] = {"float_layer",     "float_pool",         
 
 bool is_swish(const Node& node) {
   if (node.kind != OpKind::kMul) return false;
-  for (size_t i = 0; i < 2; i++) {
+  for (size_t i = 0; i < 2; ++i) {
     const Node* gate = source(node.input(i));
     if (gate && (gate->kind == OpKind::kSigmoid || gate->kind == OpKind::kHardSigmoid) &&
         gate->input(0) == node.input(1 - i))
@@ -55,7 +55,7 @@ class Linter {
     notes_.push_back({issue, node.name, str(std::forward<Args>(args)...)});
   }
 
-  // Holds codes of a quantiser, or a constant.
+  // Holds codes of a quantizer, or a constant.
   bool quantized(const Value* v) const { return v->is_constant() || quantized_.count(v); }
   // The accumulator of an INT8 kernel, with whatever was fused to it so far.
   bool fused(const Value* v) const { return fused_.count(v) > 0; }
@@ -91,8 +91,8 @@ class Linter {
     }
     if (is_swish(node) && (fused(node.input(0)) || fused(node.input(1)))) return into(fused_);
     // What joins an accumulator with other tensors is no part of its kernel.
-    const bool epilogue = (commutes && ir::data_inputs(node) == 1) || is_activation(node) ||
-                          node.kind == OpKind::kBatchNormalization;
+    const bool epilogue =
+        (commutes && ir::data_inputs(node) == 1) || is_activation(node) || node.kind == OpKind::kBatchNormalization;
     into(epilogue && x && fused(x) ? fused_ : float_);
   }
 
@@ -103,7 +103,7 @@ class Linter {
     if (node.info().has(ir::trait::kWeighted)) return check_weighted(node);
     if (is_average_pool(node) && !quantized(node.input(0)))
       note(PlacementIssue::kFloatPool, node, text(node), " averages the float tensor '", node.input(0)->name,
-           "'; quantise it to stay in INT8");
+           "'; quantize it to stay in INT8");
     if (is_residual_add(node)) check_add(node);
     if (node.kind == OpKind::kConcat) check_concat(node);
   }
@@ -118,9 +118,9 @@ class Linter {
       const std::string input = str("its input '", node.input(0)->name, "'");
       const std::string weights = str("its weights '", node.input(1)->name, "'");
       note(PlacementIssue::kFloatLayer, node, text(node), " runs in float: ",
-           x   ? weights + " are not quantised"
-           : w ? input + " is not quantised"
-               : "neither " + input + " nor " + weights + " are quantised");
+           x   ? weights + " are not quantized"
+           : w ? input + " is not quantized"
+               : "neither " + input + " nor " + weights + " are quantized");
       return;
     }
     const Node& quantizer = *node.input(1)->producer;
@@ -130,25 +130,25 @@ class Linter {
   }
 
   void check_add(const Node& node) {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; ++i) {
       const Value* own = node.input(i);
       const Value* other = node.input(1 - i);
       if (fused(own) && single_use(own)) {
         if (!quantized(other))
           note(PlacementIssue::kFloatResidual, node, text(node), ": the residual '", other->name,
-               "' is float, so the output of ", text(*own->producer), " stays float; quantise the residual");
+               "' is float, so the output of ", text(*own->producer), " stays float; quantize the residual");
         return;
       }
     }
-    // No operand comes straight from a convolution: was one cut off by its quantiser?
-    for (size_t i = 0; i < 2; i++) {
+    // No operand comes straight from a convolution: was one cut off by its quantizer?
+    for (size_t i = 0; i < 2; ++i) {
       const Value* own = node.input(i);
       if (!is_quantizer(own->producer) || !single_use(own)) continue;
       const Value* inside = own->producer->input(0);
       const Node* layer = fused_producer(graph_, inside);
       if (!layer || !is_int8_layer(*layer)) continue;
-      note(PlacementIssue::kSplitAdd, node, text(node), ": the quantiser of '", inside->name, "' separates it from ",
-           text(*layer), ", so the two cannot be fused; quantise only the other operand '", node.input(1 - i)->name,
+      note(PlacementIssue::kSplitAdd, node, text(node), ": the quantizer of '", inside->name, "' separates it from ",
+           text(*layer), ", so the two cannot be fused; quantize only the other operand '", node.input(1 - i)->name,
            "'");
       return;
     }
@@ -162,7 +162,7 @@ class Linter {
     for (const auto& [value, scale] : scales) different.insert(scale);
     if (different.size() > 1)
       note(PlacementIssue::kConcatRequantizes, node, text(node), " joins tensors with ", different.size(),
-           " different scales, so it has to requantise; a unified scale makes it a copy");
+           " different scales, so it has to requantize; a unified scale makes it a copy");
   }
 
   void check_quantizer(const Node& node) {
@@ -173,7 +173,7 @@ class Linter {
       const auto observing = std::count_if(nodes.begin(), nodes.end(), [](const auto& n) {
         return is_quantizer(n.get()) && n->get_string("state") == ir::kObserving;
       });
-      note(PlacementIssue::kNotCalibrated, node, observing, " quantisers still observe (the first is '", node.name,
+      note(PlacementIssue::kNotCalibrated, node, observing, " quantizers still observe (the first is '", node.name,
            "'); calibrate the model");
     }
     const Node* first = nullptr;
@@ -184,11 +184,11 @@ class Linter {
       scales.insert(user->input(1)->constant->to_floats());
     }
     if (first == &node && scales.size() > 1)
-      note(PlacementIssue::kQuantizedTwice, node, "tensor '", x->name, "' has quantisers with ", scales.size(),
+      note(PlacementIssue::kQuantizedTwice, node, "tensor '", x->name, "' has quantizers with ", scales.size(),
            " different scales, so it is written ", scales.size(), " times; let its readers share one");
   }
 
-  // Connected float nodes that have quantised neighbours on both sides; weighted ones are reported by themselves.
+  // Connected float nodes that have quantized neighbors on both sides; weighted ones are reported by themselves.
   void find_islands() {
     std::unordered_set<const Node*> seen;
     for (const auto& start : graph_.nodes()) {
@@ -227,10 +227,10 @@ class Linter {
 
   static std::string island_text(const std::vector<const Node*>& island) {
     std::string names;
-    for (size_t i = 0; i < island.size() && i < 4; i++) names += (i ? ", " : "") + text(*island[i]);
+    for (size_t i = 0; i < island.size() && i < 4; ++i) names += (i ? ", " : "") + text(*island[i]);
     if (island.size() > 4) names += ", ...";
-    return str("float island of ", island.size(), island.size() == 1 ? " node" : " nodes", " between quantised ones (",
-               names, "): its inputs are dequantised and its result is quantised again");
+    return str("float island of ", island.size(), island.size() == 1 ? " node" : " nodes", " between quantized ones (",
+               names, "): its inputs are dequantized and its result is quantized again");
   }
 
   const Graph& graph_;

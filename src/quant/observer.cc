@@ -43,7 +43,7 @@ std::map<std::string, Range> CalibrationSet::ranges(const CalibrationOptions& op
     const Histogram& h = observer.histogram();
     if (h.nans() + h.infinities() > 0)
       fail("calibration: tensor '", name, "' held ", h.nans(), " NaN and ", h.infinities(), " infinite values among ",
-           h.count() + h.nans() + h.infinities(), "; check the model's weights and the input's normalisation");
+           h.count() + h.nans() + h.infinities(), "; check the model's weights and the input's normalization");
     if (h.count() == 0)
       fail("calibration: tensor '", name, "' was never observed; give calibration at least one image");
     out.emplace(name, observer.range(options));

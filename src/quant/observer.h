@@ -1,4 +1,4 @@
-// Observers of activations, one for each tensor that will be quantised.
+// Observers of activations, one for each tensor that will be quantized.
 #pragma once
 #include <map>
 #include <span>

@@ -6,7 +6,7 @@ namespace octet::quant {
 
 void describe(schema::Section& s, QuantOptions& quant) {
   s.field("enable_qat", quant.enable_qat)
-      .help("Stage qat fine-tunes with fake quantisation. false: it fine-tunes in float, which is stage control.");
+      .help("Stage qat fine-tunes with fake quantization. false: it fine-tunes in float, which is stage control.");
   s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
   s.section("activations", [&](schema::Section& activations) {
      activations.field("averaging_constant", quant.averaging.activations)
@@ -16,17 +16,17 @@ void describe(schema::Section& s, QuantOptions& quant) {
          .help(
              "auto: tensors that cannot be negative use 0..255, one bit more precision on CPUs; TensorRT takes no such "
              "tensors.");
-   }).help("Quantisation of activations: symmetric, one scale a tensor.");
+   }).help("Quantization of activations: symmetric, one scale a tensor.");
   s.section("weights", [&](schema::Section& weights) {
      weights.field("averaging_constant", quant.averaging.weights)
          .range(0, 1)
          .help("As for activations. 1: scales follow the weights.");
      weights.field("method", quant.weights.method)
          .help("Scale of each output channel: largest magnitude, or the least squared error.");
-   }).help("Quantisation of weights: symmetric, one scale an output channel.");
+   }).help("Quantization of weights: symmetric, one scale an output channel.");
   s.field("rules", quant.placement.rules)
       .length(1, 16)
-      .help("Where fake quantisation is placed; auto looks at the graph.");
+      .help("Where fake quantization is placed; auto looks at the graph.");
   s.list("exclude", quant.placement.exclude)
       .shorthand("name")
       .length(0, 10'000)

@@ -1,4 +1,4 @@
-// Everything that an experiment says about quantisation.
+// Everything that an experiment says about quantization.
 #pragma once
 #include "quant/calibrator.h"
 #include "quant/placement.h"
@@ -8,7 +8,7 @@
 namespace octet::quant {
 
 struct QuantOptions {
-  bool enable_qat = true;  // false: stage qat fine-tunes without fake quantisation, as stage control does
+  bool enable_qat = true;  // false: stage qat fine-tunes without fake quantization, as stage control does
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;
   PlacementOptions placement;

@@ -27,7 +27,7 @@ struct Rules {
   bool squeeze_excite = false;
   bool standalone_batch_norm = false;
   bool max_pool = false;
-  bool shared_max_pool = false;  // where the input is quantised anyway
+  bool shared_max_pool = false;  // where the input is quantized anyway
 };
 
 Rules combine(const std::vector<PlacementRule>& names) {
@@ -47,13 +47,13 @@ std::unordered_set<const Node*> excluded_nodes(const Graph& graph, const std::ve
   std::unordered_set<const Node*> out;
   for (const PlacementExclusion& e : exclusions) {
     if (e.name.empty() == e.op.empty())
-      fail_usage("an exclusion from quantisation needs either a node name or an operator, not ",
+      fail_usage("an exclusion from quantization needs either a node name or an operator, not ",
                  e.name.empty() ? "neither" : "both");
     if (!e.op.empty()) {
       if (!ir::find_op(e.op)) {
         std::vector<std::string> names;
         for (const ir::OpInfo& info : ir::all_ops()) names.push_back(info.name);
-        fail_usage("quantisation exclude: unknown operator '", e.op, "'", did_you_mean(e.op, names));
+        fail_usage("quantization exclude: unknown operator '", e.op, "'", did_you_mean(e.op, names));
       }
       for (const auto& node : graph.nodes())
         if (node->info().name == e.op) out.insert(node.get());
@@ -68,7 +68,7 @@ std::unordered_set<const Node*> excluded_nodes(const Graph& graph, const std::ve
       found = true;
     }
     if (!found)
-      fail_usage("quantisation exclude: no node of graph '", graph.name, "' is named '", e.name, "'",
+      fail_usage("quantization exclude: no node of graph '", graph.name, "' is named '", e.name, "'",
                  did_you_mean(e.name, names));
   }
   return out;
@@ -104,10 +104,10 @@ class Planner {
     for (const auto& node : graph.nodes())
       if (node->kind == OpKind::kFakeQuantize || node->kind == OpKind::kQuantizeLinear ||
           node->kind == OpKind::kDequantizeLinear)
-        fail("graph '", graph.name, "' is quantised already, at least in part (", node->info().name, " '", node->name,
+        fail("graph '", graph.name, "' is quantized already, at least in part (", node->info().name, " '", node->name,
              "'); start from the float model",
              node->kind == OpKind::kFakeQuantize
-                 ? ", or take the quantisers out with 'octet export --data_type fp32' and quantise what that writes"
+                 ? ", or take the quantizers out with 'octet export --data_type fp32' and quantize what that writes"
                  : "");
     if (!options.quantize_first_layer) excluded_.merge(outermost_weighted(graph, true));
     if (!options.quantize_last_layer) excluded_.merge(outermost_weighted(graph, false));
@@ -153,11 +153,11 @@ class Planner {
 
   void visit_residual_add(Node& node) {
     std::optional<size_t> fused;
-    for (size_t i = 0; i < node.inputs.size() && !fused; i++) {
+    for (size_t i = 0; i < node.inputs.size() && !fused; ++i) {
       const Node* conv = fused_producer(graph_, node.input(i));
       if (conv && is_quantized_weighted(*conv)) fused = i;
     }
-    for (size_t i = 0; i < node.inputs.size(); i++)
+    for (size_t i = 0; i < node.inputs.size(); ++i)
       if (i != fused) quantize(node, i);
   }
 
@@ -201,7 +201,7 @@ class Planner {
       if (node.kind != OpKind::kConcat || excluded_.count(&node) || !plan_at(node.output())) continue;
       if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value* v) { return may_read_quantized(v); }))
         continue;
-      for (size_t i = 0; i < node.inputs.size(); i++) quantize(node, i);
+      for (size_t i = 0; i < node.inputs.size(); ++i) quantize(node, i);
       std::string group = plan_at(node.output())->scale_group;
       if (group.empty()) group = node.output()->name;
       std::set<std::string> joined;
@@ -259,7 +259,7 @@ std::string placement_text(const std::vector<PlacedQuantizer>& plan) {
     out += p.axis ? str(" per channel (axis ", *p.axis, ")") : std::string(" per tensor");
     if (!p.scale_group.empty()) out += str(" scale of '", p.scale_group, "'");
     out += "  ->";
-    for (size_t i = 0; i < p.uses.size(); i++)
+    for (size_t i = 0; i < p.uses.size(); ++i)
       out += str(i ? ", " : " ", p.uses[i].node->info().name, " '", p.uses[i].node->name, "'");
     out += "\n";
   }

@@ -1,14 +1,14 @@
-// Which tensors are quantised, and why: the rules of placement. They follow a model of what deployment compilers fuse:
+// Which tensors are quantized, and why: the rules of placement. They follow a model of what deployment compilers fuse:
 //
-//   Conv (+ bias) (+ BatchNormalization) (+ Add with a quantised residual) (+ activation) -> one INT8 kernel.
+//   Conv (+ bias) (+ BatchNormalization) (+ Add with a quantized residual) (+ activation) -> one INT8 kernel.
 //
-// So inputs are quantised, never outputs: the quantiser that ends a fused kernel is that of the next node's input.
+// So inputs are quantized, never outputs: the quantizer that ends a fused kernel is that of the next node's input.
 //  - Conv, ConvTranspose, Gemm, MatMul with constant weights: activation per tensor, weights per output channel.
 //  - AveragePool, GlobalAveragePool, ReduceMean over space: their input.
 //  - Residual Add: all inputs except the one that a fusible convolution makes for this Add alone (the convolution's
-//    accumulator meets the residual before rounding). A quantiser there would split the kernel in two.
+//    accumulator meets the residual before rounding). A quantizer there would split the kernel in two.
 //  - By family: Mul of squeeze-and-excitation, batch norm that follows no convolution, max pools, Concat.
-// One tensor has one FakeQuantize, shared by all who want it quantised; everyone else (Sigmoid, Softmax, a node that
+// One tensor has one FakeQuantize, shared by all who want it quantized; everyone else (Sigmoid, Softmax, a node that
 // the user excluded) reads the float tensor.
 #pragma once
 #include <optional>
@@ -23,11 +23,11 @@ namespace octet::quant {
 // Families of networks. All have the rules for weighted nodes and average pools.
 //  auto          residual Adds, squeeze-and-excitation Muls and batch norms without convolution where the graph has
 //  them;
-//                a MaxPool joins in where its input is quantised anyway
+//                a MaxPool joins in where its input is quantized anyway
 //  resnet_v1, mobilenet   residual Adds
 //  resnet_v2     residual Adds, batch norms without convolution (pre-activation), max pools
 //  efficientnet  residual Adds, squeeze-and-excitation Muls
-//  inception     max pools (so that sibling branches share one quantiser)
+//  inception     max pools (so that sibling branches share one quantizer)
 enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNet, kInception };
 std::span<const schema::EnumName<PlacementRule>> enum_names(PlacementRule);
 
@@ -43,13 +43,13 @@ struct PlacementOptions {
   std::vector<PlacementRule> rules = {PlacementRule::kAuto};  // several: the union
   std::vector<PlacementExclusion> exclude;                    // wins over every rule
   bool unsigned_activations = false;  // u8 (0 .. 255) for tensors that cannot be negative; false: s8 everywhere
-  bool quantize_input = true;         // false: nothing reads a quantised graph input, so first layers stay float
+  bool quantize_input = true;         // false: nothing reads a quantized graph input, so first layers stay float
   bool quantize_first_layer = true;   // weighted nodes without a weighted node above them
   bool quantize_last_layer = true;    // weighted nodes without a weighted node below them
-  bool unify_concat = false;          // one scale for all inputs and the output of a quantised Concat (no requantising)
+  bool unify_concat = false;          // one scale for all inputs and the output of a quantized Concat (no requantizing)
 };
 
-// Who reads a quantised tensor.
+// Who reads a quantized tensor.
 struct QuantizedUse {
   ir::Node* node;
   size_t input;
@@ -57,17 +57,17 @@ struct QuantizedUse {
 
 // One FakeQuantize to be.
 struct PlacedQuantizer {
-  ir::Value* value;  // what is quantised: an activation, or a constant weight
+  ir::Value* value;  // what is quantized: an activation, or a constant weight
   std::vector<QuantizedUse> uses;
   std::optional<int> axis;  // weights: the output channel's; nothing: one scale
   int qmin = -128, qmax = 127;
   std::string reason;       // of its first use: "input of Conv 'conv1'"
-  std::string scale_group;  // quantisers with the same non-empty group share one scale
+  std::string scale_group;  // quantizers with the same non-empty group share one scale
 };
 
-// The quantisers for `graph` in the order of its nodes; does not change it. Requires inferred types. UserError for a graph
-// that is quantised already, and (exit 2) for an exclusion that matches no node (with the nearest name) or an operator that
-// does not exist.
+// The quantizers for `graph` in the order of its nodes; does not change it. Requires inferred types. UserError for a
+// graph that is quantized already, and (exit 2) for an exclusion that matches no node (with the nearest name) or an
+// operator that does not exist.
 std::vector<PlacedQuantizer> plan_placement(const ir::Graph& graph, const PlacementOptions& options = {});
 
 // One line each: "layer1.0.relu1  s8 per tensor  -> Conv 'layer1.0.conv2'".

@@ -9,15 +9,15 @@
 namespace octet::quant {
 namespace {
 
-// The elements of one channel: `outer` runs of `inner` neighbours, `stride` apart.
+// The elements of one channel: `outer` runs of `inner` neighbors, `stride` apart.
 struct Channel {
   const float* first;
   int64_t outer, inner, stride;
 
   template <typename Visit>
   void visit(Visit&& visitor) const {
-    for (int64_t o = 0; o < outer; o++)
-      for (int64_t i = 0; i < inner; i++) visitor(first[o * stride + i]);
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i) visitor(first[o * stride + i]);
   }
 };
 
@@ -25,9 +25,9 @@ struct Channel {
 double squared_error(const Channel& channel, float scale, int levels, double limit) {
   const numerics::QuantParams params{.scale = scale, .zero_point = 0, .qmin = -levels, .qmax = levels};
   double error = 0;
-  for (int64_t o = 0; o < channel.outer && error < limit; o++) {
+  for (int64_t o = 0; o < channel.outer && error < limit; ++o) {
     const float* run = channel.first + o * channel.stride;
-    for (int64_t i = 0; i < channel.inner; i++) {
+    for (int64_t i = 0; i < channel.inner; ++i) {
       const double e = static_cast<double>(run[i]) - numerics::fake_quantize(run[i], params);
       error += e * e;
     }
@@ -42,7 +42,7 @@ float channel_scale(const Channel& channel, const WeightCalibrationOptions& opti
   if (options.method == WeightMethod::kMax || amax == 0) return full;
   float best = full;
   double best_error = squared_error(channel, full, options.levels, INFINITY);
-  for (int percent = 99; percent >= 50; percent--) {
+  for (int percent = 99; percent >= 50; --percent) {
     const float scale = numerics::scale_from_amax(amax * static_cast<float>(percent) / 100, options.levels);
     const double error = squared_error(channel, scale, options.levels, best_error);
     if (error >= best_error) continue;
@@ -70,12 +70,12 @@ std::vector<float> weight_scales(const ir::Tensor& weight, int axis, const std::
   if (axis >= 0) {
     channels = shape[static_cast<size_t>(axis)];
     inner = 1;
-    for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner *= shape[d];
+    for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); ++d) inner *= shape[d];
   }
   if (values.empty()) return std::vector<float>(static_cast<size_t>(channels), 1.0f);
   const int64_t outer = static_cast<int64_t>(values.size()) / (channels * inner);
   std::vector<float> scales;
-  for (int64_t c = 0; c < channels; c++)
+  for (int64_t c = 0; c < channels; ++c)
     scales.push_back(channel_scale({values.data() + c * inner, outer, inner, channels * inner}, options));
   const float largest = *std::max_element(scales.begin(), scales.end());
   // All weights are zero: any scale represents them.

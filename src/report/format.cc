@@ -16,7 +16,7 @@ std::string scaled(double value, const char* const* units, int count) {
   int unit = 0;
   while (unit + 1 < count && std::abs(value) >= 999.5) {
     value /= 1000;
-    unit++;
+    ++unit;
   }
   if (unit == 0 && value == std::floor(value)) return print("%.*f", 0, value) + units[0];
   return print("%.*f", std::abs(value) >= 99.95 ? 0 : std::abs(value) >= 9.995 ? 1 : 2, value) + units[unit];

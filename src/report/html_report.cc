@@ -14,7 +14,7 @@ namespace octet::report {
 namespace {
 
 constexpr size_t kFoldRows = 24;
-constexpr int kColours = 6;
+constexpr int kColors = 6;
 
 std::string element(const char* tag, const std::string& text, const char* css_class = nullptr) {
   return str("<", tag, css_class ? str(" class=\"", css_class, "\"") : "", ">", escape_html(text), "</", tag, ">");
@@ -67,7 +67,7 @@ std::string render_facts(const std::vector<Fact>& facts) {
 
 std::string render_table(const Table& table) {
   std::vector<bool> right;
-  for (size_t c = 0; c < table.columns.size(); c++) {
+  for (size_t c = 0; c < table.columns.size(); ++c) {
     bool any = false, all = true;
     for (const auto& row : table.rows)
       if (c < row.size() && !row[c].empty()) {
@@ -77,11 +77,11 @@ std::string render_table(const Table& table) {
     right.push_back(any && all);
   }
   std::string body = "<div class=\"scroll\"><table><thead><tr>";
-  for (size_t c = 0; c < table.columns.size(); c++) body += element("th", table.columns[c], right[c] ? "n" : nullptr);
+  for (size_t c = 0; c < table.columns.size(); ++c) body += element("th", table.columns[c], right[c] ? "n" : nullptr);
   body += "</tr></thead><tbody>";
   for (const auto& row : table.rows) {
     body += "<tr>";
-    for (size_t c = 0; c < table.columns.size(); c++)
+    for (size_t c = 0; c < table.columns.size(); ++c)
       body += element("td", c < row.size() ? row[c] : "", right[c] ? "n" : nullptr);
     body += "</tr>";
   }
@@ -92,8 +92,8 @@ std::string render_table(const Table& table) {
 std::string legend(const std::vector<std::string>& names) {
   if (names.empty()) return {};
   std::string out = "<div class=\"legend\">";
-  for (size_t i = 0; i < names.size(); i++)
-    out += str("<span style=\"--c:var(--s", i % kColours + 1, ")\">", escape_html(names[i]), "</span>");
+  for (size_t i = 0; i < names.size(); ++i)
+    out += str("<span style=\"--c:var(--s", i % kColors + 1, ")\">", escape_html(names[i]), "</span>");
   return out + "</div>";
 }
 
@@ -125,7 +125,7 @@ std::string render_bars(const BarChart& chart) {
     }
     body +=
         str("<div class=\"bar\"><span class=\"name\" title=\"", escape_html(bar.label), "\">", escape_html(bar.label),
-            "</span><span class=\"track\"><i style=\"--c:var(--s", std::max(bar.group, 0) % kColours + 1,
+            "</span><span class=\"track\"><i style=\"--c:var(--s", std::max(bar.group, 0) % kColors + 1,
             ");left:", percent(from), "%;width:", fixed((to - from) / (high - low) * 100, 2), "%\"></i></span>",
             element("span", text, "amount"), "</div>");
   }
@@ -138,8 +138,8 @@ std::string base64(const std::string& bytes) {
   std::string out;
   for (size_t i = 0; i < bytes.size(); i += 3) {
     uint32_t group = 0;
-    for (size_t k = 0; k < 3; k++) group = group << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
-    for (size_t k = 0; k < 4; k++) out += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+    for (size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
+    for (size_t k = 0; k < 4; ++k) out += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
   }
   return out;
 }

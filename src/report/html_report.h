@@ -33,13 +33,13 @@ struct Bar {
   std::string label;
   double from = 0, to = 0;
   std::string text;  // beside the bar; empty: the numbers and the unit
-  int group = 0;     // index into BarChart::groups; decides the colour
+  int group = 0;     // index into BarChart::groups; decides the color
 };
 
 struct BarChart {
   std::string title, unit;
   std::vector<Bar> bars;
-  std::vector<std::string> groups;  // names of the colours ("INT8", "FP32"); may be empty
+  std::vector<std::string> groups;  // names of the colors ("INT8", "FP32"); may be empty
   std::string note;
 };
 

@@ -1,4 +1,4 @@
-// The style sheet of report.html. Colours of series keep their distance for colour-blind readers (after Okabe and Ito).
+// The style sheet of report.html. Colors of series keep their distance for color-blind readers (after Okabe and Ito).
 #pragma once
 
 namespace octet::report {

@@ -29,7 +29,7 @@ int terminal_width() {
 // The first `width` code points.
 std::string truncate(const std::string& text, int width) {
   int columns = 0;
-  for (size_t i = 0; i < text.size(); i++)
+  for (size_t i = 0; i < text.size(); ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80 && columns++ == width) return text.substr(0, i);
   return text;
 }

@@ -10,7 +10,7 @@ namespace octet::report {
 namespace {
 
 constexpr double kWidth = 560, kHeight = 300, kLeft = 58, kRight = 14, kTop = 12, kBottom = 42;
-constexpr int kColours = 6;
+constexpr int kColors = 6;
 // Beyond this a page grows without anybody seeing a difference on 500 pixels.
 constexpr size_t kMaxPoints = 1000;
 
@@ -66,7 +66,7 @@ std::vector<double> nice_ticks(double low, double high) {
   const double step = power * (ratio < 1.5 ? 1 : ratio < 3.5 ? 2 : ratio < 7.5 ? 5 : 10);
   std::vector<double> ticks;
   const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
-  for (double i = first; i <= last && ticks.size() < 12; i++) ticks.push_back(i * step);
+  for (double i = first; i <= last && ticks.size() < 12; ++i) ticks.push_back(i * step);
   return ticks;
 }
 
@@ -100,7 +100,7 @@ std::string svg_line_chart(const Curve& curve) {
   double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
   for (const Series& series : curve.series) {
     OCTET_CHECK(series.x.size() == series.y.size(), series.name);
-    for (size_t i = 0; i < series.x.size(); i++) {
+    for (size_t i = 0; i < series.x.size(); ++i) {
       if (!drawable(series.x[i], series.y[i], curve.log_y)) continue;
       x_low = std::min(x_low, series.x[i]);
       x_high = std::max(x_high, series.x[i]);
@@ -123,12 +123,12 @@ std::string svg_line_chart(const Curve& curve) {
   out += text_at((kLeft + kWidth - kRight) / 2, kHeight - 6, "middle", curve.x_label);
   out += text_at(-(kTop + kHeight - kBottom) / 2, 13, "middle", curve.y_label, " transform=\"rotate(-90)\"");
 
-  for (size_t s = 0; s < curve.series.size(); s++) {
+  for (size_t s = 0; s < curve.series.size(); ++s) {
     const Series& series = curve.series[s];
-    const size_t colour = s % kColours + 1, count = series.x.size(), stride = count / kMaxPoints + 1;
+    const size_t color = s % kColors + 1, count = series.x.size(), stride = count / kMaxPoints + 1;
     std::string path, dots;
     bool pen_down = false;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; ++i) {
       // The last point stays, whatever the stride: it is the one that people read.
       if (i % stride != 0 && i + 1 != count) continue;
       const double x = series.x[i], y = series.y[i];
@@ -142,7 +142,7 @@ std::string svg_line_chart(const Curve& curve) {
         dots += str("<circle cx=\"", number(px(x)), "\" cy=\"", number(py(y)), "\" r=\"2.6\"><title>",
                     escape_html(series.name), ": ", significant(y, 6), " at ", significant(x, 6), "</title></circle>");
     }
-    out += str("<g class=\"series\" style=\"--c:var(--s", colour, ")\"><path d=\"", path, "\"><title>",
+    out += str("<g class=\"series\" style=\"--c:var(--s", color, ")\"><path d=\"", path, "\"><title>",
                escape_html(series.name), "</title></path>", dots, "</g>");
   }
   return out + "</svg>";

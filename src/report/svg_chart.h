@@ -16,7 +16,7 @@ struct Curve {
   bool log_y = false;  // values <= 0 leave a gap
 };
 
-// An <svg> element without colours of its own: strokes use the CSS variables --s1 ... --s6, --grid and --ink.
+// An <svg> element without colors of its own: strokes use the CSS variables --s1 ... --s6, --grid and --ink.
 std::string svg_line_chart(const Curve& curve);
 
 // 3 to 8 round numbers (1, 2 or 5 times a power of ten) that cover [low, high].

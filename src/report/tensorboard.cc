@@ -60,7 +60,7 @@ std::string encode_histogram(std::span<const float> values) {
     const double v = f;
     low = std::min(low, v);
     high = std::max(high, v);
-    count++;
+    ++count;
     sum += v;
     squares += v * v;
     counts[static_cast<size_t>(std::upper_bound(limits.begin(), limits.end(), v) - limits.begin())]++;
@@ -71,7 +71,7 @@ std::string encode_histogram(std::span<const float> values) {
   const auto first_used = std::find_if(counts.begin(), counts.end(), used);
   size_t first = static_cast<size_t>(first_used - counts.begin());
   size_t end = static_cast<size_t>(std::find_if(counts.rbegin(), counts.rend(), used).base() - counts.begin());
-  if (first > 0 && first < end) first--;
+  if (first > 0 && first < end) --first;
   if (first >= end) first = end = 0;
 
   std::string bytes;
@@ -105,7 +105,7 @@ std::string encode_summary_event(const std::string& tag, int64_t step, WriteValu
 
 template <typename Integer>
 void append_little_endian(std::string& out, Integer value) {
-  for (size_t i = 0; i < sizeof(Integer); i++) out += static_cast<char>(value >> (8 * i) & 0xff);
+  for (size_t i = 0; i < sizeof(Integer); ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
 }  // namespace
@@ -115,9 +115,9 @@ namespace internal {
 uint32_t crc32c(std::string_view bytes) {
   static const std::array<uint32_t, 256> table = [] {
     std::array<uint32_t, 256> t{};
-    for (uint32_t i = 0; i < 256; i++) {
+    for (uint32_t i = 0; i < 256; ++i) {
       uint32_t c = i;
-      for (int bit = 0; bit < 8; bit++) c = c >> 1 ^ (c & 1 ? 0x82f63b78u : 0);
+      for (int bit = 0; bit < 8; ++bit) c = c >> 1 ^ (c & 1 ? 0x82f63b78u : 0);
       t[i] = c;
     }
     return t;

@@ -70,7 +70,7 @@ void TextTable::add_rule() {
 
 std::vector<bool> TextTable::right_aligned() const {
   std::vector<bool> out;
-  for (size_t c = 0; c < columns_.size(); c++) {
+  for (size_t c = 0; c < columns_.size(); ++c) {
     bool any = false, all = true;
     for (const auto& row : rows_)
       if (!row.empty() && !row[c].empty()) {
@@ -84,17 +84,17 @@ std::vector<bool> TextTable::right_aligned() const {
 
 std::string TextTable::text() const {
   std::vector<size_t> widths;
-  for (size_t c = 0; c < columns_.size(); c++) {
+  for (size_t c = 0; c < columns_.size(); ++c) {
     widths.push_back(display_width(columns_[c]));
     for (const auto& row : rows_)
       if (!row.empty()) widths[c] = std::max(widths[c], display_width(row[c]));
   }
   const std::vector<bool> right = right_aligned();
   std::string out, rule;
-  for (size_t c = 0; c < columns_.size(); c++) rule += (c ? "  " : "") + std::string(widths[c], '-');
+  for (size_t c = 0; c < columns_.size(); ++c) rule += (c ? "  " : "") + std::string(widths[c], '-');
   const auto append_row = [&](const std::vector<std::string>& cells) {
     std::string line;
-    for (size_t c = 0; c < cells.size(); c++) {
+    for (size_t c = 0; c < cells.size(); ++c) {
       if (c) line += "  ";
       append_cell(line, cells[c], widths[c], right[c]);
     }

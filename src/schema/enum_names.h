@@ -39,7 +39,8 @@ const char* enum_name(E value) {
 // "a, b or c"
 std::string alternatives(const std::vector<std::string>& names);
 
-// The value called `name`; `what` is the enumeration's in the message. UserError (exit 2) with the names and the nearest.
+// The value called `name`; `what` is the enumeration's in the message. UserError (exit 2) with the names and the
+// nearest.
 template <typename E>
 E parse_enum(const std::string& what, const std::string& name) {
   std::vector<std::string> names;

@@ -151,7 +151,7 @@ class Reader {
   static int64_t read_int(const Field& field, const Node& node, const std::string& path) {
     require_plain(field, node, path);
     const char *begin = node.text.data(), *end = begin + node.text.size();
-    if (begin != end && *begin == '+') begin++;
+    if (begin != end && *begin == '+') ++begin;
     int64_t value = 0;
     const auto [stop, error] = std::from_chars(begin, end, value);
     if (stop != end || begin == end || error == std::errc::invalid_argument) refuse_type(field, node, path);
@@ -162,7 +162,7 @@ class Reader {
   static double read_double(const Field& field, const Node& node, const std::string& path) {
     require_plain(field, node, path);
     const char *begin = node.text.data(), *end = begin + node.text.size();
-    if (begin != end && *begin == '+') begin++;
+    if (begin != end && *begin == '+') ++begin;
     double value = 0;
     const auto [stop, error] = std::from_chars(begin, end, value);
     if (stop != end || begin == end || error == std::errc::invalid_argument) refuse_type(field, node, path);
@@ -252,7 +252,7 @@ class Reader {
       void operator()(const SectionListSlot& slot) const {
         if (node.kind != Node::Kind::kList) refuse_type(field, node, path);
         slot.resize(node.items.size());
-        for (size_t i = 0; i < node.items.size(); i++) reader.read_item(field, slot.bind(i), node.items[i], path);
+        for (size_t i = 0; i < node.items.size(); ++i) reader.read_item(field, slot.bind(i), node.items[i], path);
       }
     };
     std::visit(Visitor{*this, field, node, path}, field.slot());

@@ -8,8 +8,8 @@ namespace octet::schema {
 
 // One table of keys for each section, the outermost first.
 std::string reference_markdown(const Section& root);
-// The keys of the section `path` ("train.optimizer"; empty: all) as text for a terminal. UserError for an unknown one, with
-// `what` as the name of the whole.
+// The keys of the section `path` ("train.optimizer"; empty: all) as text for a terminal. UserError for an unknown one,
+// with `what` as the name of the whole.
 std::string section_help(const Section& root, const std::string& path, const std::string& what);
 
 }  // namespace octet::schema

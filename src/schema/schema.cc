@@ -29,7 +29,7 @@ std::string number_text(double value) {
 
 std::string join(const std::vector<std::string>& parts, const std::string& separator) {
   std::string out;
-  for (size_t i = 0; i < parts.size(); i++) out += (i ? separator : "") + parts[i];
+  for (size_t i = 0; i < parts.size(); ++i) out += (i ? separator : "") + parts[i];
   return out;
 }
 

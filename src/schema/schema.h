@@ -1,4 +1,5 @@
-// One declaration of every key. A layer describes its own struct of options by a free function in the struct's namespace,
+// One declaration of every key. A layer describes its own struct of options by a free function in the struct's
+// namespace,
 //
 //   void describe(schema::Section& s, EmaOptions& ema) {
 //     s.field("enable", ema.enable).help("Keep a moving average of the weights and evaluate that.");
@@ -55,9 +56,9 @@ struct SectionListSlot {
   std::function<Section(size_t)> bind;
   std::function<Section()> prototype;
 };
-using Slot =
-    std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*, std::span<int64_t>, std::vector<double>*,
-                 std::vector<std::string>*, EnumSlot, EnumListSlot, SectionSlot, OptionalSectionSlot, SectionListSlot>;
+using Slot = std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*,
+                          std::span<int64_t>, std::vector<double>*, std::vector<std::string>*, EnumSlot, EnumListSlot,
+                          SectionSlot, OptionalSectionSlot, SectionListSlot>;
 
 enum class PathKind { kNone, kInput, kOutput };
 
@@ -135,7 +136,8 @@ class Field {
   std::function<void()> prepare_;
 };
 
-// What no key can say alone: what is wrong with `key`, which may lie in a section inside ("schedule.min_lr"), or nothing.
+// What no key can say alone: what is wrong with `key`, which may lie in a section inside ("schedule.min_lr"), or
+// nothing.
 struct Rule {
   std::string key;
   std::function<std::string()> complaint;
@@ -155,7 +157,7 @@ class Section {
     EnumSlot slot;
     for (const auto& [value, value_name] : values) slot.names.push_back(value_name);
     slot.get = [&member, values] {
-      for (size_t i = 0; i < values.size(); i++)
+      for (size_t i = 0; i < values.size(); ++i)
         if (values[i].first == member) return i;
       OCTET_CHECK(false, "a value without a name");
       return size_t{0};
@@ -231,7 +233,7 @@ class Section {
   template <typename E>
   static size_t index_of(E value) {
     const auto entries = enum_names(E{});
-    for (size_t i = 0; i < entries.size(); i++)
+    for (size_t i = 0; i < entries.size(); ++i)
       if (entries[i].value == value) return i;
     OCTET_CHECK(false, "an enumeration value without a name");
     return 0;
@@ -264,7 +266,7 @@ class Section {
     return slot;
   }
 
-  std::deque<Field> fields_;     // a deque: field() hands out references
+  std::deque<Field> fields_;  // a deque: field() hands out references
   std::vector<Rule> rules_;
   std::shared_ptr<void> owned_;  // the object of a prototype
 };

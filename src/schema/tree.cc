@@ -22,7 +22,7 @@ std::string shortened(const std::string& text) {
   constexpr size_t kLongest = 60;
   if (text.size() <= kLongest) return text;
   size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;  // not in the middle of a character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not in the middle of a character
   return text.substr(0, end) + "...";
 }
 

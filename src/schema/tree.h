@@ -27,7 +27,7 @@ struct Entry {
   Node value;
 };
 
-// For messages: enough of a long text to recognise it.
+// For messages: enough of a long text to recognize it.
 std::string shortened(const std::string& text);
 
 // "a list", "the text 'abc'", ... for messages.

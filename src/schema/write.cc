@@ -76,7 +76,7 @@ struct ValueWriter {
   void operator()(const SectionListSlot& slot) const {
     if (slot.size() == 0) return line("[]");
     out += "\n";
-    for (size_t i = 0; i < slot.size(); i++) {
+    for (size_t i = 0; i < slot.size(); ++i) {
       std::string item;
       write(slot.bind(i), indent + "    ", item);
       item.replace(indent.size() + 2, 1, "-");  // the first key stands behind the dash

@@ -32,7 +32,7 @@ size_t utf8_length(std::string_view text, size_t i) {
                         : first >= 0xF0 && first < 0xF5 ? 4
                                                         : 0;
   if (length == 0 || i + length > text.size()) return 0;
-  for (size_t k = 1; k < length; k++)
+  for (size_t k = 1; k < length; ++k)
     if ((byte(i + k) & 0xC0) != 0x80) return 0;
   if (length == 3 && ((first == 0xE0 && byte(i + 1) < 0xA0) || (first == 0xED && byte(i + 1) >= 0xA0))) return 0;
   if (length == 4 && ((first == 0xF0 && byte(i + 1) < 0x90) || (first == 0xF4 && byte(i + 1) >= 0x90))) return 0;
@@ -50,11 +50,11 @@ void check_text(std::string_view text, const std::string& name) {
     if (length == 0 || (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F)
       fail_usage(place(name, line, column), ": is not text (byte ", static_cast<int>(c),
                  "); an experiment file is UTF-8 YAML");
-    if (c == '[' || c == '{') depth++;
-    if ((c == ']' || c == '}') && depth > 0) depth--;
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && depth > 0) --depth;
     if (depth > 4 * kDeepest) fail_usage(place(name, line, column), ": brackets are nested too deeply");
     i += length;
-    column++;
+    ++column;
     if (c == '\n') line++, column = 1;
   }
 }

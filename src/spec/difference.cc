@@ -1,4 +1,5 @@
-// Two experiments, key by key. Both are written as YAML and compared as trees, so that every key of the schema is covered.
+// Two experiments, key by key. Both are written as YAML and compared as trees, so that every key of the schema is
+// covered.
 #include "schema/tree.h"
 #include "spec/experiment.h"
 

@@ -69,7 +69,7 @@ std::string spec_hash(const ExperimentSpec& spec) {
 
 ExperimentSpec relevant_to(const ExperimentSpec& spec, Stage stage) {
   ExperimentSpec kept = without_incidentals(spec);
-  // Ranges depend on the calibration images, and the quantised fine-tune on the ranges.
+  // Ranges depend on the calibration images, and the quantized fine-tune on the ranges.
   if (stage == Stage::kFloat || stage == Stage::kControl) {
     kept.quant = {};
     kept.data.calibration.reset();
@@ -89,7 +89,8 @@ Stage parse_stage(const std::string& name) {
     if (name == entry.name) return entry.value;
     names.push_back(entry.name);
   }
-  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", schema::join(names, ", "), ")");
+  fail_usage("unknown stage '", name, "'", did_you_mean(name, names), " (the stages are ", schema::join(names, ", "),
+             ")");
 }
 
 const char* stage_name(Stage stage) {

@@ -2,13 +2,13 @@
 //
 //   float        trains the network with `train`                                          octet train --stage float
 //   calibration  collects ranges of the float model with `quant.calibration`              octet calibrate
-//   qat          fine-tunes the calibrated model with `finetune`, fake quantisation in    octet train --stage qat
-//   control      the same fine-tune of the float model without quantisation: QAT's gain
+//   qat          fine-tunes the calibrated model with `finetune`, fake quantization in    octet train --stage qat
+//   control      the same fine-tune of the float model without quantization: QAT's gain
 //                is only what it has over this                                            octet train --stage control
 //
 // Every key, with default, range and unit, is declared once, by the layer whose options it belongs to (describe(), see
-// schema/schema.h); here they are put together. Reading, help, docs/spec.md and provenance are generated from that. A key
-// that is absent has the value it has in its struct.
+// schema/schema.h); here they are put together. Reading, help, docs/spec.md and provenance are generated from that. A
+// key that is absent has the value it has in its struct.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -40,7 +40,7 @@ struct ExportSpec {
 
 struct EngineSpec {
   std::optional<Isa> isa;  // none: the best of this machine
-  int64_t threads = 0;  // 0: as many as CPUs
+  int64_t threads = 0;     // 0: as many as CPUs
   int64_t batch_size = 1;
 };
 
@@ -49,7 +49,8 @@ struct ExperimentSpec {
   models::ModelOptions model;
   data::DataOptions data;
   train::TrainOptions train;
-  train::TrainOptions finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
+  train::TrainOptions
+      finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
   quant::QuantOptions quant;
   EvaluateSpec evaluate;
   ExportSpec export_options;  // key `export`

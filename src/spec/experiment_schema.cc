@@ -59,7 +59,7 @@ void describe(Section& s, EngineSpec& engine) {
 
 namespace {
 
-// Ten per cent of the epochs at a hundredth of the rate is the usual length of a quantisation-aware fine-tune.
+// Ten per cent of the epochs at a hundredth of the rate is the usual length of a quantization-aware fine-tune.
 train::TrainOptions finetune_defaults(const train::TrainOptions& train) {
   train::TrainOptions finetune = train;
   finetune.epochs = std::max<int64_t>(1, std::llround(static_cast<double>(train.epochs) / 10.0));
@@ -85,10 +85,10 @@ void describe(Section& s, ExperimentSpec& spec) {
       .starting_from("`train`, with a tenth of the epochs, a hundredth of lr and min_lr, and no warm-up",
                      [&spec] { spec.finetune = finetune_defaults(spec.train); })
       .known_elsewhere_as({"qat", "fine_tune", "retrain"})
-      .help("Quantisation-aware fine-tune of the calibrated model (stage qat), and the same in float (stage control).");
+      .help("Quantization-aware fine-tune of the calibrated model (stage qat), and the same in float (stage control).");
   s.section("quant", spec.quant)
       .known_elsewhere_as({"quantization", "quantize", "qat_config"})
-      .help("Calibration and quantisation.");
+      .help("Calibration and quantization.");
   s.section("evaluate", spec.evaluate)
       .known_elsewhere_as({"eval_config", "evaluation_config", "evaluation"})
       .help("Accuracy.");

@@ -31,7 +31,7 @@ The same file drives all stages:
 | float | `octet train --stage float` | `train` |
 | calibration | `octet calibrate` | `quant`, `data.calibration` |
 | qat | `octet train --stage qat -m CALIBRATED` | `finetune`, `quant` |
-| control | `octet train --stage control -m FLOAT` | `finetune`, without quantisation: what QAT is to be compared with |
+| control | `octet train --stage control -m FLOAT` | `finetune`, without quantization: what QAT is to be compared with |
 
 An unknown key, a wrong type, a value out of range or a missing file is an error with line and column before any work
 starts. `--set KEY=VALUE` on the command line changes a key for one run, as in `--set train.optimizer.lr=0.05`; it takes

@@ -14,8 +14,9 @@ class Runner {
   virtual Outputs run(const data::Batch& batch) = 0;
 };
 
-// Over one epoch of `loader`, which must neither shuffle nor drop. `progress` is told how many images are done. UserError
-// where there is no image.
-Metrics evaluate(Runner& runner, data::Loader& loader, const Task& task, const std::function<void(int64_t)>& progress = {});
+// Over one epoch of `loader`, which must neither shuffle nor drop. `progress` is told how many images are done.
+// UserError where there is no image.
+Metrics evaluate(Runner& runner, data::Loader& loader, const Task& task,
+                 const std::function<void(int64_t)>& progress = {});
 
 }  // namespace octet::tasks

@@ -1,5 +1,6 @@
-// A task: what is learned, how it is decoded and how it is measured; without LibTorch. Each has a folder here, with its loss
-// (for LibTorch) in a file of its own, loss.cc. Networks are ir::Graphs; a task says which it can take and what of them is run.
+// A task: what is learned, how it is decoded and how it is measured; without LibTorch. Each has a folder here, with its
+// loss (for LibTorch) in a file of its own, loss.cc. Networks are ir::Graphs; a task says which it can take and what of
+// them is run.
 #pragma once
 #include <map>
 #include <memory>
@@ -43,8 +44,8 @@ class Task {
   virtual ~Task() = default;
   // UserError (exit 2) for a network that is none of this task.
   virtual void check(const ir::Graph& network) const = 0;
-  // What is trained and evaluated in the place of `network`: images in [N, C, H, W] to the outputs that the evaluator and
-  // the loss take; over the same constants by name.
+  // What is trained and evaluated in the place of `network`: images in [N, C, H, W] to the outputs that the evaluator
+  // and the loss take; over the same constants by name.
   virtual ir::Graph executed_graph(const ir::Graph& network) const = 0;
   virtual std::unique_ptr<Evaluator> evaluator() const = 0;
   virtual MetricInfo metric() const = 0;

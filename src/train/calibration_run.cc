@@ -13,7 +13,7 @@
 namespace octet::train {
 namespace {
 
-ir::Graph without_quantisation(const ir::Graph& graph) {
+ir::Graph without_quantization(const ir::Graph& graph) {
   ir::Graph copy = graph.clone();
   for (const auto& node : copy.nodes())
     if (node->kind == ir::OpKind::kFakeQuantize) node->attributes["state"] = std::string(ir::kObserving);
@@ -30,7 +30,7 @@ void observe(quant::CalibrationSet& set, const std::string& name, const at::Tens
   const int64_t parts = std::clamp<int64_t>(values.numel() / 65536, 1, at::get_num_threads());
   std::vector<quant::Histogram> histograms(parts);
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; part++) {
+    for (int64_t part = begin; part < end; ++part) {
       const size_t from = all.size() * part / parts, to = all.size() * (part + 1) / parts;
       histograms[part].observe(all.subspan(from, to - from));
     }
@@ -47,8 +47,8 @@ CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source
   CalibrationRun result{.observers = quant::CalibrationSet(graph)};
   const std::vector<std::string> names = result.observers.names();
   require(!names.empty(), "graph '", graph.name,
-          "' has no FakeQuantize node that reads an activation: place quantisers before calibrating");
-  Executor executor(without_quantisation(graph), options.executor);
+          "' has no FakeQuantize node that reads an activation: place quantizers before calibrating");
+  Executor executor(without_quantization(graph), options.executor);
   executor.set_tap(
       [&](const ir::Value& value, const at::Tensor& tensor) { observe(result.observers, value.name, tensor); }, names);
   at::Tensor batch;

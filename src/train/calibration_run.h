@@ -1,4 +1,4 @@
-// Calibration: runs the float graph over images and shows every tensor that will be quantised to its observer.
+// Calibration: runs the float graph over images and shows every tensor that will be quantized to its observer.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -82,7 +82,7 @@ void Executor::State::make_constants() {
   }
   std::set<const ir::Value*> seen;
   for (const auto& node : graph.nodes())
-    for (size_t i = 0; i < node->inputs.size(); i++) {
+    for (size_t i = 0; i < node->inputs.size(); ++i) {
       const ir::Value* value = node->inputs[i];
       if (!value || !value->is_constant()) continue;
       const bool statistics = node->kind == ir::OpKind::kBatchNormalization && i >= 3;
@@ -99,7 +99,7 @@ void Executor::State::make_constants() {
 
 Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
   OCTET_CHECK(options.precision != Precision::kAuto);
-  initialise_torch();
+  initialize_torch();
   require_device(options.device);
   state_ = std::make_unique<State>(graph, std::move(options));
   State& s = *state_;
@@ -119,7 +119,7 @@ void Executor::State::check_shape(const ir::Value& value, const at::Tensor& t) c
   const ir::Shape& expected = *value.type.shape;
   bool fits = static_cast<int64_t>(expected.size()) == t.dim();
   // Any batch size will do, whatever the graph says.
-  for (int64_t i = 1; fits && i < t.dim(); i++) fits = expected[i] == ir::kDynamic || expected[i] == t.size(i);
+  for (int64_t i = 1; fits && i < t.dim(); ++i) fits = expected[i] == ir::kDynamic || expected[i] == t.size(i);
   require(fits, "input '", value.name, "' of graph '", graph.name, "' has shape ", ir::shape_string(t.sizes().vec()),
           ", expected ", ir::shape_string(expected));
 }
@@ -172,7 +172,7 @@ void Executor::State::execute(Run& run, const std::vector<Step>& steps, bool wit
   }
 }
 
-// With an averaging constant of 1 the scale of weights is a function of the weights: after an optimiser step it is
+// With an averaging constant of 1 the scale of weights is a function of the weights: after an optimizer step it is
 // brought up to date before anyone else looks at it.
 void Executor::State::refresh_weight_scales() {
   if (!scales_stale || options.averaging.weights != 1) return;
@@ -206,13 +206,13 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
   }
   Run run = s.new_run(training);
   run.may_overwrite = !training && !with_taps;
-  for (size_t i = 0; i < inputs.size(); i++)
+  for (size_t i = 0; i < inputs.size(); ++i)
     run.slots[s.slots.of(expected[i])].value = s.input_tensor(*expected[i], inputs[i]);
   inputs.clear();
   // float32 evaluation is the reference: one node at a time.
   const bool fused = !s.fused_steps.empty() && !with_taps && (training || run.compute == at::kBFloat16);
   s.execute(run, fused ? s.fused_steps : s.node_steps, with_taps);
-  if (training) s.step++;
+  if (training) ++s.step;
   std::vector<at::Tensor> outputs;
   for (const ir::Value* value : s.graph.outputs()) outputs.push_back(run.precise(s.slots.of(value)));
   return outputs;

@@ -24,10 +24,10 @@ namespace octet::train {
 enum class Mode { kTrain, kEval };
 
 struct ExecutorOptions {
-  std::string device = "cpu";  // or "cuda", "cuda:N": UserError where there is none
+  std::string device = "cpu";                 // or "cuda", "cuda:N": UserError where there is none
   Precision precision = Precision::kFloat32;  // not kAuto: see resolve_precision
   bool channels_last = true;
-  uint64_t seed = 0;  // of Dropout
+  uint64_t seed = 0;                // of Dropout
   quant::ScaleAveraging averaging;  // once per forward(kTrain)
 };
 
@@ -44,12 +44,12 @@ class Executor {
   // and any device (they are moved and cast). Returns one tensor per graph output, in its order, float32 if floating.
   // kTrain: BatchNormalization uses the batch's statistics and updates the running ones, Dropout drops, scales follow
   // their averaging constants, and the outputs carry an autograd graph. kEval: no autograd, intermediate tensors are
-  // freed after their last use. In float32, kEval computes the plain dequantised float graph, node by node: that is the
+  // freed after their last use. In float32, kEval computes the plain dequantized float graph, node by node: that is the
   // reference which the engine is verified against.
   std::vector<at::Tensor> forward(std::vector<at::Tensor> inputs, Mode mode);
 
   // Trainable constants in graph order (of first use), named as their values: float32 leaf tensors on the device with
-  // requires_grad. Optimisers update them in place. 4-D ones are dense but, with channels_last, not contiguous; their
+  // requires_grad. Optimizers update them in place. 4-D ones are dense but, with channels_last, not contiguous; their
   // gradients have the same strides, so element-wise updates need not care. Use .contiguous() to get graph order.
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
   // Running statistics of BatchNormalization and scales of FakeQuantize, in graph order: float32, no gradient.

@@ -74,7 +74,7 @@ StepFunction compile_node(const ir::Graph& graph, const ir::Node& node, const Sl
     case OpKind::kQuantizeLinear:
     case OpKind::kDequantizeLinear:
     case OpKind::kFakeQuantize:
-      return compile_quantise(node, w);
+      return compile_quantize(node, w);
     default:
       return compile_elementwise(node, w);
   }
@@ -107,7 +107,7 @@ bool is_chain_clamp(const ir::Node& n) {
          (!n.has_input(2) || ir::scalar(n.input(2)));
 }
 
-bool is_chain_quantise(const ir::Node& n) {
+bool is_chain_quantize(const ir::Node& n) {
   return n.kind == OpKind::kFakeQuantize && floating(n.input(0)) && !n.input(0)->is_constant() &&
          ir::scalar(n.input(1)) && ir::scalar(n.input(2)) && n.get_string("state") == ir::kFrozen;
 }
@@ -127,7 +127,7 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::s
     place = at;
     if (!c.first) c.first = at;
     c.last = at;
-    c.length++;
+    ++c.length;
     at = only_reader(graph, at->output());
     if (at && taken.count(at)) at = nullptr;
   };
@@ -151,9 +151,9 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::s
     if (c.length == 0) found.x = at->input(0);
     take(c.clamp);
   }
-  if (at && is_chain_quantise(*at) && (c.length == 0 || at->input(0) == c.last->output())) {
+  if (at && is_chain_quantize(*at) && (c.length == 0 || at->input(0) == c.last->output())) {
     if (c.length == 0) found.x = at->input(0);
-    take(c.quantise);
+    take(c.quantize);
   }
   if (c.length == 1 && c.add) return {};  // nothing to join
   return found;
@@ -179,8 +179,8 @@ Step node_step(const ir::Graph& graph, const ir::Node& node, const SlotMap& slot
   return step;
 }
 
-at::Tensor zero_point_of(const ir::Node& quantise) {
-  const std::vector<int64_t> values = quantise.input(2)->constant->to_ints();
+at::Tensor zero_point_of(const ir::Node& quantize) {
+  const std::vector<int64_t> values = quantize.input(2)->constant->to_ints();
   return at::tensor(values, at::TensorOptions().dtype(at::kInt));
 }
 
@@ -206,7 +206,7 @@ std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots) {
     const FoundChain found = find_chain(graph, *node, taken);
     const Chain& c = found.chain;
     if (c.length == 0) continue;
-    for (const ir::Node* member : {c.batch_norm, c.add, c.clamp, c.quantise})
+    for (const ir::Node* member : {c.batch_norm, c.add, c.clamp, c.quantize})
       if (member) taken.insert(member);
     chain_at[c.last] = found;
   }
@@ -231,10 +231,10 @@ std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots) {
       w.mean = slots.of(c.batch_norm->input(3));
       w.variance = slots.of(c.batch_norm->input(4));
     }
-    if (c.quantise) w.scale = slots.of(c.quantise->input(1));
+    if (c.quantize) w.scale = slots.of(c.quantize->input(1));
     w.out = slots.of(c.last->output());
     steps.push_back({.node = c.last,
-                     .run = compile_chain(c, w, c.quantise ? zero_point_of(*c.quantise) : at::Tensor()),
+                     .run = compile_chain(c, w, c.quantize ? zero_point_of(*c.quantize) : at::Tensor()),
                      .outputs = {w.out}});
     reads.push_back({w.x, w.residual});
   }

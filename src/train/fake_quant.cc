@@ -73,7 +73,7 @@ struct Generic : torch::autograd::Function<Generic> {
         grad_scale = local.sum();
       } else {
         std::vector<int64_t> others;
-        for (int64_t i = 0; i < inside.dim(); i++)
+        for (int64_t i = 0; i < inside.dim(); ++i)
           if (i != axis) others.push_back(i);
         grad_scale = local.sum(others);
       }
@@ -92,11 +92,11 @@ struct Rows : torch::autograd::Function<Rows> {
     const float* scales = scale.const_data_ptr<float>();
     const float zero = o.zero_point.defined() ? o.zero_point.to(at::kFloat).item<float>() : 0;
     at::parallel_for(0, rows, 1 + 32768 / (columns + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row++) {
+      for (int64_t row = begin; row < end; ++row) {
         kernels::Forward<float> f;
         f.channels = columns;
         f.x = x.const_data_ptr<float>() + row * columns;
-        f.quantise = true;
+        f.quantize = true;
         f.scale = scales[row];
         f.low = static_cast<float>(o.qmin) - zero;
         f.high = static_cast<float>(o.qmax) - zero;
@@ -122,7 +122,7 @@ struct Rows : torch::autograd::Function<Rows> {
     const float* scales = scale.const_data_ptr<float>();
     const bool codes = ctx->saved_data["codes"].toBool();
     at::parallel_for(0, rows, 1 + 32768 / (columns + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row++) {
+      for (int64_t row = begin; row < end; ++row) {
         kernels::Backward<float> b;
         b.channels = columns;
         b.grad = g.const_data_ptr<float>() + row * columns;
@@ -142,7 +142,7 @@ bool dense_from_axis_0(const at::Tensor& x) {
 
 }  // namespace
 
-at::Tensor fake_quantise(const at::Tensor& x, const at::Tensor& scale, const FakeQuantOptions& o,
+at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuantOptions& o,
                          at::ScalarType result) {
   const bool one_zero = !o.zero_point.defined() || o.zero_point.numel() == 1;
   const bool simple = x.device().is_cpu() && one_zero && !o.learned && x.numel() > 0;
@@ -150,7 +150,7 @@ at::Tensor fake_quantise(const at::Tensor& x, const at::Tensor& scale, const Fak
     return Rows::apply(x, scale, o, result);
   if (simple && scale.numel() == 1 && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16)) {
     PointwiseOptions p;
-    p.quantise = true;
+    p.quantize = true;
     p.codes = o.codes;
     p.scale = scale.item<float>();
     const float zero = o.zero_point.defined() ? o.zero_point.to(at::kFloat).item<float>() : 0;

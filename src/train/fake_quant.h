@@ -1,4 +1,4 @@
-// Fake quantisation with the straight-through gradient. The forward values are those of numerics::fake_quantize bit for
+// Fake quantization with the straight-through gradient. The forward values are those of numerics::fake_quantize bit for
 // bit; the gradient passes unchanged where the code is not clipped, and is 0 elsewhere.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,7 @@ struct FakeQuantOptions {
 
 // x: floating, any shape; scale: float32, one element or one per index of `axis`, > 0. The result has x's strides where
 // it is dense, and the type `result` (codes: any floating type; numbers: that of x, usually).
-at::Tensor fake_quantise(const at::Tensor& x, const at::Tensor& scale, const FakeQuantOptions& options,
+at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuantOptions& options,
                          at::ScalarType result);
 
 // The scale that just covers x: the largest magnitude divided by the codes on its side of the zero point (127 for s8,

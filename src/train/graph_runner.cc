@@ -13,14 +13,16 @@ struct GraphRunner::State {
 };
 
 GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device, Arithmetic arithmetic) {
-  initialise_torch();
+  initialize_torch();
   const auto precision = arithmetic == Arithmetic::kDouble ? Precision::kFloat64 : Precision::kFloat32;
   state_ = std::make_unique<State>(State{Executor(graph, {.device = device, .precision = precision})});
 }
 
 GraphRunner::~GraphRunner() = default;
 
-const ir::Graph& GraphRunner::graph() const { return state_->executor.graph(); }
+const ir::Graph& GraphRunner::graph() const {
+  return state_->executor.graph();
+}
 
 std::vector<FloatArray> GraphRunner::run(const std::vector<FloatView>& inputs) {
   std::vector<at::Tensor> tensors;

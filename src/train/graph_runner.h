@@ -1,5 +1,6 @@
 // Runs a graph in evaluation mode on plain buffers, for callers that do not know LibTorch: evaluation, verification and
-// the comparison with other run times. Float32 unless asked for float64: with FakeQuantize nodes it is the reference of the engine.
+// the comparison with other run times. Float32 unless asked for float64: with FakeQuantize nodes it is the reference of
+// the engine.
 #pragma once
 #include <memory>
 #include <span>
@@ -22,7 +23,7 @@ struct FloatArray {
 
 class GraphRunner {
  public:
-  // kDouble: float64 but for fake-quantisation, for those who want to know what float32 loses.
+  // kDouble: float64 but for fake-quantization, for those who want to know what float32 loses.
   enum class Arithmetic { kFloat, kDouble };
   explicit GraphRunner(const ir::Graph& graph, const std::string& device = "cpu",
                        Arithmetic arithmetic = Arithmetic::kFloat);

@@ -8,9 +8,9 @@
 
 namespace octet::train {
 
-// Runs one epoch of `loader` through `graph`, whose only input takes [N, C, H, W] and whose FakeQuantize nodes pass their
-// input through, and returns what each of them saw. Memory does not grow with the number of images and the result does not
-// depend on the batch size. Where the graph fixes that, the loader must give whole batches of it.
+// Runs one epoch of `loader` through `graph`, whose only input takes [N, C, H, W] and whose FakeQuantize nodes pass
+// their input through, and returns what each of them saw. Memory does not grow with the number of images and the result
+// does not depend on the batch size. Where the graph fixes that, the loader must give whole batches of it.
 quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& loader,
                                           const std::function<void(int64_t images)>& progress = {});
 

@@ -60,9 +60,9 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
     }
   }
   FakeQuantOptions quant;
-  if (chain.quantise) {
-    quant.qmin = static_cast<int32_t>(chain.quantise->get_int("qmin"));
-    quant.qmax = static_cast<int32_t>(chain.quantise->get_int("qmax"));
+  if (chain.quantize) {
+    quant.qmin = static_cast<int32_t>(chain.quantize->get_int("qmin"));
+    quant.qmax = static_cast<int32_t>(chain.quantize->get_int("qmax"));
     quant.zero_point = zero_point;
     const float zero = zero_point.defined() ? zero_point.to(at::kFloat).item<float>() : 0;
     fixed.low = static_cast<float>(quant.qmin) - zero;
@@ -88,9 +88,9 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
       update_scale(scale, y, quant, run.activation_constant);
       FakeQuantOptions q = quant;
       q.codes = codes;
-      result.value = fake_quantise(y, scale, q, y.scalar_type());
+      result.value = fake_quantize(y, scale, q, y.scalar_type());
     } else {
-      o.quantise = true;
+      o.quantize = true;
       o.codes = codes;
       o.scale = scale.item<float>();
       result.value = pointwise(x, o);

@@ -18,7 +18,7 @@ struct Slot {
   enum class Form {
     kNumber,   // `value` is the number itself
     kCodes,    // FakeQuantize under bf16: `value` holds code - zero_point, which BF16 represents exactly. Convolutions
-               // and matrix products take the codes, so that quantised data never leave the INT8 grid.
+               // and matrix products take the codes, so that quantized data never leave the INT8 grid.
     kPending,  // the output of such a convolution, still to be multiplied by `scale` and moved by `offset` (may be
                // undefined), both along axis 1. What comes next does that in its own pass.
   };
@@ -46,7 +46,7 @@ struct Run {
   float activation_constant = 0, weight_constant = 1;
   std::vector<Slot> slots;
 
-  // The number in a slot (codes are dequantised to the compute type); undefined for slot -1.
+  // The number in a slot (codes are dequantized to the compute type); undefined for slot -1.
   // A pending product is computed once and kept.
   at::Tensor plain(int slot);
   // The same, at least float32: for operators that need the range or the precision.
@@ -80,7 +80,7 @@ StepFunction compile_pool(const ir::Node& node, const Wiring& wiring);         /
 StepFunction compile_shape(const ir::Node& node, const Wiring& wiring);        // Concat ... Identity
 StepFunction compile_resize(const ir::Node& node, const Wiring& wiring);
 // QuantizeLinear, DequantizeLinear, FakeQuantize
-StepFunction compile_quantise(const ir::Node& node, const Wiring& wiring);
+StepFunction compile_quantize(const ir::Node& node, const Wiring& wiring);
 
 // "node 'x' (Conv)", for messages.
 std::string node_text(const ir::Node& node);

@@ -55,7 +55,7 @@ template <typename F>
 StepFunction variadic(const Wiring& w, F f) {
   return [w, f](Run& run) {
     at::Tensor result = run.plain(w.in[0]);
-    for (size_t i = 1; i < w.in.size(); i++) {
+    for (size_t i = 1; i < w.in.size(); ++i) {
       const at::Tensor next = run.plain(w.in[i]);
       result = f(result, next.to(result.scalar_type()));
     }

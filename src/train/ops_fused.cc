@@ -39,7 +39,7 @@ struct Layout {
 template <typename F>
 void for_each_piece(const Layout& layout, F f) {
   at::parallel_for(0, layout.pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; piece++) f(piece);
+    for (int64_t piece = begin; piece < end; ++piece) f(piece);
   });
 }
 
@@ -78,8 +78,8 @@ Sums sums_of(const Layout& layout, F f) {
   Floats partial(2 * c * layout.pieces, 0.0f);
   for_each_piece(layout, [&](int64_t piece) { f(piece, &partial[2 * c * piece], &partial[2 * c * piece + c]); });
   Sums sums{std::vector<double>(c), std::vector<double>(c)};
-  for (int64_t piece = 0; piece < layout.pieces; piece++)
-    for (int64_t i = 0; i < c; i++) {
+  for (int64_t piece = 0; piece < layout.pieces; ++piece)
+    for (int64_t i = 0; i < c; ++i) {
       sums.first[i] += partial[2 * c * piece + i];
       sums.second[i] += partial[2 * c * piece + c + i];
     }
@@ -88,7 +88,7 @@ Sums sums_of(const Layout& layout, F f) {
 
 // What the backward pass needs, besides x, gamma and the mask.
 struct Saved : torch::CustomClassHolder {
-  Floats centre, inverse_deviation, factor_x;  // per channel: of the normalisation, and scale_x
+  Floats center, inverse_deviation, factor_x;  // per channel: of the normalization, and scale_x
 };
 
 template <typename T>
@@ -116,7 +116,7 @@ class Pass {
     f.clamp = o_.clamp;
     f.lower = o_.lower;
     f.upper = o_.upper;
-    f.quantise = o_.quantise;
+    f.quantize = o_.quantize;
     f.scale = o_.scale;
     f.low = o_.low;
     f.high = o_.high;
@@ -147,14 +147,14 @@ class Pass {
   Gradients backward(const at::Tensor& grad, const at::Tensor& mask, const at::Tensor& gamma, const Saved& saved,
                      Wanted wanted) {
     const int64_t c = layout_.channels;
-    const double factor = o_.quantise && o_.codes ? 1.0 / static_cast<double>(o_.scale) : 1.0;
+    const double factor = o_.quantize && o_.codes ? 1.0 / static_cast<double>(o_.scale) : 1.0;
     Gradients result;
     kernels::Backward<T> b;
     b.channels = c;
     b.grad = read<T>(grad);
     b.mask = read<uint16_t>(mask);
     b.x = read<T>(x_);
-    b.centre = saved.centre.empty() ? nullptr : saved.centre.data();
+    b.center = saved.center.empty() ? nullptr : saved.center.data();
     b.factor = static_cast<float>(factor);
     b.residual_factor = static_cast<float>(factor) * o_.residual_scale;
     Floats from_grad, from_x, constant;
@@ -174,7 +174,7 @@ class Pass {
       from_x.resize(c);
       constant.resize(c);
       const double n = static_cast<double>(layout_.rows);
-      for (int64_t i = 0; i < c; i++) {
+      for (int64_t i = 0; i < c; ++i) {
         const double inverse = norm_ ? saved.inverse_deviation[i] : 1, m = saved.factor_x[i];
         const double through = factor * gammas[i] * inverse;  // gradient with respect to x * scale_x + offset
         grad_gamma[i] = factor * m * inverse * sums.second[i];
@@ -239,18 +239,18 @@ class Pass {
       batch_statistics(scale_x, shift, &mean, &inverse);
     } else {
       const Floats running_mean = vector_of(o_.running_mean, c, 0), running = vector_of(o_.running_variance, c, 1);
-      for (int64_t i = 0; i < c; i++) {
+      for (int64_t i = 0; i < c; ++i) {
         mean[i] = (running_mean[i] - shift[i]) / scale_x[i];
         inverse[i] = static_cast<float>(1 / std::sqrt(static_cast<double>(running[i]) + o_.epsilon));
       }
     }
     multiplier->resize(c);
     offset->resize(c);
-    for (int64_t i = 0; i < c; i++) {
+    for (int64_t i = 0; i < c; ++i) {
       (*multiplier)[i] = gamma[i] * inverse[i] * scale_x[i];
       (*offset)[i] = beta[i] - mean[i] * (*multiplier)[i];
     }
-    saved->centre = mean;
+    saved->center = mean;
     saved->inverse_deviation = inverse;
     saved->factor_x = scale_x;
   }
@@ -259,23 +259,23 @@ class Pass {
     const int64_t c = layout_.channels;
     require(layout_.rows > 1, "batch norm over one value a channel has no variance: use a larger batch or image");
     // Sums are taken around the first row, so that a large mean does not cancel the digits of the variance.
-    Floats centre(c);
+    Floats center(c);
     const at::Tensor first = x_.dim() == 4 ? x_.select(0, 0).select(1, 0).select(1, 0) : x_.select(0, 0);
     const at::Tensor row = first.to(at::kFloat).contiguous();
-    std::copy_n(row.const_data_ptr<float>(), c, centre.begin());
+    std::copy_n(row.const_data_ptr<float>(), c, center.begin());
     const Sums sums = sums_of(layout_, [&](int64_t piece, float* sum, float* square) {
-      kernels::table<T>().statistics(read<T>(x_), c, centre.data(), layout_.begin(piece), layout_.end(piece), sum,
+      kernels::table<T>().statistics(read<T>(x_), c, center.data(), layout_.begin(piece), layout_.end(piece), sum,
                                      square);
     });
     const double n = static_cast<double>(layout_.rows);
     float* running_mean = o_.running_mean.mutable_data_ptr<float>();
     float* running_variance = o_.running_variance.mutable_data_ptr<float>();
-    for (int64_t i = 0; i < c; i++) {
+    for (int64_t i = 0; i < c; ++i) {
       const double moved = sums.first[i] / n, m = scale_x[i];
       const double variance = std::max(sums.second[i] / n - moved * moved, 0.0) * m * m;
-      (*mean)[i] = static_cast<float>(centre[i] + moved);
+      (*mean)[i] = static_cast<float>(center[i] + moved);
       (*inverse)[i] = static_cast<float>(1 / std::sqrt(variance + o_.epsilon));
-      const double mean_y = (centre[i] + moved) * m + shift[i];
+      const double mean_y = (center[i] + moved) * m + shift[i];
       running_mean[i] = static_cast<float>(running_mean[i] * (1 - o_.momentum) + mean_y * o_.momentum);
       running_variance[i] =
           static_cast<float>(running_variance[i] * (1 - o_.momentum) + variance * n / (n - 1) * o_.momentum);
@@ -304,7 +304,7 @@ struct Pointwise : torch::autograd::Function<Pointwise> {
     const at::Tensor dense = x.contiguous(format_of(x));
     if (residual.defined()) o->residual = residual.detach().to(x.scalar_type()).contiguous(format_of(x));
     const auto saved = c10::make_intrusive<Saved>();
-    const bool masked = keep_mask && (o->clamp || o->quantise);
+    const bool masked = keep_mask && (o->clamp || o->quantize);
     at::Tensor mask, out;
     if (x.scalar_type() == at::kFloat) {
       out = Pass<float>(dense, *o).forward(masked ? &mask : nullptr, saved.get());
@@ -331,7 +331,7 @@ struct Pointwise : torch::autograd::Function<Pointwise> {
     // Autograd numbers only those arguments that are there.
     const auto present = ctx->saved_data["present"].toBoolList();
     bool wanted[5];
-    for (size_t i = 0, edge = 0; i < 5; i++) wanted[i] = present[i] && ctx->needs_input_grad(edge++);
+    for (size_t i = 0, edge = 0; i < 5; ++i) wanted[i] = present[i] && ctx->needs_input_grad(edge++);
     return x.scalar_type() == at::kFloat ? run<float>(x, *holder, grad, tensors, *saved, wanted)
                                          : run<kernels::Bf16>(x, *holder, grad, tensors, *saved, wanted);
   }

@@ -1,5 +1,5 @@
 // Everything that may stand between two convolutions as one autograd node: scale and offset, or batch norm; residual
-// addition; clamp; fake-quantisation. One pass over the data forward and one or two backward, one mask bit an element.
+// addition; clamp; fake-quantization. One pass over the data forward and one or two backward, one mask bit an element.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -25,8 +25,8 @@ struct PointwiseOptions {
   // Then clamp. The gradient passes strictly inside.
   bool clamp = false;
   float lower = -std::numeric_limits<float>::infinity(), upper = std::numeric_limits<float>::infinity();
-  // Then fake-quantise, to numbers or to codes.
-  bool quantise = false, codes = false;
+  // Then fake-quantize, to numbers or to codes.
+  bool quantize = false, codes = false;
   float scale = 1, low = 0, high = 0;  // low, high: bounds of code - zero_point
 };
 
@@ -42,7 +42,7 @@ struct Chain {
   const ir::Node* batch_norm = nullptr;
   const ir::Node* add = nullptr;
   const ir::Node* clamp = nullptr;     // Relu, or Clip with constant bounds
-  const ir::Node* quantise = nullptr;  // FakeQuantize: one scale, frozen
+  const ir::Node* quantize = nullptr;  // FakeQuantize: one scale, frozen
   const ir::Node* first = nullptr;
   const ir::Node* last = nullptr;
   int length = 0;

@@ -13,7 +13,7 @@ inline int64_t mask_words(int64_t channels) {
   return (channels + 15) / 16;
 }
 
-// y = x * multiplier + offset + residual * residual_scale, clamped to [lower, upper], then quantised:
+// y = x * multiplier + offset + residual * residual_scale, clamped to [lower, upper], then quantized:
 // out = clamp(rne(y / scale), low, high) * out_scale. The mask bit is set where the gradient passes: lower < y < upper
 // and the code is not clipped. Equal to numerics::fake_quantize bit for bit; NaN gives 0.
 template <typename T>
@@ -26,7 +26,7 @@ struct Forward {
   float residual_scale = 1;
   float lower = 0, upper = 0;
   bool clamp = false;
-  bool quantise = false;
+  bool quantize = false;
   float scale = 1, low = 0, high = 0;  // low, high: of code - zero_point
   float out_scale = 1;                 // 1: codes; scale: numbers
   T* out = nullptr;
@@ -34,7 +34,7 @@ struct Forward {
 };
 
 // g = grad where the mask is set (null: everywhere), else 0.
-// grad_x = g * from_grad + (x - centre) * from_x + constant; without from_x the last two fall away; without from_grad
+// grad_x = g * from_grad + (x - center) * from_x + constant; without from_x the last two fall away; without from_grad
 // grad_x = g * factor. grad_residual = g * residual_factor.
 template <typename T>
 struct Backward {
@@ -42,7 +42,7 @@ struct Backward {
   const T* grad = nullptr;
   const uint16_t* mask = nullptr;
   const T* x = nullptr;
-  const float *centre = nullptr, *from_grad = nullptr, *from_x = nullptr, *constant = nullptr;  // per channel
+  const float *center = nullptr, *from_grad = nullptr, *from_x = nullptr, *constant = nullptr;  // per channel
   float factor = 1, residual_factor = 1;
   T* grad_x = nullptr;         // null: not wanted
   T* grad_residual = nullptr;  // null: not wanted
@@ -51,10 +51,10 @@ struct Backward {
 template <typename T>
 struct Table {
   void (*forward)(const Forward<T>&, int64_t row_begin, int64_t row_end);
-  // Adds to sum[c] the x - centre[c], and to square[c] its square, over the rows.
-  void (*statistics)(const T* x, int64_t channels, const float* centre, int64_t row_begin, int64_t row_end, float* sum,
+  // Adds to sum[c] the x - center[c], and to square[c] its square, over the rows.
+  void (*statistics)(const T* x, int64_t channels, const float* center, int64_t row_begin, int64_t row_end, float* sum,
                      float* square);
-  // Adds to sum[c] the g, and to product[c] (unless null) the g * (x - centre[c]), over the rows.
+  // Adds to sum[c] the g, and to product[c] (unless null) the g * (x - center[c]), over the rows.
   void (*gradient_sums)(const Backward<T>&, int64_t row_begin, int64_t row_end, float* sum, float* product);
   void (*backward)(const Backward<T>&, int64_t row_begin, int64_t row_end);
 };

@@ -33,7 +33,7 @@ OCTET_INLINE Vec load(const float* p, int n) {
   if (n < kLanes) return (Vec)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
 #else
   if (n < kLanes) {
-    for (int i = 0; i < n; i++) v[i] = p[i];
+    for (int i = 0; i < n; ++i) v[i] = p[i];
     return v;
   }
 #endif
@@ -46,7 +46,7 @@ OCTET_INLINE void store(float* p, Vec v, int n) {
   if (n < kLanes) return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), (__m512)v);
 #else
   if (n < kLanes) {
-    for (int i = 0; i < n; i++) p[i] = v[i];
+    for (int i = 0; i < n; ++i) p[i] = v[i];
     return;
   }
 #endif
@@ -63,7 +63,7 @@ OCTET_INLINE Vec load(const Bf16* p, int n) {
   }
 #else
   if (n < kLanes) {
-    for (int i = 0; i < n; i++) h[i] = p[i];
+    for (int i = 0; i < n; ++i) h[i] = p[i];
   } else {
     __builtin_memcpy(&h, p, sizeof h);
   }
@@ -81,7 +81,7 @@ OCTET_INLINE void store(Bf16* p, Vec v, int n) {
   if (n < kLanes) return _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << n) - 1), (__m256i)h);
 #else
   if (n < kLanes) {
-    for (int i = 0; i < n; i++) p[i] = h[i];
+    for (int i = 0; i < n; ++i) p[i] = h[i];
     return;
   }
 #endif
@@ -97,7 +97,7 @@ OCTET_INLINE uint16_t to_bits(Ints condition) {
   return static_cast<uint16_t>(_mm256_movemask_ps(half[0]) | (_mm256_movemask_ps(half[1]) << 8));
 #else
   uint16_t bits = 0;
-  for (int i = 0; i < kLanes; i++) bits = static_cast<uint16_t>(bits | ((condition[i] & 1) << i));
+  for (int i = 0; i < kLanes; ++i) bits = static_cast<uint16_t>(bits | ((condition[i] & 1) << i));
   return bits;
 #endif
 }
@@ -122,16 +122,16 @@ OCTET_INLINE int lanes_left(int64_t channels, int64_t c) {
   return channels - c < kLanes ? static_cast<int>(channels - c) : kLanes;
 }
 
-template <typename T, bool kAffine, bool kResidual, bool kQuantise>
+template <typename T, bool kAffine, bool kResidual, bool kQuantize>
 void forward_rows(const Forward<T>& f, int64_t row_begin, int64_t row_end) {
   const int64_t words = mask_words(f.channels);
   // One step beyond the range is enough to know that a code was clipped; it also keeps the rounding trick exact.
   const Vec scale = splat(f.scale), low = splat(f.low), high = splat(f.high), below = low - 1.0f, above = high + 1.0f;
   const float infinity = __builtin_inff();
   const Vec lower = splat(f.clamp ? f.lower : -infinity), upper = splat(f.clamp ? f.upper : infinity);
-  for (int64_t row = row_begin; row < row_end; row++) {
+  for (int64_t row = row_begin; row < row_end; ++row) {
     const int64_t start = row * f.channels;
-    for (int64_t c = 0, word = 0; c < f.channels; c += kLanes, word++) {
+    for (int64_t c = 0, word = 0; c < f.channels; c += kLanes, ++word) {
       const int n = lanes_left(f.channels, c);
       Vec y = load(f.x + start + c, n);
       if (kAffine) y = y * load(f.multiplier + c, n) + load(f.offset + c, n);
@@ -142,7 +142,7 @@ void forward_rows(const Forward<T>& f, int64_t row_begin, int64_t row_end) {
         y = select(y < lower, lower, y);
         y = select(y > upper, upper, y);
       }
-      if (kQuantise) {
+      if (kQuantize) {
         y = y / scale;
         const Ints number = y == y;
         y = select(y < below, below, y);
@@ -162,7 +162,7 @@ void forward_rows(const Forward<T>& f, int64_t row_begin, int64_t row_end) {
 template <typename T>
 void forward(const Forward<T>& f, int64_t row_begin, int64_t row_end) {
   const bool affine = f.multiplier, residual = f.residual;
-  if (f.quantise) {
+  if (f.quantize) {
     if (affine && residual) return forward_rows<T, true, true, true>(f, row_begin, row_end);
     if (affine) return forward_rows<T, true, false, true>(f, row_begin, row_end);
     if (residual) return forward_rows<T, false, true, true>(f, row_begin, row_end);
@@ -176,11 +176,11 @@ void forward(const Forward<T>& f, int64_t row_begin, int64_t row_end) {
 
 // Channels are walked in the outer loop, so that the sums stay in registers.
 template <typename T>
-void statistics(const T* x, int64_t channels, const float* centre, int64_t row_begin, int64_t row_end, float* sum,
+void statistics(const T* x, int64_t channels, const float* center, int64_t row_begin, int64_t row_end, float* sum,
                 float* square) {
   for (int64_t c = 0; c < channels; c += kLanes) {
     const int n = lanes_left(channels, c);
-    const Vec middle = load(centre + c, n);
+    const Vec middle = load(center + c, n);
     Vec s0{}, s1{}, q0{}, q1{};
     int64_t row = row_begin;
     for (; row + 1 < row_end; row += 2) {
@@ -203,11 +203,11 @@ void statistics(const T* x, int64_t channels, const float* centre, int64_t row_b
 template <typename T>
 void gradient_sums(const Backward<T>& b, int64_t row_begin, int64_t row_end, float* sum, float* product) {
   const int64_t words = mask_words(b.channels);
-  for (int64_t c = 0, word = 0; c < b.channels; c += kLanes, word++) {
+  for (int64_t c = 0, word = 0; c < b.channels; c += kLanes, ++word) {
     const int n = lanes_left(b.channels, c);
-    const Vec middle = product ? load(b.centre + c, n) : Vec{};
+    const Vec middle = product ? load(b.center + c, n) : Vec{};
     Vec s{}, p{};
-    for (int64_t row = row_begin; row < row_end; row++) {
+    for (int64_t row = row_begin; row < row_end; ++row) {
       Vec g = load(b.grad + row * b.channels + c, n);
       if (b.mask) g = keep(g, b.mask[row * words + word]);
       s += g;
@@ -221,9 +221,9 @@ void gradient_sums(const Backward<T>& b, int64_t row_begin, int64_t row_end, flo
 template <typename T>
 void backward(const Backward<T>& b, int64_t row_begin, int64_t row_end) {
   const int64_t words = mask_words(b.channels);
-  for (int64_t row = row_begin; row < row_end; row++) {
+  for (int64_t row = row_begin; row < row_end; ++row) {
     const int64_t start = row * b.channels;
-    for (int64_t c = 0, word = 0; c < b.channels; c += kLanes, word++) {
+    for (int64_t c = 0, word = 0; c < b.channels; c += kLanes, ++word) {
       const int n = lanes_left(b.channels, c);
       Vec g = load(b.grad + start + c, n);
       if (b.mask) g = keep(g, b.mask[row * words + word]);
@@ -231,7 +231,7 @@ void backward(const Backward<T>& b, int64_t row_begin, int64_t row_end) {
       if (!b.grad_x) continue;
       Vec d = b.from_grad ? g * load(b.from_grad + c, n) : g * b.factor;
       if (b.from_x)
-        d = d + (load(b.x + start + c, n) - load(b.centre + c, n)) * load(b.from_x + c, n) + load(b.constant + c, n);
+        d = d + (load(b.x + start + c, n) - load(b.center + c, n)) * load(b.from_x + c, n) + load(b.constant + c, n);
       store(b.grad_x + start + c, d, n);
     }
   }

@@ -7,7 +7,7 @@ namespace octet::train {
 namespace {
 
 StepFunction batch_norm(const ir::Node& node, const Wiring& w) {
-  for (size_t i = 1; i < w.out.size(); i++)
+  for (size_t i = 1; i < w.out.size(); ++i)
     require(w.out[i] < 0, node_text(node), ": only the first output of BatchNormalization can be used");
   // ONNX's momentum is the weight of the old value, LibTorch's that of the new one.
   const double momentum = 1.0 - static_cast<double>(node.get_float("momentum"));
@@ -32,8 +32,8 @@ StepFunction local_response_norm(const ir::Node& node, const Wiring& w) {
     const int64_t channels = x.size(1), before = (size - 1) / 2, after = size - 1 - before;
     const at::Tensor square = x * x;
     at::Tensor sum = square;
-    for (int64_t shift = 1; shift <= std::max(before, after) && shift < channels; shift++) {
-      // The neighbours `shift` above and below, where they exist.
+    for (int64_t shift = 1; shift <= std::max(before, after) && shift < channels; ++shift) {
+      // The neighbors `shift` above and below, where they exist.
       std::vector<int64_t> pad(2 * x.dim(), 0);
       const size_t front = 2 * (x.dim() - 2);  // of the channel axis, counted from the last
       const auto shifted = [&](int64_t start, int64_t at_front, int64_t at_back) {
@@ -97,7 +97,7 @@ StepFunction compile_norm(const ir::Node& node, const Wiring& w) {
     default:
       break;
   }
-  OCTET_CHECK(false, node_text(node), " is not a normalisation");
+  OCTET_CHECK(false, node_text(node), " is not a normalization");
 }
 
 }  // namespace octet::train

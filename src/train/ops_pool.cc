@@ -14,7 +14,7 @@ using ir::OpKind;
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, begin, end, ceil_extra;
   bool symmetric() const {
-    for (size_t i = 0; i < kernel.size(); i++)
+    for (size_t i = 0; i < kernel.size(); ++i)
       if (begin[i] != end[i] || ceil_extra[i] != 0 || 2 * begin[i] > kernel[i]) return false;
     return true;
   }
@@ -25,7 +25,7 @@ struct Window {
   std::vector<int64_t> padding(bool with_pads, bool with_extra) const {
     const size_t n = kernel.size();
     std::vector<int64_t> pad(2 * n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; ++i) {
       pad[2 * (n - 1 - i)] = with_pads ? begin[i] : 0;
       pad[2 * (n - 1 - i) + 1] = (with_pads ? end[i] : 0) + (with_extra ? ceil_extra[i] : 0);
     }
@@ -42,7 +42,7 @@ Window window(const ir::Node& node, const std::vector<int64_t>& spatial) {
            {g.pads.begin(), g.pads.begin() + n},
            {g.pads.begin() + n, g.pads.end()},
            std::vector<int64_t>(n, 0)};
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     const int64_t out = ir::window_output(spatial[i], g.kernel[i], g.strides[i], g.dilations[i], w.begin[i], w.end[i],
                                           node.get_int("ceil_mode") != 0);
     const int64_t covered = (out - 1) * g.strides[i] + (g.kernel[i] - 1) * g.dilations[i] + 1;
@@ -98,7 +98,7 @@ StepFunction pool(const ir::Node& node, const Wiring& w) {
 
 std::vector<int64_t> spatial_axes(const at::Tensor& x) {
   std::vector<int64_t> axes;
-  for (int64_t i = 2; i < x.dim(); i++) axes.push_back(i);
+  for (int64_t i = 2; i < x.dim(); ++i) axes.push_back(i);
   return axes;
 }
 
@@ -109,7 +109,7 @@ StepFunction reduce(const ir::Node& node, const Wiring& w) {
     std::vector<int64_t> axes = given;
     const at::Tensor x = kind == OpKind::kReduceMax ? run.plain(w.in[0]) : run.precise(w.in[0]);
     if (axes.empty() && noop) return run.set(w.out[0], x);
-    for (int64_t i = 0; axes.size() < static_cast<size_t>(x.dim()) && given.empty(); i++) axes.push_back(i);
+    for (int64_t i = 0; axes.size() < static_cast<size_t>(x.dim()) && given.empty(); ++i) axes.push_back(i);
     run.set(w.out[0], kind == OpKind::kReduceMax    ? at::amax(x, axes, keep)
                       : kind == OpKind::kReduceMean ? at::mean(x, axes, keep)
                                                     : at::sum(x, axes, keep));

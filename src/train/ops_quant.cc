@@ -73,7 +73,7 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
   const int64_t axis = node.get_int("axis");
   const bool of_weights = node.input(0)->is_constant();
   return [=](Run& run) {
-    // Parameters are quantised from their float32 masters, activations from what flows.
+    // Parameters are quantized from their float32 masters, activations from what flows.
     const at::Tensor x = run.plain(w.in[0]);
     const at::Tensor zero = run.plain(w.in[2]);
     at::Tensor scale = run.plain(w.in[1]);
@@ -84,7 +84,7 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
     if (run.training && c > 0 && !o.learned) update_scale(scale, x, o, c);
     if (o.learned) scale = at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
     o.codes = run.compute == at::kBFloat16;
-    const at::Tensor y = fake_quantise(x, scale, o, run.compute);
+    const at::Tensor y = fake_quantize(x, scale, o, run.compute);
     if (o.codes) {
       run.slots[w.out[0]] = {
           .value = y, .form = Slot::Form::kCodes, .scale = o.learned ? scale : run.step_scale(w.in[1]), .axis = o.axis};
@@ -96,7 +96,7 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
 
 }  // namespace
 
-StepFunction compile_quantise(const ir::Node& node, const Wiring& w) {
+StepFunction compile_quantize(const ir::Node& node, const Wiring& w) {
   if (node.kind != ir::OpKind::kFakeQuantize)
     require(node.get_int("block_size") == 0, node_text(node), ": block_size ", node.get_int("block_size"),
             " cannot be executed; only one scale a tensor or a channel can");
@@ -110,7 +110,7 @@ StepFunction compile_quantise(const ir::Node& node, const Wiring& w) {
     default:
       break;
   }
-  OCTET_CHECK(false, node_text(node), " does not quantise");
+  OCTET_CHECK(false, node_text(node), " does not quantize");
 }
 
 }  // namespace octet::train

@@ -19,8 +19,8 @@ double source_position(const Axis& a, int64_t i, const std::string& transform) {
   if (transform == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (transform == "pytorch_half_pixel" && a.out == 1) return 0;
   if (transform == "half_pixel_symmetric") {
-    const double adjustment = out / (a.scale * in), centre = in / 2;
-    return centre * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
+    const double adjustment = out / (a.scale * in), center = in / 2;
+    return center * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
   }
   return (x + 0.5) / a.scale - 0.5;
 }
@@ -41,10 +41,10 @@ Taps make_taps(const Axis& a, const std::string& mode, const std::string& transf
                double cubic_a) {
   const int64_t first = mode == "cubic" ? -1 : 0, count = mode == "nearest" ? 1 : mode == "linear" ? 2 : 4;
   Taps taps{std::vector<std::vector<int64_t>>(count), std::vector<std::vector<float>>(count)};
-  for (int64_t i = 0; i < a.out; i++) {
+  for (int64_t i = 0; i < a.out; ++i) {
     const double x = source_position(a, i, transform);
     const double base = mode == "nearest" ? nearest(x, nearest_mode) : std::floor(x);
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < count; ++k) {
       const double distance = std::abs(x - (base + static_cast<double>(first + k)));
       double weight = 1;
       if (mode == "linear") weight = 1 - distance;
@@ -62,7 +62,7 @@ Taps make_taps(const Axis& a, const std::string& mode, const std::string& transf
 
 at::Tensor resample(const at::Tensor& x, int64_t axis, const Taps& taps) {
   at::Tensor y;
-  for (size_t k = 0; k < taps.indices.size(); k++) {
+  for (size_t k = 0; k < taps.indices.size(); ++k) {
     at::Tensor part =
         at::index_select(x, axis, at::tensor(taps.indices[k], at::TensorOptions().dtype(at::kLong)).to(x.device()));
     if (taps.indices.size() > 1) part = part * along_axis(at::tensor(taps.weights[k]).to(x.options()), axis, x.dim());
@@ -98,12 +98,12 @@ StepFunction compile_resize(const ir::Node& node, const Wiring& w) {
   return [=, text = node_text(node)](Run& run) {
     at::Tensor x = mode == "nearest" ? run.plain(w.in[0]) : run.precise(w.in[0]);
     std::vector<int64_t> axes = given_axes;
-    for (int64_t i = 0; given_axes.empty() && i < x.dim(); i++) axes.push_back(i);
+    for (int64_t i = 0; given_axes.empty() && i < x.dim(); ++i) axes.push_back(i);
     require(axes.size() == std::max(scales.size(), sizes.size()), text, ": ", std::max(scales.size(), sizes.size()),
             " scales or sizes for ", axes.size(), " axes");
     std::vector<Axis> plan;
     double common = 0;
-    for (size_t i = 0; i < axes.size(); i++) {
+    for (size_t i = 0; i < axes.size(); ++i) {
       axes[i] = axes[i] < 0 ? axes[i] + x.dim() : axes[i];
       const int64_t in = x.size(axes[i]);
       require(in > 0, text, ": axis ", axes[i], " is empty");
@@ -118,7 +118,7 @@ StepFunction compile_resize(const ir::Node& node, const Wiring& w) {
         a.out = static_cast<int64_t>(std::round(common * static_cast<double>(a.in)));
       }
     std::vector<size_t> changed;
-    for (size_t i = 0; i < plan.size(); i++)
+    for (size_t i = 0; i < plan.size(); ++i)
       if (plan[i].in != plan[i].out || plan[i].scale != 1) changed.push_back(i);
     const bool spatial = x.dim() == 4 && !changed.empty() &&
                          std::all_of(changed.begin(), changed.end(), [&](size_t i) { return axes[i] >= 2; });

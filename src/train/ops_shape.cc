@@ -56,7 +56,7 @@ StepFunction split(const ir::Node& node, const Wiring& w) {
       sizes.back() = size - chunk * (parts - 1);
     }
     const std::vector<at::Tensor> pieces = at::split_with_sizes(x, sizes, axis);
-    for (size_t i = 0; i < w.out.size(); i++) run.set(w.out[i], pieces[i]);
+    for (size_t i = 0; i < w.out.size(); ++i) run.set(w.out[i], pieces[i]);
   };
 }
 
@@ -82,7 +82,7 @@ StepFunction slice(const ir::Node& node, const Wiring& w) {
           node_text(node), ": starts, ends, axes and steps have different lengths");
   require(std::count(steps.begin(), steps.end(), 0) == 0, node_text(node), ": a step is 0");
   return moved_codes(w, [=](at::Tensor x) {
-    for (size_t i = 0; i < starts.size(); i++) x = slice_axis(x, axes[i], starts[i], ends[i], steps[i]);
+    for (size_t i = 0; i < starts.size(); ++i) x = slice_axis(x, axes[i], starts[i], ends[i], steps[i]);
     return x;
   });
 }
@@ -111,7 +111,7 @@ StepFunction pad(const ir::Node& node, const Wiring& w) {
   const std::string text = node_text(node);
   return moved(w, [=](at::Tensor x) {
     std::vector<int64_t> constant(2 * x.dim(), 0);
-    for (size_t i = 0; i < axes.size(); i++) {
+    for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i] < 0 ? axes[i] + x.dim() : axes[i];
       const int64_t before = pads[i], after = pads[i + axes.size()], size = x.size(axis);
       if (mode == "constant") {
@@ -120,7 +120,7 @@ StepFunction pad(const ir::Node& node, const Wiring& w) {
       } else if (before != 0 || after != 0) {
         require(size > 0, text, ": axis ", axis, " is empty and cannot be padded in mode ", mode);
         std::vector<int64_t> indices;
-        for (int64_t j = -before; j < size + after; j++) indices.push_back(padded_source(j, size, mode));
+        for (int64_t j = -before; j < size + after; ++j) indices.push_back(padded_source(j, size, mode));
         x = at::index_select(x, axis, index_tensor(indices, x));
       }
     }
@@ -133,7 +133,7 @@ StepFunction reshape(const ir::Node& node, const Wiring& w) {
   const bool allow_zero = node.get_int("allowzero") != 0;
   return moved_codes(w, [=, text = node_text(node)](const at::Tensor& x) {
     std::vector<int64_t> shape = wanted;
-    for (size_t i = 0; i < shape.size(); i++) {
+    for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] != 0 || allow_zero) continue;
       require(static_cast<int64_t>(i) < x.dim(), text, ": dimension ", i, " copies one that the input does not have");
       shape[i] = x.size(i);
@@ -145,7 +145,7 @@ StepFunction reshape(const ir::Node& node, const Wiring& w) {
 at::Tensor flatten_at(const at::Tensor& x, int64_t axis) {
   if (axis < 0) axis += x.dim();
   int64_t rows = 1;
-  for (int64_t i = 0; i < axis; i++) rows *= x.size(i);
+  for (int64_t i = 0; i < axis; ++i) rows *= x.size(i);
   return x.reshape({rows, rows == 0 ? 0 : x.numel() / rows});
 }
 
@@ -200,7 +200,7 @@ StepFunction compile_shape(const ir::Node& node, const Wiring& w) {
     case OpKind::kTranspose:
       return moved_codes(w, [perm = node.get_ints("perm")](T x) {
         std::vector<int64_t> order = perm;
-        for (int64_t i = x.dim() - 1; perm.empty() && i >= 0; i--) order.push_back(i);
+        for (int64_t i = x.dim() - 1; perm.empty() && i >= 0; --i) order.push_back(i);
         return x.permute(order);
       });
     case OpKind::kExpand:

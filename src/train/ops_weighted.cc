@@ -36,7 +36,7 @@ std::vector<int64_t> split_padding(at::Tensor& x, const std::vector<int64_t>& pa
   const size_t n = pads.size() / 2;
   std::vector<int64_t> symmetric(n), extra(2 * n, 0);
   bool any = false;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     symmetric[i] = std::max<int64_t>(std::min(pads[i], pads[i + n]), 0);
     const size_t at_axis = 2 * (n - 1 - i);  // constant_pad_nd counts from the last axis
     extra[at_axis] = pads[i] - symmetric[i];
@@ -89,7 +89,7 @@ TransposedGeometry transposed_geometry(const ir::Node& node, const std::vector<i
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   g.crop =
       auto_pad == "NOTSET" ? node.get_ints("pads", std::vector<int64_t>(2 * n, 0)) : std::vector<int64_t>(2 * n, 0);
-  for (size_t i = 0; i < n && (same || !wanted.empty()); i++) {
+  for (size_t i = 0; i < n && (same || !wanted.empty()); ++i) {
     const int64_t full = g.strides[i] * (input[i] - 1) + g.output_padding[i] + (kernel[i] - 1) * g.dilations[i] + 1;
     const int64_t total = full - (wanted.empty() ? input[i] * g.strides[i] : wanted[i]);
     const int64_t half = total / 2;
@@ -113,7 +113,7 @@ StepFunction conv_transpose(const ir::Node& node, const Wiring& w) {
     at::Tensor y =
         at::convolution(x.value, weight.value, std::nullopt, g.strides, none, g.dilations, true, none, group);
     std::vector<int64_t> pad(2 * n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; ++i) {
       pad[2 * (n - 1 - i)] = -g.crop[i];
       pad[2 * (n - 1 - i) + 1] = g.output_padding[i] - g.crop[i + n];
     }

@@ -14,7 +14,9 @@ bool contains(const std::vector<NoDecay>& list, NoDecay group) {
   return std::find(list.begin(), list.end(), group) != list.end();
 }
 
-at::Tensor like(const at::Tensor& t) { return at::zeros_like(t.detach(), at::MemoryFormat::Preserve); }
+at::Tensor like(const at::Tensor& t) {
+  return at::zeros_like(t.detach(), at::MemoryFormat::Preserve);
+}
 
 const ir::Tensor& entry(const checkpoint::NamedTensors& state, const std::string& key) {
   const auto it = state.find(key);
@@ -32,16 +34,26 @@ void restore(at::Tensor& target, const checkpoint::NamedTensors& state, const st
 
 at::ScalarType torch_type(ir::DataType type) {
   switch (type) {
-    case ir::DataType::kFloat32: return at::kFloat;
-    case ir::DataType::kFloat64: return at::kDouble;
-    case ir::DataType::kFloat16: return at::kHalf;
-    case ir::DataType::kBFloat16: return at::kBFloat16;
-    case ir::DataType::kInt64: return at::kLong;
-    case ir::DataType::kInt32: return at::kInt;
-    case ir::DataType::kInt8: return at::kChar;
-    case ir::DataType::kUInt8: return at::kByte;
-    case ir::DataType::kBool: return at::kBool;
-    case ir::DataType::kUndefined: break;
+    case ir::DataType::kFloat32:
+      return at::kFloat;
+    case ir::DataType::kFloat64:
+      return at::kDouble;
+    case ir::DataType::kFloat16:
+      return at::kHalf;
+    case ir::DataType::kBFloat16:
+      return at::kBFloat16;
+    case ir::DataType::kInt64:
+      return at::kLong;
+    case ir::DataType::kInt32:
+      return at::kInt;
+    case ir::DataType::kInt8:
+      return at::kChar;
+    case ir::DataType::kUInt8:
+      return at::kByte;
+    case ir::DataType::kBool:
+      return at::kBool;
+    case ir::DataType::kUndefined:
+      break;
   }
   OCTET_CHECK(false, "constant without a type");
   return at::kFloat;
@@ -49,16 +61,26 @@ at::ScalarType torch_type(ir::DataType type) {
 
 ir::DataType constant_type(at::ScalarType type) {
   switch (type) {
-    case at::kFloat: return ir::DataType::kFloat32;
-    case at::kDouble: return ir::DataType::kFloat64;
-    case at::kHalf: return ir::DataType::kFloat16;
-    case at::kBFloat16: return ir::DataType::kBFloat16;
-    case at::kLong: return ir::DataType::kInt64;
-    case at::kInt: return ir::DataType::kInt32;
-    case at::kChar: return ir::DataType::kInt8;
-    case at::kByte: return ir::DataType::kUInt8;
-    case at::kBool: return ir::DataType::kBool;
-    default: break;
+    case at::kFloat:
+      return ir::DataType::kFloat32;
+    case at::kDouble:
+      return ir::DataType::kFloat64;
+    case at::kHalf:
+      return ir::DataType::kFloat16;
+    case at::kBFloat16:
+      return ir::DataType::kBFloat16;
+    case at::kLong:
+      return ir::DataType::kInt64;
+    case at::kInt:
+      return ir::DataType::kInt32;
+    case at::kChar:
+      return ir::DataType::kInt8;
+    case at::kByte:
+      return ir::DataType::kUInt8;
+    case at::kBool:
+      return ir::DataType::kBool;
+    default:
+      break;
   }
   OCTET_CHECK(false, "tensor type without a counterpart in the graph");
   return ir::DataType::kUndefined;
@@ -149,7 +171,7 @@ double Optimizer::clip_grad_norm(double max_norm) {
 void Optimizer::save(checkpoint::NamedTensors& state) const {
   state["optimizer/started"] = ir::Tensor::scalar<int64_t>(started_);
   for (const Group& g : groups_)
-    for (size_t i = 0; i < g.names.size(); i++) {
+    for (size_t i = 0; i < g.names.size(); ++i) {
       const std::string prefix = "optimizer/" + g.names[i];
       if (!g.first.empty()) state[prefix + "/first"] = to_constant(g.first[i]);
       if (!g.second.empty()) state[prefix + "/second"] = to_constant(g.second[i]);
@@ -160,7 +182,7 @@ void Optimizer::save(checkpoint::NamedTensors& state) const {
 void Optimizer::load(const checkpoint::NamedTensors& state) {
   started_ = entry(state, "optimizer/started").to_ints().at(0) != 0;
   for (Group& g : groups_)
-    for (size_t i = 0; i < g.names.size(); i++) {
+    for (size_t i = 0; i < g.names.size(); ++i) {
       const std::string prefix = "optimizer/" + g.names[i];
       if (!g.first.empty()) restore(g.first[i], state, prefix + "/first");
       if (!g.second.empty()) restore(g.second[i], state, prefix + "/second");
@@ -185,7 +207,7 @@ void WeightAverage::update() {
 
 void WeightAverage::swap() {
   at::NoGradGuard no_grad;
-  for (size_t i = 0; i < shadow_.size(); i++) {
+  for (size_t i = 0; i < shadow_.size(); ++i) {
     at::Tensor live = parameters_[i].tensor.detach();
     const at::Tensor copy = live.clone();
     live.copy_(shadow_[i]);
@@ -195,12 +217,12 @@ void WeightAverage::swap() {
 
 void WeightAverage::save(checkpoint::NamedTensors& state) const {
   state["ema/updates"] = ir::Tensor::scalar<int64_t>(updates_);
-  for (size_t i = 0; i < shadow_.size(); i++) state["ema/" + parameters_[i].name] = to_constant(shadow_[i]);
+  for (size_t i = 0; i < shadow_.size(); ++i) state["ema/" + parameters_[i].name] = to_constant(shadow_[i]);
 }
 
 void WeightAverage::load(const checkpoint::NamedTensors& state) {
   updates_ = entry(state, "ema/updates").to_ints().at(0);
-  for (size_t i = 0; i < shadow_.size(); i++) restore(shadow_[i], state, "ema/" + parameters_[i].name);
+  for (size_t i = 0; i < shadow_.size(); ++i) restore(shadow_[i], state, "ema/" + parameters_[i].name);
 }
 
 }  // namespace octet::train

@@ -1,5 +1,5 @@
-// SGD, Adam and AdamW over the fused multi-tensor kernels of ATen (at::_fused_sgd_ ...), with parameter groups, clipping
-// of the gradient norm, and an exponential moving average of the weights.
+// SGD, Adam and AdamW over the fused multi-tensor kernels of ATen (at::_fused_sgd_ ...), with parameter groups,
+// clipping of the gradient norm, and an exponential moving average of the weights.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -13,7 +13,7 @@
 
 namespace octet::train {
 
-void initialise_torch() {
+void initialize_torch() {
   static std::once_flag once;
   std::call_once(once, [] {
     // A training step allocates and frees the same large blocks again and again. Without these settings glibc maps and
@@ -35,7 +35,9 @@ void set_torch_threads(int threads) {
   at::set_num_threads(threads > 0 ? threads : available_cpus());
 }
 
-int torch_threads() { return at::get_num_threads(); }
+int torch_threads() {
+  return at::get_num_threads();
+}
 
 namespace {
 
@@ -50,7 +52,7 @@ const std::string& cuda_problem() {
       if (!at::globalContext().hasCUDA()) return std::string("no CUDA device was found");
       at::globalContext().lazyInitDevice(at::kCUDA);
     } catch (const std::exception& error) {
-      return std::string("CUDA cannot be initialised: ") + error.what();
+      return std::string("CUDA cannot be initialized: ") + error.what();
     }
     return std::string();
   }();

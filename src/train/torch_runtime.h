@@ -6,7 +6,7 @@ namespace octet::train {
 
 // Sets LibTorch's threads to available_cpus() (or to OCTET_THREADS) the first time it is called; every later call does
 // nothing. LibTorch's own default is 1 under torchrun and ignores container limits.
-void initialise_torch();
+void initialize_torch();
 // Threads that LibTorch's kernels use from now on. 0: available_cpus().
 void set_torch_threads(int threads);
 // How many they are.

@@ -40,15 +40,20 @@ void require_entry(const checkpoint::NamedTensors& state, const std::string& key
 class Run {
  public:
   Run(const Training& training, const TrainerOptions& options, TrainListener* listener)
-      : graph_(training.network), loader_(training.loader), validation_(training.validation), options_(options),
-        listener_(listener), executor_(training.executed, options.executor),
+      : graph_(training.network),
+        loader_(training.loader),
+        validation_(training.validation),
+        options_(options),
+        listener_(listener),
+        executor_(training.executed, options.executor),
         optimizer_(options.optimizer, classify_parameters(executor_)),
         step_(executor_, optimizer_, training.loss, options.clip_grad_norm) {
     if (options_.ema.enable) average_.emplace(options_.ema.decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
-    if (steps_per_epoch_ < 1) fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
-                                    loader_.options().batch_size);
+    if (steps_per_epoch_ < 1)
+      fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
+           loader_.options().batch_size);
   }
 
   TrainResult operator()() {
@@ -85,8 +90,10 @@ class Run {
         options_.checkpoints, [this](const checkpoint::Checkpoint& each) { require_usable(each); });
     if (!found) return;
     if (foreign(*found))
-      fail_usage(options_.checkpoints.string(), ": holds checkpoints of another experiment (spec, model, images, threads or precision); name another results "
-                 "directory, or give --force to start anew");
+      fail_usage(
+          options_.checkpoints.string(),
+          ": holds checkpoints of another experiment (spec, model, images, threads or precision); name another results "
+          "directory, or give --force to start anew");
     run_ = found->run;
     checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
     at::NoGradGuard no_grad;
@@ -133,7 +140,7 @@ class Run {
       const double factor = schedule_factor(options_.schedule, options_.optimizer.lr, step, total);
       record.learning_rate = options_.optimizer.lr * factor;
       const StepLoss loss = step_(*batch, factor);
-      run_.batches_done++;
+      ++run_.batches_done;
       if (!std::isfinite(loss.total)) fail_not_finite(loss, record.epoch);
       if (average_) average_->update();
       run_.loss_sum += loss.total;
@@ -147,12 +154,11 @@ class Run {
     }
     record.loss = run_.loss_sum / static_cast<double>(std::max<int64_t>(run_.batches_done, 1));
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    run_.epochs_done++;
+    ++run_.epochs_done;
     run_.batches_done = 0;
     run_.loss_sum = 0;
     const bool last = run_.epochs_done == options_.epochs;
-    if (validation_.evaluate && (last || run_.epochs_done % options_.evaluate_interval == 0))
-      evaluate(record);
+    if (validation_.evaluate && (last || run_.epochs_done % options_.evaluate_interval == 0)) evaluate(record);
     run_.history.push_back(record);
     if (last || run_.epochs_done % options_.checkpoint_interval == 0) save();
     if (listener_) listener_->on_epoch(record);

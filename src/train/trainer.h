@@ -1,6 +1,7 @@
 // The training loop. What is descended comes from a Loss, what is measured from a Validation, progress goes to a
-// TrainListener, so the loop knows neither of tasks nor of screens. A run that is killed and started again gives the same bytes as one that was
-// not: batches, dropout and schedule are functions of (seed, epoch, step), everything else is in the checkpoint.
+// TrainListener, so the loop knows neither of tasks nor of screens. A run that is killed and started again gives the
+// same bytes as one that was not: batches, dropout and schedule are functions of (seed, epoch, step), everything else
+// is in the checkpoint.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -8,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "data/loader.h"
 #include "checkpoint/checkpoint.h"
+#include "data/loader.h"
 #include "train/executor.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
@@ -35,7 +36,7 @@ struct Training {
 };
 
 struct StepRecord {
-  int64_t epoch;       // 1-based
+  int64_t epoch;        // 1-based
   int64_t step, steps;  // within the epoch; 1-based
   double loss;
   std::vector<std::pair<std::string, double>> loss_parts;
@@ -53,9 +54,9 @@ class TrainListener {
 
 // What the experiment says, and what the program adds to it.
 struct TrainerOptions : TrainOptions {
-  std::filesystem::path checkpoints;  // folder; `best` in it holds the best model
-  std::string fingerprint;            // of the experiment: checkpoints of another are refused
-  ExecutorOptions executor;           // has the device, the seed and the resolved precision (executor_options)
+  std::filesystem::path checkpoints;     // folder; `best` in it holds the best model
+  std::string fingerprint;               // of the experiment: checkpoints of another are refused
+  ExecutorOptions executor;              // has the device, the seed and the resolved precision (executor_options)
   std::function<bool()> stop_requested;  // asked after every step; true: save and stop
 };
 
@@ -68,9 +69,9 @@ struct TrainResult {
 };
 
 // Trains the network in place: on return it holds the weights of the best epoch (by the validation's metric), or of the
-// last one when there is no validation. Continues from the newest checkpoint in options.checkpoints if there is one. UserError
-// when the loss is not finite (with epoch and step), when a checkpoint belongs to another experiment, or when a file
-// cannot be written.
+// last one when there is no validation. Continues from the newest checkpoint in options.checkpoints if there is one.
+// UserError when the loss is not finite (with epoch and step), when a checkpoint belongs to another experiment, or when
+// a file cannot be written.
 TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener = nullptr);
 
 }  // namespace octet::train

@@ -45,9 +45,10 @@ inline Box clipped(const Box& box, float width, float height) {
 // One thing in an image.
 struct Object {
   Box box;
-  int label = 0;           // class, from 0
-  float score = 1;         // of a detection: higher is surer, not necessarily a probability
-  bool difficult = false;  // of a truth: finding it counts neither for nor against (VOC's `difficult`, KITTI's occlusion)
+  int label = 0;    // class, from 0
+  float score = 1;  // of a detection: higher is surer, not necessarily a probability
+  // Of a truth: finding it counts neither for nor against (VOC's `difficult`, KITTI's occlusion).
+  bool difficult = false;
 };
 
 }  // namespace octet::vision

@@ -8,12 +8,12 @@ namespace octet::vision {
 
 std::vector<int> dbscan(std::span<const Box> boxes, std::span<const float> weights, const DbscanOptions& options) {
   OCTET_CHECK(weights.size() == boxes.size(), weights.size(), " weights of ", boxes.size(), " boxes");
-  std::vector<std::vector<size_t>> neighbours(boxes.size());
+  std::vector<std::vector<size_t>> neighbors(boxes.size());
   std::vector<double> weight(boxes.size(), 0);
   for (size_t a = 0; a < boxes.size(); ++a) {
     for (size_t b = 0; b < boxes.size(); ++b) {
       if (a != b && 1 - iou(boxes[a], boxes[b], options.borders) > options.eps) continue;
-      neighbours[a].push_back(b);
+      neighbors[a].push_back(b);
       weight[a] += weights[b];
     }
   }
@@ -31,7 +31,7 @@ std::vector<int> dbscan(std::span<const Box> boxes, std::span<const float> weigh
     while (!todo.empty()) {
       const size_t core = todo.back();
       todo.pop_back();
-      for (const size_t box : neighbours[core]) take(box);
+      for (const size_t box : neighbors[core]) take(box);
     }
     ++clusters;
   }

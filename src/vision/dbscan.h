@@ -1,5 +1,5 @@
-// Clusters of overlapping boxes by DBSCAN (Ester, Kriegel, Sander, Xu 1996) over the distance 1 - IoU, with a weight for
-// each box, as scikit-learn's `sample_weight`: what DetectNet_v2 makes its detections of.
+// Clusters of overlapping boxes by DBSCAN (Ester, Kriegel, Sander, Xu 1996) over the distance 1 - IoU, with a weight
+// for each box, as scikit-learn's `sample_weight`: what DetectNet_v2 makes its detections of.
 #pragma once
 #include <span>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace octet::vision {
 
 struct DbscanOptions {
-  float eps = 0.5f;          // boxes of distance <= eps are neighbours, each its own, too
-  float min_weight = 1;      // a core box has at least this much weight in its neighbourhood
+  float eps = 0.5f;      // boxes of distance <= eps are neighbors, each its own, too
+  float min_weight = 1;  // a core box has at least this much weight in its neighborhood
   Borders borders = Borders::kExclusive;
 };
 

@@ -9,11 +9,11 @@
 namespace octet::vision {
 
 struct NmsOptions {
-  float iou_threshold = 0.5f;            // a box that overlaps a better one by more is dropped
-  float score_threshold = 0;             // boxes with a lower score, or NaN, do not take part
-  int64_t candidates = 0;                // of each class, the best that take part; 0: all
-  int64_t most = 0;                      // in all that are kept; 0: all
-  bool across_classes = false;           // true: a box suppresses those of other classes, too
+  float iou_threshold = 0.5f;   // a box that overlaps a better one by more is dropped
+  float score_threshold = 0;    // boxes with a lower score, or NaN, do not take part
+  int64_t candidates = 0;       // of each class, the best that take part; 0: all
+  int64_t most = 0;             // in all that are kept; 0: all
+  bool across_classes = false;  // true: a box suppresses those of other classes, too
   Borders borders = Borders::kExclusive;
 };
 

@@ -39,7 +39,9 @@ TEST(CpuFeatures, NamesWithoutANumberGetFamilyAndModel) {
   EXPECT_EQ(name_of("processor\t: 0\n"), "unknown CPU");
 }
 
-TEST(CpuFeatures, CountsAtLeastOneCpu) { EXPECT_GE(available_cpus(), 1); }
+TEST(CpuFeatures, CountsAtLeastOneCpu) {
+  EXPECT_GE(available_cpus(), 1);
+}
 
 }  // namespace
 }  // namespace octet

@@ -61,7 +61,8 @@ class TemporaryPathTest : public ::testing::Test {
 };
 
 TEST_F(TemporaryPathTest, LeftOversOfTheSameOutputGo) {
-  for (const char* name : {".a.tmp-1-0", ".a.tmp-77-12", ".a.tmp-00ff00ff00ff00ff", ".b.tmp-1-0", ".a.tmp-readme", "a.tmp-1-0"})
+  for (const char* name :
+       {".a.tmp-1-0", ".a.tmp-77-12", ".a.tmp-00ff00ff00ff00ff", ".b.tmp-1-0", ".a.tmp-readme", "a.tmp-1-0"})
     put(name);
   fs::create_directories(folder_ / ".a.tmp-3-4" / "x");
   write_file_atomically(folder_ / "a", "new");

@@ -33,10 +33,20 @@ TEST(RunState, RoundTrip) {
 // The message must name the entry: the checksum of the whole would refuse these, too.
 TEST(RunState, EveryNumberHasItsRange) {
   using nlohmann::json;
-  const std::pair<const char*, json> cases[] = {
-      {"format", 99}, {"format", 1}, {"epochs_done", 9223372036854775808u}, {"epochs_done", 2.7}, {"epochs_done", -1},
-      {"epochs_done", 1}, {"batches_done", 1000000001}, {"batches_done", "5"}, {"loss_sum", nullptr},
-      {"best_metric", "high"}, {"best_epoch", 3}, {"best_epoch", 1.5}, {"history", 7}, {"checksums", json::array()}};
+  const std::pair<const char*, json> cases[] = {{"format", 99},
+                                                {"format", 1},
+                                                {"epochs_done", 9223372036854775808u},
+                                                {"epochs_done", 2.7},
+                                                {"epochs_done", -1},
+                                                {"epochs_done", 1},
+                                                {"batches_done", 1000000001},
+                                                {"batches_done", "5"},
+                                                {"loss_sum", nullptr},
+                                                {"best_metric", "high"},
+                                                {"best_epoch", 3},
+                                                {"best_epoch", 1.5},
+                                                {"history", 7},
+                                                {"checksums", json::array()}};
   for (const auto& [key, value] : cases) {
     json j = json::parse(run_state_json(example()));
     j[key] = value;
@@ -53,13 +63,13 @@ TEST(RunState, EveryNumberHasItsRange) {
 
 TEST(RunState, EveryDamagedByteIsNoticed) {
   const std::string whole = run_state_json(example());
-  for (size_t i = 0; i < whole.size(); i++) {
+  for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] ^= 1;
     if (std::isspace(whole[i]) && std::isspace(damaged[i])) continue;
     EXPECT_THROW(parse_run_state(damaged, "x"), UserError) << i << " " << damaged;
   }
-  for (size_t n = 0; n + 1 < whole.size(); n++) EXPECT_THROW(parse_run_state(whole.substr(0, n), "x"), UserError) << n;
+  for (size_t n = 0; n + 1 < whole.size(); ++n) EXPECT_THROW(parse_run_state(whole.substr(0, n), "x"), UserError) << n;
 }
 
 }  // namespace

@@ -33,13 +33,13 @@ TEST(Safetensors, HeaderIsAsSpecified) {
 
 TEST(Safetensors, EveryTruncationIsAUserError) {
   const std::string whole = safetensors_bytes(example());
-  for (size_t n = 0; n < whole.size(); n++) EXPECT_THROW(parse_safetensors(whole.substr(0, n), "x"), UserError) << n;
+  for (size_t n = 0; n < whole.size(); ++n) EXPECT_THROW(parse_safetensors(whole.substr(0, n), "x"), UserError) << n;
 }
 
 TEST(Safetensors, DamageNeverCrashes) {
   const std::string whole = safetensors_bytes(example());
-  for (size_t i = 0; i < whole.size(); i++)
-    for (int bit = 0; bit < 8; bit++) {
+  for (size_t i = 0; i < whole.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;
       damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
       try {
@@ -63,13 +63,15 @@ std::string entry(const std::string& name, const std::string& shape, const std::
 
 TEST(Safetensors, HeadersThatDoNotFitTheDataAreRefused) {
   const std::string data(16, 'x');
-  const auto read = [&](const std::string& entries) { return parse_safetensors(with_header("{" + entries + "}", data), "x"); };
+  const auto read = [&](const std::string& entries) {
+    return parse_safetensors(with_header("{" + entries + "}", data), "x");
+  };
   EXPECT_EQ(read(entry("a", "[2]", "[0,8]") + "," + entry("b", "[1,2]", "[8,16]")).size(), 2u);
   for (const std::string& entries :
-       {entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[0,8]"),       // both at one place, the rest nobody's
-        entry("a", "[3]", "[0,12]") + "," + entry("b", "[2]", "[8,16]"),     // overlap
-        entry("a", "[2]", "[0,8]") + "," + entry("b", "[1]", "[12,16]"),     // gap
-        entry("a", "[2]", "[0,8]"),                                          // bytes behind the last
+       {entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[0,8]"),    // both at one place, the rest nobody's
+        entry("a", "[3]", "[0,12]") + "," + entry("b", "[2]", "[8,16]"),  // overlap
+        entry("a", "[2]", "[0,8]") + "," + entry("b", "[1]", "[12,16]"),  // gap
+        entry("a", "[2]", "[0,8]"),                                       // bytes behind the last
         entry("a", "[4]", "[4,20]"), entry("a", "[4]", "[16,0]"), entry("a", "[4.0]", "[0,16]"),
         entry("a", "[4]", "[0,16.5]"), entry("a", "[-4]", "[0,16]"), entry("a", "[4]", "[0,16,16]"),
         entry("a", "[0,4611686018427387904,4]", "[0,0]") + "," + entry("b", "[4]", "[0,16]"),

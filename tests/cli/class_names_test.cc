@@ -51,8 +51,9 @@ TEST_F(ClassNames, AMissingClassMovesNoLabel) {
   copy_class("a", "lacking", "a");
   copy_class("c", "lacking", "c");
   EXPECT_THAT(evaluate("lacking").out, HasSubstr("top-1 100.00 %"));
-  const Outcome trained = octet("train -e spec.yaml -r r --set data.val.path=lacking --set model.pretrained=m.onnx "
-                                "--set model.load_graph=true --set train.epochs=1 --set train.optimizer.lr=1e-6");
+  const Outcome trained = octet(
+      "train -e spec.yaml -r r --set data.val.path=lacking --set model.pretrained=m.onnx "
+      "--set model.load_graph=true --set train.epochs=1 --set train.optimizer.lr=1e-6");
   EXPECT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.out + trained.err, HasSubstr("val_top1 100.00"));
 }
@@ -79,8 +80,9 @@ TEST_F(ClassNames, TheModelsNamesComeFirst) {
 }
 
 TEST_F(ClassNames, NamesGoWithTheModel) {
-  const std::string settings = " --set model.pretrained=m.onnx --set model.load_graph=true --set train.epochs=1 "
-                               "--set train.optimizer.lr=1e-6 --set finetune.epochs=1 --set quant.calibration.images=6";
+  const std::string settings =
+      " --set model.pretrained=m.onnx --set model.load_graph=true --set train.epochs=1 "
+      "--set train.optimizer.lr=1e-6 --set finetune.epochs=1 --set quant.calibration.images=6";
   expect(0, "train -e spec.yaml -r r" + settings);
   expect(0, "calibrate -e spec.yaml -m r/model.onnx -o calibrated.onnx");
   expect(0, "train -e spec.yaml -r q --stage qat -m calibrated.onnx" + settings);
@@ -91,7 +93,8 @@ TEST_F(ClassNames, NamesGoWithTheModel) {
   write("plain.yaml", "model: {num_classes: 3, input: [3, 8, 8]}\n");  // says nothing of the data
   for (const char* const model : {"r/model.onnx", "calibrated.onnx", "q/model.onnx", "qdq.onnx", "engine.octet"}) {
     EXPECT_THAT(octet(std::string("inspect ") + model).out, HasSubstr("classes a, b, c\n")) << model;
-    EXPECT_THAT(octet(std::string("infer -e plain.yaml lone/pictures/0.ppm -m ") + model).out, HasSubstr("0.ppm  b ")) << model;
+    EXPECT_THAT(octet(std::string("infer -e plain.yaml lone/pictures/0.ppm -m ") + model).out, HasSubstr("0.ppm  b "))
+        << model;
   }
   // A network that is trained on other classes says so, and gets their names.
   copy_class("a", "new", "x");

@@ -44,7 +44,7 @@ TEST_F(Cli, EveryHelpTeaches) {
     EXPECT_THAT(help.out, HasSubstr("Example")) << name;
     EXPECT_THAT(help.out, HasSubstr("\n  octet " + name)) << name;
     EXPECT_EQ(octet("help " + name).out, help.out);
-    checked++;
+    ++checked;
   }
   EXPECT_GE(checked, 3u);
 }
@@ -134,9 +134,10 @@ TEST_F(Cli, ThreadsOfTrainingDoNotSpinForLong) {
   EXPECT_EQ(environment("OMP_WAIT_POLICY=active"), "/active");
 
   // Started without octet, it starts itself once more; libgomp shows what it has read at each load.
-  const std::string direct = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=verbose '" +
-                             fs::path(program()).replace_filename("octet_training").string() + "' --version 2>&1 >out | " +
-                             "grep GOMP_SPINCOUNT | tail -1 | grep -q \"'" + ours.substr(0, ours.size() - 1) + "'\"";
+  const std::string direct =
+      "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=verbose '" +
+      fs::path(program()).replace_filename("octet_training").string() + "' --version 2>&1 >out | " +
+      "grep GOMP_SPINCOUNT | tail -1 | grep -q \"'" + ours.substr(0, ours.size() - 1) + "'\"";
   EXPECT_EQ(std::system(direct.c_str()), 0) << direct;
 }
 

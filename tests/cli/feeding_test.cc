@@ -1,4 +1,5 @@
-// How commands feed images to networks, and read their scores: inputs with the channels last, fixed batches, Softmax at the end.
+// How commands feed images to networks, and read their scores: inputs with the channels last, fixed batches, Softmax at
+// the end.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -24,15 +25,19 @@ using Middle = std::function<ir::Value*(ir::Graph&, ir::Value*)>;
 ir::Value* ints(ir::Graph& g, const std::string& name, const std::vector<int64_t>& values) {
   return g.add_constant(name, Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
-ir::Value* flatten(ir::Graph& g, ir::Value* x) { return g.add(OpKind::kFlatten, "flat", {x}); }
+ir::Value* flatten(ir::Graph& g, ir::Value* x) {
+  return g.add(OpKind::kFlatten, "flat", {x});
+}
 
 // The brighter a channel, the larger its score.
 ir::Graph classifier(int64_t batch, bool channels_last, const Middle& middle = flatten, bool softmax = false) {
   ir::Graph g;
-  ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, channels_last ? Shape{batch, 8, 8, 3} : Shape{batch, 3, 8, 8}});
+  ir::Value* x =
+      g.add_input("x", {ir::DataType::kFloat32, channels_last ? Shape{batch, 8, 8, 3} : Shape{batch, 3, 8, 8}});
   if (channels_last) x = g.add(OpKind::kTranspose, "turned", {x}, {{"perm", std::vector<int64_t>{0, 3, 1, 2}}});
   ir::Value* w = g.add_constant("w", Tensor::of<float>({3, 3}, std::vector<float>{8, 0, 0, 0, 8, 0, 0, 0, 8}), true);
-  ir::Value* y = g.add(OpKind::kMatMul, softmax ? "logits" : "y", {middle(g, g.add(OpKind::kGlobalAveragePool, "pool", {x})), w});
+  ir::Value* y =
+      g.add(OpKind::kMatMul, softmax ? "logits" : "y", {middle(g, g.add(OpKind::kGlobalAveragePool, "pool", {x})), w});
   if (softmax) y = g.add(OpKind::kSoftmax, "y", {y}, {{"axis", int64_t{1}}});
   g.add_output(y);
   return g;
@@ -92,10 +97,12 @@ TEST_F(Feeding, OtherInputsAreRefusedByName) {
     save(std::move(g), "m.onnx");
     expect(0, "compile m.onnx -o m.octet --force");
     const std::string text = "input 'picture' is [1, " + std::to_string(shape[1]);
-    std::vector<std::string> commands = {"quantize --images data -o q.onnx -m m.onnx", "infer -e spec.yaml -m m.octet data"};
+    std::vector<std::string> commands = {"quantize --images data -o q.onnx -m m.onnx",
+                                         "infer -e spec.yaml -m m.octet data"};
     if (shape[1] == 4)
-      commands.insert(commands.end(), {"calibrate -e spec.yaml -o q.onnx -m m.onnx", "infer -e spec.yaml -m m.onnx data",
-                                       "evaluate -e spec.yaml -m m.octet", "verify -e spec.yaml -m m.onnx"});
+      commands.insert(commands.end(),
+                      {"calibrate -e spec.yaml -o q.onnx -m m.onnx", "infer -e spec.yaml -m m.onnx data",
+                       "evaluate -e spec.yaml -m m.octet", "verify -e spec.yaml -m m.onnx"});
     for (const std::string& command : commands) {
       const Outcome outcome = octet(command);
       EXPECT_EQ(outcome.code, 2) << command << outcome.err;
@@ -145,7 +152,8 @@ TEST_F(Feeding, CalibrationSeesTheBatchOfTheFile) {
   save(classifier(1, false, summed), "sum.onnx");
   save(classifier(ir::kDynamic, false), "free.onnx");
   const auto range = [&](const std::string& name) {
-    const Outcome outcome = octet("quantize --force --images data --method max -m " + name + ".onnx -o " + name + ".q.onnx --json -");
+    const Outcome outcome =
+        octet("quantize --force --images data --method max -m " + name + ".onnx -o " + name + ".q.onnx --json -");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const size_t at = outcome.out.find("\"amax\"", outcome.out.find("\"flat\""));
     return at == std::string::npos ? -1 : std::atof(outcome.out.c_str() + at + 8);
@@ -160,7 +168,8 @@ TEST_F(Feeding, TrainingNeedsABatchOfItsOwn) {
   };
   save(classifier(1, false, reshaped), "reshaped.onnx");
   save(classifier(4, false, there_and_back), "four.onnx");
-  const std::string train = "train -e spec.yaml --set train.epochs=2 --set model.load_graph=true --set model.pretrained=" + folder_;
+  const std::string train =
+      "train -e spec.yaml --set train.epochs=2 --set model.load_graph=true --set model.pretrained=" + folder_;
   const Outcome one = octet(train + "/reshaped.onnx -r one");
   EXPECT_EQ(one.code, 0) << one.err;
   const Outcome four = octet(train + "/four.onnx -r four");
@@ -181,11 +190,12 @@ TEST_F(Feeding, SoftmaxAtTheEndIsTakenOnce) {
   for (const char* file : {"softmax.onnx", "softmax.octet", "logits.octet"})
     EXPECT_NEAR(loss(file), loss("logits.onnx"), 1e-4) << file;
   // Cross-entropy of probabilities cannot fall below ln(e + 2) - 1 = 0.551 for three classes.
-  const Outcome train = octet("train -e spec.yaml -r results --set model.load_graph=true --set model.pretrained=" + folder_ +
-                              "/softmax.onnx");
+  const Outcome train = octet(
+      "train -e spec.yaml -r results --set model.load_graph=true --set model.pretrained=" + folder_ + "/softmax.onnx");
   EXPECT_EQ(train.code, 0) << train.err;
   EXPECT_LT(loss("results/model.onnx"), 0.3);
-  EXPECT_THAT(octet("inspect results/model.onnx").out, HasSubstr("Softmax"));  // what is saved is the network as it came
+  EXPECT_THAT(octet("inspect results/model.onnx").out,
+              HasSubstr("Softmax"));  // what is saved is the network as it came
 }
 
 }  // namespace

@@ -45,11 +45,16 @@ class NetworkFiles : public Cli {
       }
     }
     const std::string size = std::to_string(side);
-    write("spec.yaml", "model: {arch: resnet20, num_classes: 3, input: [3, " + size + ", " + size + "]}\n"
-                       "data:\n  train: {format: image_folder, path: " + folder_ + "/data}\n"
-                       "  val: {format: image_folder, path: " + folder_ + "/data}\n"
-                       "train: {epochs: 30, batch_size_per_gpu: 6, precision: fp32, threads: 1, "
-                       "optimizer: {lr: 0.1, weight_decay: 0}}\n");
+    write("spec.yaml", "model: {arch: resnet20, num_classes: 3, input: [3, " + size + ", " + size +
+                           "]}\n"
+                           "data:\n  train: {format: image_folder, path: " +
+                           folder_ +
+                           "/data}\n"
+                           "  val: {format: image_folder, path: " +
+                           folder_ +
+                           "/data}\n"
+                           "train: {epochs: 30, batch_size_per_gpu: 6, precision: fp32, threads: 1, "
+                           "optimizer: {lr: 0.1, weight_decay: 0}}\n");
   }
 
   void save(ir::Graph graph, const std::string& name) const {

@@ -34,14 +34,14 @@ TEST_F(Numbers, StatisticsOfBytesAreWarnedOf) {
 TEST_F(Numbers, FlagsHaveRanges) {
   write_images();
   ASSERT_EQ(octet("models resnet20 -o m.onnx --input 3,8,8").code, 0);
-  for (const char* const wrong : {"--count -5", "--count 0", "--count 1.5", "--mean nan", "--mean inf", "--mean 1e9", "--std 0",
-                                  "--std -1", "--std nan", "--std x", "--mean 1,,2"})
+  for (const char* const wrong : {"--count -5", "--count 0", "--count 1.5", "--mean nan", "--mean inf", "--mean 1e9",
+                                  "--std 0", "--std -1", "--std nan", "--std x", "--mean 1,,2"})
     EXPECT_EQ(quantize(wrong).code, 2) << wrong;
   EXPECT_EQ(octet("verify -e spec.yaml -m m.onnx --agreement nan").code, 2);
   EXPECT_EQ(quantize("--count 3").code, 0);
 }
 
-TEST_F(Numbers, ExportWantsQuantisersOrTheWord) {
+TEST_F(Numbers, ExportWantsQuantizersOrTheWord) {
   write_images();
   ASSERT_EQ(octet("models resnet20 -o m.onnx --input 3,8,8").code, 0);
   ASSERT_EQ(quantize("").code, 0);
@@ -49,7 +49,7 @@ TEST_F(Numbers, ExportWantsQuantisersOrTheWord) {
     const std::string flags = std::string(" --force -o x.onnx --target ") + target;
     const Outcome refused = octet("export -m m.onnx" + flags);
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.err, AllOf(HasSubstr("m.onnx: has no quantisers"), HasSubstr("--data_type fp32")));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("m.onnx: has no quantizers"), HasSubstr("--data_type fp32")));
     EXPECT_FALSE(exists("x.onnx"));
     EXPECT_EQ(octet("export -m m.onnx --data_type fp32" + flags).code, 0);
     EXPECT_EQ(octet("export -m q.onnx" + flags).code, 0);

@@ -101,9 +101,8 @@ TEST_F(OutputFiles, AnOutputThatIsTheInputIsRefused) {
   write("spec.yaml", "train: {epochs: 1}\n");
   for (const std::string output : {"m.onnx", "./sub/../m.onnx", "soft.onnx", "hard.onnx"})
     for (const std::string command : {"compile m.onnx --force -o ", "export --data_type fp32 -m m.onnx --force -o ",
-                                      "inspect m.onnx --json ",
-                                      "bench m.onnx --runs 1 --json ", "bench m.onnx --runs 1 --trace ",
-                                      "bench hard.onnx --baseline m.onnx --json "}) {
+                                      "inspect m.onnx --json ", "bench m.onnx --runs 1 --json ",
+                                      "bench m.onnx --runs 1 --trace ", "bench hard.onnx --baseline m.onnx --json "}) {
       const Outcome done = octet(command + output);
       EXPECT_EQ(done.code, 2) << command << output;
       EXPECT_THAT(done.err, HasSubstr("same file as the input")) << command << output;
@@ -135,9 +134,9 @@ TEST_F(OutputFiles, TheModelThatATrainingStartsFromIsKept) {
 
 TEST_F(OutputFiles, WhatCannotBeWrittenIsRefusedBeforeAnyWork) {
   fs::create_directory(folder_ + "/folder");
-  for (const std::string command : {"compile m.onnx --force -o ", "export --data_type fp32 -m m.onnx --force -o ",
-                                      "inspect m.onnx --json ",
-                                    "bench m.onnx --runs 1 --json ", "bench m.onnx --runs 1 --trace "})
+  for (const std::string command :
+       {"compile m.onnx --force -o ", "export --data_type fp32 -m m.onnx --force -o ", "inspect m.onnx --json ",
+        "bench m.onnx --runs 1 --json ", "bench m.onnx --runs 1 --trace "})
     for (const std::string output : {"folder", "missing/file"}) {
       const Outcome done = octet(command + output);
       EXPECT_EQ(done.code, 2) << command << output;
@@ -156,7 +155,8 @@ TEST_F(OutputFiles, AnEngineIsNotNamedLikeAModel) {
 }
 
 TEST_F(OutputFiles, LeftOversOfKilledRunsGoAndRefuseNobody) {
-  for (const char* const name : {".a.octet.tmp-1-0", ".a.octet.tmp-1-1", ".a.octet.tmp-0123456789abcdef"}) write(name, "x");
+  for (const char* const name : {".a.octet.tmp-1-0", ".a.octet.tmp-1-1", ".a.octet.tmp-0123456789abcdef"})
+    write(name, "x");
   write(".b.octet.tmp-1-0", "of another output");
   write(".a.octet.tmp-notes", "somebody's");
   ASSERT_EQ(octet("compile m.onnx -o a.octet").code, 0);
@@ -166,8 +166,8 @@ TEST_F(OutputFiles, LeftOversOfKilledRunsGoAndRefuseNobody) {
 
 TEST_F(OutputFiles, InputsThatAreNoFilesAreRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0666), 0);
-  for (const char* const command : {"inspect pipe", "compile pipe -o x.octet", "bench pipe", "evaluate -e spec.yaml -m pipe",
-                                    "inspect /dev/zero"}) {
+  for (const char* const command : {"inspect pipe", "compile pipe -o x.octet", "bench pipe",
+                                    "evaluate -e spec.yaml -m pipe", "inspect /dev/zero"}) {
     write("spec.yaml", "train: {epochs: 1}\n");
     const Outcome done = octet(command);
     EXPECT_EQ(done.code, 2) << command;

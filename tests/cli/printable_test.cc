@@ -31,9 +31,9 @@ class Printable : public Cli {
 
 TEST_F(Printable, NamesOfFilesAndOptions) {
   const std::string odd = "$(printf 'a\\033[31m\\nb\\177')";
-  for (const std::string& command : {"inspect \"" + odd + "\"", "\"" + odd + "\"", "spec -e \"" + odd + "\"",
-                                    "spec --set \"train." + odd + "=1\"", "models \"" + odd + "\" -o x.onnx",
-                                    "models \"--" + odd + "\"", "models resnet20 -o \"" + odd + "\""}) {
+  for (const std::string& command :
+       {"inspect \"" + odd + "\"", "\"" + odd + "\"", "spec -e \"" + odd + "\"", "spec --set \"train." + odd + "=1\"",
+        "models \"" + odd + "\" -o x.onnx", "models \"--" + odd + "\"", "models resnet20 -o \"" + odd + "\""}) {
     const Outcome done = octet(command);
     EXPECT_FALSE(obeyed(done.err)) << command << "\n" << done.err;
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;

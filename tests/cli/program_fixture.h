@@ -27,7 +27,9 @@ class Cli : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static bool can_train() { return std::filesystem::exists(std::filesystem::path(program()).parent_path() / "octet_training"); }
+  static bool can_train() {
+    return std::filesystem::exists(std::filesystem::path(program()).parent_path() / "octet_training");
+  }
   static std::string program() {
     const char* named = std::getenv("OCTET_BIN");
     return named ? named : OCTET_BINARY_DIR "/bin/octet";

@@ -1,6 +1,6 @@
 // What `octet train` says in a folder that holds a training already.
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -40,10 +40,12 @@ class TrainingFolder : public NetworkFiles {
 TEST_F(TrainingFolder, OnlyTheSameCommandIsNothingToDo) {
   EXPECT_THAT(train().err, HasSubstr("nothing to do"));
   // What changes no result is no other command.
-  EXPECT_THAT(train("--set data.threads=1 --set evaluate.top_k=2 --set finetune.epochs=9").err, HasSubstr("nothing to do"));
+  EXPECT_THAT(train("--set data.threads=1 --set evaluate.top_k=2 --set finetune.epochs=9").err,
+              HasSubstr("nothing to do"));
   expect_refused("--set train.optimizer.lr=0.5", "train.optimizer.lr: 0.01 -> 0.5");
   expect_refused("--set train.epochs=1", "train.epochs: 2 -> 1");
-  expect_refused("--set model.arch=resnet32 --set train.seed=3", "model.arch: resnet20 -> resnet32, train.seed: 1 -> 3");
+  expect_refused("--set model.arch=resnet32 --set train.seed=3",
+                 "model.arch: resnet20 -> resnet32, train.seed: 1 -> 3");
   expect_refused("--set train.threads=2", "train.threads: 1 -> 2");
   expect_refused("--set train.epochs=3 --set train.seed=3", "train.epochs: 2 -> 3, train.seed: 1 -> 3");
   fs::copy(folder_ + "/data", folder_ + "/more", fs::copy_options::recursive);

@@ -44,11 +44,12 @@ class Rival : public Cli {
 };
 
 TEST_F(Rival, NothingOfTheCurrentFolderRuns) {
-  for (const std::string settings : {"", "HOME=", "HOME=.", "XDG_CACHE_HOME=.", "OCTET_CACHE=.",
-                                     "OCTET_PEERS_PYTHON=venv-peers-1/bin/python"}) {
+  for (const std::string settings :
+       {"", "HOME=", "HOME=.", "XDG_CACHE_HOME=.", "OCTET_CACHE=.", "OCTET_PEERS_PYTHON=venv-peers-1/bin/python"}) {
     const Outcome done = compare(program(), settings);
     EXPECT_EQ(done.code, 1) << settings;
-    EXPECT_THAT(done.err, testing::AnyOf(HasSubstr("is not installed"), HasSubstr("must be an absolute path"))) << settings;
+    EXPECT_THAT(done.err, testing::AnyOf(HasSubstr("is not installed"), HasSubstr("must be an absolute path")))
+        << settings;
     EXPECT_FALSE(exists("mark")) << settings;
   }
   EXPECT_EQ(compare(program(), "OCTET_PEERS_PYTHON='" + folder_ + "/venv-peers-1/bin/python'").code, 1);

@@ -78,10 +78,11 @@ TEST_F(Signals, TheyEndTheFirstProcessOfAContainer) {
   if (std::system("unshare --pid --fork true 2>/dev/null") != 0) GTEST_SKIP() << "no PID namespaces here";
   ASSERT_EQ(octet("models resnet20 -o m.onnx").code, 0);
   // The namespace's own exit status says how its first process ended.
-  const std::string script = "cd '" + folder_ + "'; unshare --pid --fork --kill-child '" + program() +
-                             "' bench m.onnx --runs 1000000 >/dev/null 2>&1 & outer=$!; sleep 1; " +
-                             "kill -TERM $(cat /proc/$outer/task/$outer/children); sleep 2; " +
-                             "if [ -d /proc/$outer ] && ! grep -q Z /proc/$outer/status; then kill -KILL $outer; fi; wait $outer";
+  const std::string script =
+      "cd '" + folder_ + "'; unshare --pid --fork --kill-child '" + program() +
+      "' bench m.onnx --runs 1000000 >/dev/null 2>&1 & outer=$!; sleep 1; " +
+      "kill -TERM $(cat /proc/$outer/task/$outer/children); sleep 2; " +
+      "if [ -d /proc/$outer ] && ! grep -q Z /proc/$outer/status; then kill -KILL $outer; fi; wait $outer";
   std::ofstream(folder_ + "/script.sh") << script;
   const int ended = std::system(("sh '" + folder_ + "/script.sh'").c_str());
   EXPECT_EQ(WEXITSTATUS(ended), 128 + SIGTERM);

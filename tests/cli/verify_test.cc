@@ -24,7 +24,8 @@ ir::Graph network(float gain, const std::string& prefix = "", bool sigmoid = fal
   ir::Value* v = g.add_constant("v", noise({8, 3}, 2, gain), true);
   ir::Value* conv = g.add(OpKind::kConv, prefix + "conv", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}});
   ir::Value* relu = g.add(OpKind::kRelu, prefix + "relu", {conv});
-  ir::Value* flat = g.add(OpKind::kFlatten, prefix + "flat", {g.add(OpKind::kGlobalAveragePool, prefix + "pool", {relu})});
+  ir::Value* flat =
+      g.add(OpKind::kFlatten, prefix + "flat", {g.add(OpKind::kGlobalAveragePool, prefix + "pool", {relu})});
   ir::Value* y = g.add(OpKind::kMatMul, sigmoid ? prefix + "product" : "y", {flat, v});
   if (sigmoid) y = g.add(OpKind::kSigmoid, "y", {y});
   g.add_output(y);
@@ -41,7 +42,8 @@ class Verify : public NetworkFiles {
   void make(const std::string& name, ir::Graph graph, const std::string& flags = "") {
     const bool classifier = graph.outputs().size() == 1;
     save(std::move(graph), name + ".onnx");
-    expect(0, (classifier ? "calibrate -e spec.yaml -m " : "quantize --images data -m ") + name + ".onnx -o " + name + ".q.onnx");
+    expect(0, (classifier ? "calibrate -e spec.yaml -m " : "quantize --images data -m ") + name + ".onnx -o " + name +
+                  ".q.onnx");
     expect(0, "compile " + name + ".q.onnx -o " + name + ".octet " + flags);
   }
   Outcome verify(const std::string& model, const std::string& engine) const {
@@ -55,7 +57,8 @@ TEST_F(Verify, HoldsForTheEngineOfTheModel) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("profile [1, 3, 8, 8]"));
   EXPECT_THAT(outcome.out, HasSubstr("profile [4, 3, 8, 8]"));
-  EXPECT_THAT(outcome.out, HasSubstr("\nverified: same top-1 on 18 of 18 images; 3 of 3 quantised tensors compared; 0 wrong codes"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nverified: same top-1 on 18 of 18 images; 3 of 3 quantized tensors compared; 0 wrong codes"));
   EXPECT_THAT(outcome.out, HasSubstr("output y: largest difference"));
   expect(0, "verify -e spec.yaml -m one.q.onnx");
 }
@@ -67,8 +70,8 @@ TEST_F(Verify, OtherEnginesAreNotTheModel) {
   expect(0, "compile one.onnx -o float.octet");
   const struct {
     const char *engine, *objection;
-  } cases[] = {{"float.octet", "NOT VERIFIED: the engine holds none of the 3 quantised tensors"},
-               {"other.octet", "2 of the 3 quantised tensors of the model are not in the engine"},
+  } cases[] = {{"float.octet", "NOT VERIFIED: the engine holds none of the 3 quantized tensors"},
+               {"other.octet", "2 of the 3 quantized tensors of the model are not in the engine"},
                {"three.octet", "NOT VERIFIED: output 'y' differs from the model's by"}};
   for (const auto& [engine, objection] : cases) {
     const Outcome outcome = verify("one.q.onnx", engine);
@@ -118,7 +121,8 @@ TEST_F(Verify, ComparesAllOutputs) {
   make("one", network(1));
   const Outcome fewer = verify("two.q.onnx", "one.octet");
   EXPECT_EQ(fewer.code, 3);
-  EXPECT_THAT(fewer.err, HasSubstr("the model has 1 inputs and 2 outputs, the engine 1 and 1; was it compiled from this model?"));
+  EXPECT_THAT(fewer.err,
+              HasSubstr("the model has 1 inputs and 2 outputs, the engine 1 and 1; was it compiled from this model?"));
 }
 
 TEST_F(Verify, NothingToCompareIsNoProof) {
@@ -127,7 +131,7 @@ TEST_F(Verify, NothingToCompareIsNoProof) {
   for (const char* engine : {"", " --engine_file float.octet"}) {
     const Outcome outcome = octet(std::string("verify -e spec.yaml -m float.onnx") + engine);
     EXPECT_EQ(outcome.code, 3);
-    EXPECT_THAT(outcome.err, HasSubstr("float.onnx: has no quantisers"));
+    EXPECT_THAT(outcome.err, HasSubstr("float.onnx: has no quantizers"));
     EXPECT_THAT(outcome.out, Not(HasSubstr("verified")));
   }
 }

@@ -33,7 +33,9 @@ TEST_F(AnnotatedImagesTest, ReadsVoc) {
   for (const char* name : {"b", "a"}) {
     picture(str("JPEGImages/", name, ".png"));
     text(str("Annotations/", name, ".xml"),
-         write_voc({.width = 8, .height = 6, .objects = {{.class_name = name, .box = {1, 2, 5, 6}, .difficult = *name == 'b'}}},
+         write_voc({.width = 8,
+                    .height = 6,
+                    .objects = {{.class_name = name, .box = {1, 2, 5, 6}, .difficult = *name == 'b'}}},
                    str(name, ".png")));
   }
   text("ImageSets/Main/val.txt", "b\n");
@@ -51,8 +53,12 @@ TEST_F(AnnotatedImagesTest, ReadsVoc) {
   EXPECT_EQ(val->size(), 1);
   EXPECT_THAT(val->class_names(), ElementsAre("b"));
   // By the names of the training images the only class of this half has the number 1.
-  EXPECT_EQ(label_by_names(open_dataset({.format = "voc", .path = directory_, .split = "val"}), {"a", "b"}, "val", "of training")
-                ->truth(0).objects[0].label, 1);
+  EXPECT_EQ(label_by_names(open_dataset({.format = "voc", .path = directory_, .split = "val"}), {"a", "b"}, "val",
+                           "of training")
+                ->truth(0)
+                .objects[0]
+                .label,
+            1);
 }
 
 TEST_F(AnnotatedImagesTest, ReadsKitti) {

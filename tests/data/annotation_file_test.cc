@@ -46,13 +46,15 @@ TEST(AnnotationFile, SaysWhatIsWrongWithVocAndWhere) {
   EXPECT_THAT(voc_error(""), HasSubstr("is no XML"));
   EXPECT_THAT(voc_error("<annotation>\n<object>\n</annotation>"), HasSubstr("line 3: is no XML"));
   EXPECT_THAT(voc_error("<kml/>"), HasSubstr("<kml>, expected <annotation>"));
-  EXPECT_THAT(voc_error("<annotation>\n<object><bndbox/></object></annotation>"), HasSubstr("line 2: <object> has no <name>"));
+  EXPECT_THAT(voc_error("<annotation>\n<object><bndbox/></object></annotation>"),
+              HasSubstr("line 2: <object> has no <name>"));
   EXPECT_THAT(voc_error("<annotation><object><name>a</name></object></annotation>"), HasSubstr("'a' has no <bndbox>"));
   EXPECT_THAT(voc_error("<annotation><object><name>a</name>\n<bndbox><xmin>1</xmin></bndbox></object></annotation>"),
               HasSubstr("line 2: <bndbox> has no <ymin>"));
   EXPECT_THAT(voc_error("<annotation><size><width>wide</width><height>2</height></size></annotation>"),
               HasSubstr("<width> is 'wide', expected a number"));
-  EXPECT_THAT(voc_error("<annotation><size><width>1e30</width><height>2</height></size></annotation>"), HasSubstr("1e30"));
+  EXPECT_THAT(voc_error("<annotation><size><width>1e30</width><height>2</height></size></annotation>"),
+              HasSubstr("1e30"));
 }
 
 TEST(AnnotationFile, ReadsKitti) {
@@ -75,7 +77,8 @@ TEST(AnnotationFile, SaysWhatIsWrongWithKittiAndWhere) {
 }
 
 TEST(AnnotationFile, WritesWhatItReads) {
-  const AnnotationFile file{.width = 320, .height = 192, .objects = {{"a < b", {3, 4, 50, 60}, true}, {"c", {0, 0, 320, 192}, false}}};
+  const AnnotationFile file{
+      .width = 320, .height = 192, .objects = {{"a < b", {3, 4, 50, 60}, true}, {"c", {0, 0, 320, 192}, false}}};
   const AnnotationFile again = parse_voc(write_voc(file, "0001.png"));
   EXPECT_EQ(again.width, 320);
   EXPECT_EQ(again.height, 192);

@@ -23,9 +23,9 @@ uint64_t fnv(const std::vector<uint8_t>& bytes) {
 
 Image pillow_image(int height, int width, int channels) {
   Image image{height, width, channels, {}};
-  for (int y = 0; y < height; y++)
-    for (int x = 0; x < width; x++)
-      for (int c = 0; c < channels; c++)
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < channels; ++c)
         image.pixels.push_back(static_cast<uint8_t>((x * 7 + y * 13 + c * 29 + x * y) % 256));
   return image;
 }
@@ -67,7 +67,7 @@ std::vector<float> apply(const TransformOptions& options, const Image& image, co
   return out;
 }
 
-TEST(Transform, NormalisesToPlanes) {
+TEST(Transform, NormalizesToPlanes) {
   const Image image{1, 2, 3, {0, 51, 102, 255, 204, 153}};
   const std::vector<float> out = apply({.mean = {0.1f, 0.2f, 0.3f}, .std = {0.5f}}, image);
   const std::vector<float> expected{(0 / 255.0f - 0.1f) / 0.5f,   (255 / 255.0f - 0.1f) / 0.5f,
@@ -83,23 +83,23 @@ TEST(Transform, RandomCropAndFlipMoveAndMirror) {
   const Image image = test_image(kSide, kSide, 3);
   const TransformOptions options{.crop_padding = kPad, .flip = true};
   std::set<std::tuple<int, int, bool>> seen;
-  for (int64_t index = 0; index < 1500; index++) {
+  for (int64_t index = 0; index < 1500; ++index) {
     const std::vector<float> out = apply(options, image, {.seed = 5, .epoch = 1, .index = index});
     int matches = 0;
-    for (int dy = -kPad; dy <= kPad; dy++)
-      for (int dx = -kPad; dx <= kPad; dx++)
+    for (int dy = -kPad; dy <= kPad; ++dy)
+      for (int dx = -kPad; dx <= kPad; ++dx)
         for (bool flip : {false, true}) {
           bool same = true;
-          for (int c = 0; c < 3 && same; c++)
-            for (int y = 0; y < kSide && same; y++)
-              for (int x = 0; x < kSide && same; x++) {
+          for (int c = 0; c < 3 && same; ++c)
+            for (int y = 0; y < kSide && same; ++y)
+              for (int x = 0; x < kSide && same; ++x) {
                 const int sy = y + dy, sx = (flip ? kSide - 1 - x : x) + dx;
                 const bool inside = sy >= 0 && sy < kSide && sx >= 0 && sx < kSide;
                 const float expected = inside ? image.row(sy)[sx * 3 + c] / 255.0f : 0.0f;
                 same = out[static_cast<size_t>((c * kSide + y) * kSide + x)] == expected;
               }
           if (same) {
-            matches++;
+            ++matches;
             seen.insert({dy, dx, flip});
           }
         }
@@ -111,24 +111,24 @@ TEST(Transform, RandomCropAndFlipMoveAndMirror) {
 TEST(Transform, PaddingWiderThanTheImageIsBlack) {
   const Image image{1, 1, 1, {255}};
   int white = 0;
-  for (int64_t index = 0; index < 300; index++) white += apply({.crop_padding = 3}, image, {.index = index})[0] == 1.0f;
+  for (int64_t index = 0; index < 300; ++index) white += apply({.crop_padding = 3}, image, {.index = index})[0] == 1.0f;
   EXPECT_GT(white, 0);
   EXPECT_LT(white, 40);  // 1 of 49 on average
 }
 
-TEST(Transform, CentreCropIsResizeThenMiddle) {
+TEST(Transform, CenterCropIsResizeThenMiddle) {
   const Image image = pillow_image(60, 90, 3);
   const std::vector<float> out =
       apply({.height = 24, .width = 24, .mode = ResizeMode::kCenterCrop, .resize = 30}, image);
   const Image resized = resize_bilinear(image, 30, 45);
   const int top = 3, left = 10;  // round half to even of (45 - 24) / 2
-  for (int y = 0; y < 24; y++)
-    for (int x = 0; x < 24; x++)
-      for (int c = 0; c < 3; c++)
+  for (int y = 0; y < 24; ++y)
+    for (int x = 0; x < 24; ++x)
+      for (int c = 0; c < 3; ++c)
         ASSERT_EQ(out[static_cast<size_t>((c * 24 + y) * 24 + x)], resized.row(top + y)[(left + x) * 3 + c] / 255.0f);
 }
 
-TEST(Transform, CentreCropOfALongPictureMakesOnlyTheMiddle) {
+TEST(Transform, CenterCropOfALongPictureMakesOnlyTheMiddle) {
   const Image strip = test_image(1, 1000000, 1);  // enlarged in full it would have 50 thousand million pixels
   const TransformOptions options{.height = 224, .width = 224, .mode = ResizeMode::kCenterCrop};
   EXPECT_EQ(apply(options, strip).size(), 224u * 224u);
@@ -138,11 +138,11 @@ TEST(Transform, CentreCropOfALongPictureMakesOnlyTheMiddle) {
 TEST(Transform, RandomResizedCropStaysInsideAndVaries) {
   const TransformOptions options{.height = 8, .width = 8, .mode = ResizeMode::kRandomResizedCrop};
   std::set<std::vector<float>> results;
-  for (int64_t index = 0; index < 50; index++)
+  for (int64_t index = 0; index < 50; ++index)
     results.insert(apply(options, pillow_image(40, 31, 3), {.seed = 1, .index = index}));
   EXPECT_GT(results.size(), 45u);
   for (const Image& odd : {test_image(1, 200, 3), test_image(200, 1, 1), test_image(1, 1, 3)})
-    for (int64_t index = 0; index < 20; index++)
+    for (int64_t index = 0; index < 20; ++index)
       for (float v : apply(options, odd, {.index = index})) ASSERT_TRUE(v >= 0 && v <= 1);
 }
 
@@ -181,10 +181,10 @@ TEST(Transform, HintAndEvaluationFollowTheMode) {
 TEST(CounterRng, IsUniformEnoughAndInRange) {
   std::vector<int> counts(10);
   CounterRng random(1, 2, 3);
-  for (int i = 0; i < 100000; i++) counts[static_cast<size_t>(random.below(10))]++;
+  for (int i = 0; i < 100000; ++i) counts[static_cast<size_t>(random.below(10))]++;
   for (int count : counts) EXPECT_NEAR(count, 10000, 500);  // 5 standard deviations
   double sum = 0;
-  for (int64_t i = 0; i < 10000; i++) sum += CounterRng(9, 0, static_cast<uint64_t>(i)).uniform();
+  for (int64_t i = 0; i < 10000; ++i) sum += CounterRng(9, 0, static_cast<uint64_t>(i)).uniform();
   EXPECT_NEAR(sum / 10000, 0.5, 0.015);
 }
 

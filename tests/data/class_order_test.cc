@@ -24,7 +24,7 @@ std::unique_ptr<Dataset> dataset_of(const std::vector<std::string>& names, const
 
 std::vector<int> labels_of(const Dataset& dataset) {
   std::vector<int> out;
-  for (int64_t i = 0; i < dataset.size(); i++) {
+  for (int64_t i = 0; i < dataset.size(); ++i) {
     out.push_back(dataset.truth(i).label);
     EXPECT_EQ(dataset.get(i).truth.label, out.back());
   }
@@ -46,17 +46,24 @@ TEST(ClassOrder, NumbersKeepTheirMeaning) {
   EXPECT_THAT(labels_of(*named), ElementsAre(0, 1));
   EXPECT_EQ(named->class_names().at(2), "fox");
   // Folders "0", "1", "10", "2" in the order of their names are the classes 0, 1, 10 and 2 of an IDX file.
-  const auto folders = label_by_names(dataset_of({"0", "1", "2"}, {0, 1, 2}), {"0", "1", "10", "2"}, "val", "of the model");
+  const auto folders =
+      label_by_names(dataset_of({"0", "1", "2"}, {0, 1, 2}), {"0", "1", "10", "2"}, "val", "of the model");
   EXPECT_THAT(labels_of(*folders), ElementsAre(0, 1, 3));
-  EXPECT_THAT(message_of([] { label_by_names(dataset_of({"0", "1", "2"}, {2}), {"cat", "dog"}, "val", "of the model"); }),
+  EXPECT_THAT(message_of([] {
+                label_by_names(dataset_of({"0", "1", "2"}, {2}), {"cat", "dog"}, "val", "of the model");
+              }),
               AllOf(HasSubstr("labels up to 2"), HasSubstr("2: 'cat', 'dog'")));
 }
 
 TEST(ClassOrder, UnknownNamesAreRefused) {
-  EXPECT_THAT(message_of([] { label_by_names(dataset_of({"cat", "dogs"}, {0, 1}), {"cat", "dog"}, "val", "of the model"); }),
+  EXPECT_THAT(message_of([] {
+                label_by_names(dataset_of({"cat", "dogs"}, {0, 1}), {"cat", "dog"}, "val", "of the model");
+              }),
               AllOf(HasSubstr("val: has a class that is not among those of the model: 'dogs'; did you mean 'dog'?"),
                     Not(HasSubstr("'cats'"))));
-  EXPECT_THAT(message_of([] { label_by_names(dataset_of({"x", "y"}, {0, 1}), {"a", "b"}, "val", "of the model"); }),
+  EXPECT_THAT(message_of([] {
+                label_by_names(dataset_of({"x", "y"}, {0, 1}), {"a", "b"}, "val", "of the model");
+              }),
               AllOf(HasSubstr("classes that are not among those of the model: 'x', 'y'"), HasSubstr("'a', 'b'")));
 }
 
@@ -72,7 +79,8 @@ TEST_F(ClassNamesTest, OfAFolderAreItsDirectories) {
   put("train/dog/1.png", "");
   put("train/cat/1.png", "");
   put("train/.hidden/1.png", "");
-  EXPECT_THAT(read_class_names({.format = "image_folder", .path = directory_, .split = "train"}), ElementsAre("cat", "dog"));
+  EXPECT_THAT(read_class_names({.format = "image_folder", .path = directory_, .split = "train"}),
+              ElementsAre("cat", "dog"));
   put("flat/1.png", "");
   EXPECT_THAT(read_class_names({.format = "image_folder", .path = directory_, .split = "flat"}), ElementsAre());
 }

@@ -36,10 +36,10 @@ TEST_F(IdxTest, ReadsPlainAndPackedFiles) {
     EXPECT_THAT(sample.image.pixels, ElementsAre('e', 'f', 'g', 'h'));
     EXPECT_THAT(dataset->name(2), HasSubstr("[2]"));
   }
-  const auto colour = open_dataset({.format = "idx", .path = plain, .channels = 3});
-  EXPECT_FALSE(colour->labelled());
-  EXPECT_EQ(colour->get(0).truth.label, -1);
-  EXPECT_THAT(colour->get(0).image.pixels, ElementsAre('a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c', 'd', 'd', 'd'));
+  const auto color = open_dataset({.format = "idx", .path = plain, .channels = 3});
+  EXPECT_FALSE(color->labeled());
+  EXPECT_EQ(color->get(0).truth.label, -1);
+  EXPECT_THAT(color->get(0).image.pixels, ElementsAre('a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c', 'd', 'd', 'd'));
 }
 
 TEST_F(IdxTest, FashionMnistOfThePackage) {
@@ -49,7 +49,7 @@ TEST_F(IdxTest, FashionMnistOfThePackage) {
   ASSERT_EQ(test->size(), 10000);
   EXPECT_EQ(test->class_names().size(), 10u);
   std::vector<int> counts(10);
-  for (int64_t i = 0; i < test->size(); i++) counts[static_cast<size_t>(test->truth(i).label)]++;
+  for (int64_t i = 0; i < test->size(); ++i) ++counts[static_cast<size_t>(test->truth(i).label)];
   EXPECT_THAT(counts, testing::Each(1000));
   EXPECT_EQ(test->truth(0).label, 9);  // an ankle boot
   EXPECT_EQ(test->get(0).image.height, 28);
@@ -73,7 +73,7 @@ TEST_F(IdxTest, DamagedFilesAreRefusedWithAReason) {
   const std::string packed = gzip_bytes(good);
   EXPECT_EQ(idx_error(packed), "");
   EXPECT_EQ(idx_error(gzip_bytes(good.substr(0, 5)) + gzip_bytes(good.substr(5))), "");  // several members
-  for (size_t cut = 2; cut < packed.size(); cut++)
+  for (size_t cut = 2; cut < packed.size(); ++cut)
     EXPECT_THAT(idx_error(packed.substr(0, cut)), HasSubstr("ends early"));
   std::string flipped = packed;
   flipped[packed.size() - 6] ^= 1;  // in the checksum
@@ -123,7 +123,7 @@ std::string cifar_record(const std::string& labels, char red, char green, char b
 }
 
 TEST_F(CifarTest, ReadsBatchesInOrder) {
-  for (int i = 1; i <= 5; i++)
+  for (int i = 1; i <= 5; ++i)
     put(str("data_batch_", i, ".bin"),
         cifar_record(std::string(1, static_cast<char>(i)), 10, 20, static_cast<char>(i)));
   put("test_batch.bin", cifar_record("\x09", 1, 2, 3) + cifar_record("\x08", 4, 5, 6));
@@ -171,8 +171,8 @@ TEST_F(ImageFolderTest, ClassesAreSortedDirectories) {
   EXPECT_THAT(dataset->name(1), HasSubstr("10.JPG"));
   EXPECT_EQ(dataset->truth(2).label, 1);
   EXPECT_EQ(dataset->get(2).image.pixels, test_image(4, 4, 3, 2).pixels);
-  const auto grey = open_dataset({.format = "image_folder", .path = directory_, .channels = 1});
-  EXPECT_EQ(grey->get(2).image.channels, 1);
+  const auto gray = open_dataset({.format = "image_folder", .path = directory_, .channels = 1});
+  EXPECT_EQ(gray->get(2).image.channels, 1);
 
   const uint64_t before = dataset->content_hash();
   put("dog/3.png", "");
@@ -183,7 +183,7 @@ TEST_F(ImageFolderTest, AFlatFolderHasNoLabels) {
   put("b.png", png_bytes(test_image(2, 2, 3)));
   put("a.png", png_bytes(test_image(3, 2, 3)));
   const auto dataset = open_dataset({.format = "image_folder", .path = directory_});
-  EXPECT_FALSE(dataset->labelled());
+  EXPECT_FALSE(dataset->labeled());
   EXPECT_EQ(dataset->get(0).image.height, 3);
   EXPECT_EQ(dataset->get(0).truth.label, -1);
 }
@@ -205,7 +205,7 @@ TEST_F(ImageFolderTest, ACorruptImageIsNamed) {
   put("c/1.jpg", jpeg.substr(0, jpeg.size() / 2));
   put("c/2.png", "");
   const auto dataset = open_dataset({.format = "image_folder", .path = directory_});
-  for (int64_t i = 0; i < 2; i++) {
+  for (int64_t i = 0; i < 2; ++i) {
     try {
       dataset->get(i);
       FAIL() << "no error for " << dataset->name(i);

@@ -24,7 +24,8 @@ std::string tiff(int orientation, bool big = true, uint32_t type = 3) {
 
 std::string jpeg_with(const std::string& tiff, const std::string& jpeg) {
   const std::string body = std::string("Exif\0\0", 6) + tiff;
-  return jpeg.substr(0, 2) + "\xFF\xE1" + number(static_cast<uint32_t>(body.size() + 2), 2, true) + body + jpeg.substr(2);
+  return jpeg.substr(0, 2) + "\xFF\xE1" + number(static_cast<uint32_t>(body.size() + 2), 2, true) + body +
+         jpeg.substr(2);
 }
 
 std::string png_with(const std::string& tiff, const std::string& png) {
@@ -44,16 +45,24 @@ std::string webp_with(const std::string& tiff, const std::string& webp, const Im
   return "RIFF" + number(static_cast<uint32_t>(chunks.size() + 4), 4, false) + "WEBP" + chunks;
 }
 
-int orientation_of(const std::string& bytes) { return exif_orientation(std::as_bytes(std::span(bytes))); }
+int orientation_of(const std::string& bytes) {
+  return exif_orientation(std::as_bytes(std::span(bytes)));
+}
 
 // What Pillow's ImageOps.exif_transpose makes of 1 2 3 / 4 5 6.
 struct Turned {
   int height;
   std::vector<uint8_t> pixels;
 };
-const Turned kPillow[9] = {{}, {2, {1, 2, 3, 4, 5, 6}}, {2, {3, 2, 1, 6, 5, 4}}, {2, {6, 5, 4, 3, 2, 1}},
-                           {2, {4, 5, 6, 1, 2, 3}}, {3, {1, 4, 2, 5, 3, 6}}, {3, {4, 1, 5, 2, 6, 3}},
-                           {3, {6, 3, 5, 2, 4, 1}}, {3, {3, 6, 2, 5, 1, 4}}};
+const Turned kPillow[9] = {{},
+                           {2, {1, 2, 3, 4, 5, 6}},
+                           {2, {3, 2, 1, 6, 5, 4}},
+                           {2, {6, 5, 4, 3, 2, 1}},
+                           {2, {4, 5, 6, 1, 2, 3}},
+                           {3, {1, 4, 2, 5, 3, 6}},
+                           {3, {4, 1, 5, 2, 6, 3}},
+                           {3, {6, 3, 5, 2, 4, 1}},
+                           {3, {3, 6, 2, 5, 1, 4}}};
 
 TEST(Exif, TurnsAsPillowDoes) {
   const Image image{2, 3, 1, {1, 2, 3, 4, 5, 6}};
@@ -67,9 +76,9 @@ TEST(Exif, TurnsAsPillowDoes) {
     EXPECT_EQ(decode_image(bytes, {.channels = 1}).pixels, image.pixels) << o;
   }
   // Pixels of three channels stay together.
-  const Image colours{1, 2, 3, {1, 2, 3, 4, 5, 6}};
-  EXPECT_THAT(oriented(colours, 6).pixels, ElementsAreArray({1, 2, 3, 4, 5, 6}));
-  EXPECT_THAT(oriented(colours, 8).pixels, ElementsAreArray({4, 5, 6, 1, 2, 3}));
+  const Image colors{1, 2, 3, {1, 2, 3, 4, 5, 6}};
+  EXPECT_THAT(oriented(colors, 6).pixels, ElementsAreArray({1, 2, 3, 4, 5, 6}));
+  EXPECT_THAT(oriented(colors, 8).pixels, ElementsAreArray({4, 5, 6, 1, 2, 3}));
 }
 
 TEST(Exif, IsFoundInEveryFormat) {
@@ -85,7 +94,8 @@ TEST(Exif, IsFoundInEveryFormat) {
   const Image turned = decode_image(std::as_bytes(std::span(webp)), {.exif_orientation = true});
   EXPECT_EQ(turned.height, 12);
   EXPECT_EQ(turned.pixels, oriented(image, 6).pixels);
-  for (const std::string& plain : {jpeg_bytes(image), png_bytes(image), webp_bytes(image), bmp_bytes(image), pnm_bytes(image)})
+  for (const std::string& plain :
+       {jpeg_bytes(image), png_bytes(image), webp_bytes(image), bmp_bytes(image), pnm_bytes(image)})
     EXPECT_EQ(orientation_of(plain), 1);
   for (const int wrong : {0, 9, 65535}) EXPECT_EQ(orientation_of(png_with(tiff(wrong), png_bytes(image))), 1);
 }

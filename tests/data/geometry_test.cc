@@ -32,11 +32,14 @@ std::optional<vision::Box> bright(const std::vector<float>& pixels, const ImageS
   return vision::Box{static_cast<float>(x0), static_cast<float>(y0), static_cast<float>(x1), static_cast<float>(y1)};
 }
 
-TransformOptions sized(ResizeMode mode, int height, int width) { return {.height = height, .width = width, .mode = mode}; }
+TransformOptions sized(ResizeMode mode, int height, int width) {
+  return {.height = height, .width = width, .mode = mode};
+}
 
 TEST(Geometry, BoxesFollowThePixels) {
   std::vector<TransformOptions> all = {sized(ResizeMode::kNone, 0, 0), sized(ResizeMode::kStretch, 64, 150),
-                                       sized(ResizeMode::kCenterCrop, 48, 64), sized(ResizeMode::kRandomResizedCrop, 60, 80)};
+                                       sized(ResizeMode::kCenterCrop, 48, 64),
+                                       sized(ResizeMode::kRandomResizedCrop, 60, 80)};
   all[2].resize = 70;
   all[3].scale = {0.3, 1};
   const vision::Box box{31, 20, 83, 61};
@@ -56,7 +59,8 @@ TEST(Geometry, BoxesFollowThePixels) {
       const std::optional<vision::Box> expected = bright(pixels, shape);
       if (!expected || there.objects.empty()) {
         // At most a sliver of less than a pixel.
-        EXPECT_LE(there.objects.empty() ? 0 : vision::area(there.objects[0].box), 1.5f * static_cast<float>(shape.height));
+        EXPECT_LE(there.objects.empty() ? 0 : vision::area(there.objects[0].box),
+                  1.5f * static_cast<float>(shape.height));
         continue;
       }
       ++seen;
@@ -91,9 +95,10 @@ TEST(Geometry, LeadsBackToTheImage) {
 TEST(Geometry, CutsAndLeavesOut) {
   Geometry geometry = Geometry::whole(100, 200);
   geometry.shift_x = 50;  // the leftmost 50 pixels are gone, the rightmost 50 of the input are black
-  const Annotation truth{.label = -1, .objects = {{.box = {0, 0, 40, 100}, .label = 1},       // gone
-                                                  {.box = {40, 10, 60, 20}, .label = 2},      // half of it
-                                                  {.box = {190, 10, 210, 20}, .label = 3}}};  // beyond the image
+  const Annotation truth{.label = -1,
+                         .objects = {{.box = {0, 0, 40, 100}, .label = 1},       // gone
+                                     {.box = {40, 10, 60, 20}, .label = 2},      // half of it
+                                     {.box = {190, 10, 210, 20}, .label = 3}}};  // beyond the image
   const Annotation there = moved(truth, geometry);
   ASSERT_EQ(there.objects.size(), 2u);
   EXPECT_EQ(there.objects[0].box, (vision::Box{0, 10, 10, 20}));

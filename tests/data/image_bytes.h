@@ -15,9 +15,9 @@ namespace octet::data {
 // A smooth picture with something in every channel; `variant` makes different ones.
 inline Image test_image(int height, int width, int channels, int variant = 0) {
   Image image{height, width, channels, {}};
-  for (int y = 0; y < height; y++)
-    for (int x = 0; x < width; x++)
-      for (int c = 0; c < channels; c++)
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < channels; ++c)
         image.pixels.push_back(static_cast<uint8_t>((40 + 3 * x + 2 * y + 37 * c + 11 * variant) % 256));
   return image;
 }
@@ -48,7 +48,7 @@ inline std::string png_bytes(const Image& image) {
     return big_endian(static_cast<uint32_t>(body.size() - 4)) + body + big_endian(static_cast<uint32_t>(crc));
   };
   std::string rows;
-  for (int y = 0; y < image.height; y++)
+  for (int y = 0; y < image.height; ++y)
     rows += '\0' + std::string(reinterpret_cast<const char*>(image.row(y)), image.width * image.channels);
   std::string packed(::compressBound(rows.size()), '\0');
   uLongf size = packed.size();
@@ -83,7 +83,7 @@ inline std::string bmp_bytes(const Image& image) {
   };
   std::string rows;
   for (int y = image.height; y-- > 0;) {
-    for (int x = 0; x < image.width; x++)
+    for (int x = 0; x < image.width; ++x)
       for (int c = 3; c-- > 0;) rows += static_cast<char>(image.row(y)[x * 3 + c]);
     rows.resize((rows.size() + 3) / 4 * 4);
   }

@@ -28,29 +28,29 @@ std::string reason_of(const std::string& bytes, const DecodeOptions& options = {
 double mean_difference(const Image& a, const Image& b) {
   OCTET_CHECK(a.pixels.size() == b.pixels.size());
   double sum = 0;
-  for (size_t i = 0; i < a.pixels.size(); i++) sum += std::abs(a.pixels[i] - b.pixels[i]);
+  for (size_t i = 0; i < a.pixels.size(); ++i) sum += std::abs(a.pixels[i] - b.pixels[i]);
   return sum / static_cast<double>(a.pixels.size());
 }
 
 TEST(DecodeImage, LosslessFormatsGiveTheSamePixels) {
-  const Image colour = test_image(13, 21, 3), grey = test_image(9, 7, 1);
-  for (const std::string& bytes : {png_bytes(colour), pnm_bytes(colour), bmp_bytes(colour), webp_bytes(colour)}) {
+  const Image color = test_image(13, 21, 3), gray = test_image(9, 7, 1);
+  for (const std::string& bytes : {png_bytes(color), pnm_bytes(color), bmp_bytes(color), webp_bytes(color)}) {
     const Image image = decode(bytes);
     EXPECT_EQ(image.height, 13);
     EXPECT_EQ(image.width, 21);
-    EXPECT_EQ(image.pixels, colour.pixels);
+    EXPECT_EQ(image.pixels, color.pixels);
   }
-  EXPECT_EQ(decode(png_bytes(grey), {.channels = 1}).pixels, grey.pixels);
-  EXPECT_EQ(decode(pnm_bytes(grey), {.channels = 1}).pixels, grey.pixels);
-  EXPECT_EQ(decode(webp_bytes(colour), {.channels = 1}).pixels, convert_channels(colour, 1).pixels);
-  EXPECT_EQ(decode(png_bytes(grey)).pixels, convert_channels(grey, 3).pixels);
+  EXPECT_EQ(decode(png_bytes(gray), {.channels = 1}).pixels, gray.pixels);
+  EXPECT_EQ(decode(pnm_bytes(gray), {.channels = 1}).pixels, gray.pixels);
+  EXPECT_EQ(decode(webp_bytes(color), {.channels = 1}).pixels, convert_channels(color, 1).pixels);
+  EXPECT_EQ(decode(png_bytes(gray)).pixels, convert_channels(gray, 3).pixels);
 }
 
 TEST(DecodeImage, JpegIsCloseToTheOriginal) {
   Image smooth{32, 48, 3, {}};
-  for (int y = 0; y < 32; y++)
-    for (int x = 0; x < 48; x++)
-      for (int c = 0; c < 3; c++) smooth.pixels.push_back(static_cast<uint8_t>(20 + 2 * x + y + 30 * c));
+  for (int y = 0; y < 32; ++y)
+    for (int x = 0; x < 48; ++x)
+      for (int c = 0; c < 3; ++c) smooth.pixels.push_back(static_cast<uint8_t>(20 + 2 * x + y + 30 * c));
   const Image image = decode(jpeg_bytes(smooth));
   EXPECT_EQ(image.height, 32);
   EXPECT_EQ(image.channels, 3);
@@ -60,7 +60,7 @@ TEST(DecodeImage, JpegIsCloseToTheOriginal) {
 
 TEST(DecodeImage, CmykJpegBecomesRgb) {
   Image cmyk{16, 16, 4, {}};  // inverted, as Adobe writes it: 255 is no ink
-  for (int i = 0; i < 256; i++) cmyk.pixels.insert(cmyk.pixels.end(), {200, 100, 50, 128});
+  for (int i = 0; i < 256; ++i) cmyk.pixels.insert(cmyk.pixels.end(), {200, 100, 50, 128});
   const Image image = decode(jpeg_bytes(cmyk));
   ASSERT_EQ(image.channels, 3);
   EXPECT_NEAR(image.pixels[0], 200 * 128 / 255, 3);
@@ -126,7 +126,7 @@ TEST(ImageHeader, ReadsSizes) {
   EXPECT_EQ(header("P66 12 7 255 ").format, ImageFormat::kUnknown);
 }
 
-TEST(ConvertChannels, GreyIsLuma) {
+TEST(ConvertChannels, GrayIsLuma) {
   const Image image{1, 3, 3, {255, 0, 0, 0, 255, 0, 10, 10, 10}};
   EXPECT_THAT(convert_channels(image, 1).pixels, testing::ElementsAre(76, 150, 10));
 }

@@ -23,7 +23,7 @@ class FakeDataset : public Dataset {
   }
   int64_t size() const override { return count_; }
   Sample get(int64_t index) const override {
-    reads++;
+    ++reads;
     if (std::ranges::count(corrupt_, index)) throw CorruptSample(name(index), "broken");
     const int side = index == odd_size ? 5 : 6;
     return {test_image(side, side, 1, static_cast<int>(index)), truth(index)};
@@ -50,7 +50,8 @@ std::vector<Copy> drain(Loader& loader) {
   while (const auto batch = loader.next()) {
     EXPECT_EQ(batch->images.size(), static_cast<size_t>(batch->size * batch->channels * batch->height * batch->width));
     EXPECT_EQ(batch->size, static_cast<int64_t>(batch->truth.size()));
-    out.push_back({{batch->images.data(), batch->images.data() + batch->images.size()}, batch->labels(), batch->indices});
+    out.push_back(
+        {{batch->images.data(), batch->images.data() + batch->images.size()}, batch->labels(), batch->indices});
   }
   return out;
 }
@@ -103,7 +104,7 @@ TEST_F(LoaderTest, AnEpochHasEveryImageOnceAndEpochsDiffer) {
   const FakeDataset dataset(100);
   Loader loader(dataset, training(2));
   std::vector<std::vector<int64_t>> orders;
-  for (int epoch = 0; epoch < 3; epoch++) {
+  for (int epoch = 0; epoch < 3; ++epoch) {
     loader.start_epoch(epoch);
     orders.push_back(all_indices(drain(loader)));
     std::vector<int64_t> sorted = orders.back(), all(100);
@@ -128,9 +129,9 @@ TEST_F(LoaderTest, AnEpochMayBeLeftAtAnyTime) {
   const FakeDataset dataset(200);
   const std::vector<Copy> expected = epoch_of(dataset, training(0), 1);
   Loader loader(dataset, training(3));
-  for (int round = 0; round < 30; round++) {
+  for (int round = 0; round < 30; ++round) {
     loader.start_epoch(0);
-    for (int i = 0; i < round % 4; i++) ASSERT_TRUE(loader.next());
+    for (int i = 0; i < round % 4; ++i) ASSERT_TRUE(loader.next());
   }
   loader.start_epoch(1);
   EXPECT_EQ(drain(loader), expected);
@@ -195,7 +196,7 @@ TEST_F(LoaderTest, MoreThanTheAllowedFractionStopsTheRun) {
     loader.start_epoch(0);
     int batches = 0;
     const std::string message = message_of([&] {
-      while (loader.next()) batches++;
+      while (loader.next()) ++batches;
     });
     EXPECT_THAT(message, AllOf(HasSubstr("4 of 300"), HasSubstr("1 %"), HasSubstr("image50: broken")));
     EXPECT_EQ(batches, 29);  // at the same batch, whatever the threads
@@ -213,7 +214,7 @@ TEST_F(LoaderTest, AnImageOfAnotherSizeIsAnErrorInItsTurn) {
   dataset.odd_size = 33;
   Loader loader(dataset, {.batch_size = 10, .threads = 3});
   loader.start_epoch(0);
-  for (int i = 0; i < 3; i++) EXPECT_TRUE(loader.next());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(loader.next());
   EXPECT_THAT(message_of([&] { loader.next(); }), AllOf(HasSubstr("image33: is 5 x 5"), HasSubstr("expected 6 x 6")));
 }
 

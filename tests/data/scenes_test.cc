@@ -12,13 +12,15 @@ namespace {
 using testing::HasSubstr;
 
 // Two classes of 8 x 8: a bright bar of 2 columns at columns 3 and 4, and a bright square over everything.
-MemoryDataset pictures(bool labelled = true) {
+MemoryDataset pictures(bool labeled = true) {
   std::string bar(64, '\0'), square(64, '\xff');
   for (size_t i = 0; i < 64; ++i)
     if (i % 8 == 3 || i % 8 == 4) bar[i] = '\xff';
   MemoryDataset::Contents contents{.parts = {{.file = "made", .bytes = bar + square, .stride = 64, .count = 2}},
-                                   .height = 8, .width = 8, .channels = 1};
-  if (labelled) contents.labels = {0, 1}, contents.class_names = {"bar", "square"};
+                                   .height = 8,
+                                   .width = 8,
+                                   .channels = 1};
+  if (labeled) contents.labels = {0, 1}, contents.class_names = {"bar", "square"};
   return MemoryDataset(std::move(contents), 0);
 }
 
@@ -89,10 +91,11 @@ TEST_F(SceneFolder, IsReadAgainAsItWasMade) {
 }
 
 TEST(Scenes, RefuseWhatCannotBe) {
-  const MemoryDataset data = pictures(), unlabelled = pictures(false);
+  const MemoryDataset data = pictures(), unlabeled = pictures(false);
   EXPECT_THAT(message_of([&] { make_scene(data, {.max_side = 300}, 0); }), HasSubstr("28 to 300 pixels"));
-  EXPECT_THAT(message_of([&] { make_scene(data, {.min_objects = 5, .max_objects = 4}, 0); }), HasSubstr("5 to 4 objects"));
-  EXPECT_THAT(message_of([&] { make_scene(unlabelled, {}, 0); }), HasSubstr("labels"));
+  EXPECT_THAT(message_of([&] { make_scene(data, {.min_objects = 5, .max_objects = 4}, 0); }),
+              HasSubstr("5 to 4 objects"));
+  EXPECT_THAT(message_of([&] { make_scene(unlabeled, {}, 0); }), HasSubstr("labels"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Whole networks: every tensor that the engine keeps has the bits of the scalar kernels, on every instruction set of this
-// CPU, with 1, 2 and 3 threads, with every candidate of every convolution.
+// Whole networks: every tensor that the engine keeps has the bits of the scalar kernels, on every instruction set of
+// this CPU, with 1, 2 and 3 threads, with every candidate of every convolution.
 //   same_bits MODEL.onnx ...
 #include <cstring>
 #include <filesystem>

@@ -65,7 +65,9 @@ TEST_F(Api, ContextsChooseAProfile) {
     }
     return "";
   };
-  EXPECT_THAT(error_of([&] { engine.find_profile({3, 3, 6, 5}); }),
+  EXPECT_THAT(error_of([&] {
+                engine.find_profile({3, 3, 6, 5});
+              }),
               HasSubstr("no profile for the input 3x3x6x5; it has 1x3x6x5, 2x3x6x5"));
   EXPECT_THAT(error_of([&] { engine.create_context({.profile = 2}); }), HasSubstr("there is no profile 2"));
 }

@@ -22,7 +22,9 @@ using ::testing::HasSubstr;
 
 class FileConstants : public ::testing::Test {
  protected:
-  void SetUp() override { path_ = std::filesystem::path(::testing::TempDir()) / ("octet_file_constants_" + std::to_string(::getpid())); }
+  void SetUp() override {
+    path_ = std::filesystem::path(::testing::TempDir()) / ("octet_file_constants_" + std::to_string(::getpid()));
+  }
   void TearDown() override { std::filesystem::remove(path_); }
 
   // Other bytes in the same file, as many as before or none.
@@ -108,7 +110,8 @@ TEST_F(FileConstants, ItIsTheSameBytes) {
   engine::save_engine(made, path_);
   const auto plan = engine::load_engine(path_);
   ASSERT_EQ(plan->constants->bytes().size(), made.constants->bytes().size());
-  EXPECT_TRUE(std::equal(made.constants->bytes().begin(), made.constants->bytes().end(), plan->constants->bytes().begin()));
+  EXPECT_TRUE(
+      std::equal(made.constants->bytes().begin(), made.constants->bytes().end(), plan->constants->bytes().begin()));
 }
 
 }  // namespace

@@ -94,11 +94,16 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (a == "--runs") runs = std::atoi(value), ++i;
-    else if (a == "--max-load-ms") max_load_ms = std::atof(value), ++i;
-    else if (a == "--max-memory") max_memory = std::atof(value), ++i;
-    else if (a == "--isa") options.isa = value, ++i;
-    else path = a;
+    if (a == "--runs")
+      runs = std::atoi(value), ++i;
+    else if (a == "--max-load-ms")
+      max_load_ms = std::atof(value), ++i;
+    else if (a == "--max-memory")
+      max_memory = std::atof(value), ++i;
+    else if (a == "--isa")
+      options.isa = value, ++i;
+    else
+      path = a;
   }
   const bool heavy = path == "--heavy";
   if (heavy) {
@@ -121,10 +126,11 @@ int main(int argc, char** argv) {
   const auto plan = octet::engine::load_engine(path);
   const double needed = static_cast<double>(plan->constants->bytes().size() + plan->arena_bytes) / 1024;
   const double ratio = static_cast<double>(best.grown_kb) / needed;
-  std::printf("load %.1f ms, load to first inference %.1f ms (%.1f ms of CPU time), resident +%lld KiB on %lld KiB, "
-              "%.2f x weights and working memory (%.0f KiB)\n",
-              best.load_ms, best.first_ms, best.cpu_ms, static_cast<long long>(best.grown_kb),
-              static_cast<long long>(best.before_kb), ratio, needed);
+  std::printf(
+      "load %.1f ms, load to first inference %.1f ms (%.1f ms of CPU time), resident +%lld KiB on %lld KiB, "
+      "%.2f x weights and working memory (%.0f KiB)\n",
+      best.load_ms, best.first_ms, best.cpu_ms, static_cast<long long>(best.grown_kb),
+      static_cast<long long>(best.before_kb), ratio, needed);
   if (heavy) ::unlink(path.c_str());
   return best.first_ms <= max_load_ms && ratio <= max_memory ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// The choice of tactics: stored in the file, honoured where it can be, and without influence on a single bit.
+// The choice of tactics: stored in the file, honored where it can be, and without influence on a single bit.
 #include "engine/tactics.h"
 
 #include <gtest/gtest.h>

@@ -79,7 +79,9 @@ void repair(json& run, const std::string& state) {
   run["checksum"] = hex64(hash64(run.dump(-1, ' ', false, json::error_handler_t::replace)));
 }
 
-std::string text_of(const json& value) { return value.dump(1, ' ', false, json::error_handler_t::replace); }
+std::string text_of(const json& value) {
+  return value.dump(1, ' ', false, json::error_handler_t::replace);
+}
 
 void check_run(const std::string& run, const std::string& state, const ScratchFolder& folder) {
   parsed([&] { return checkpoint::parse_run_state(run, "run.json"); });  // as it is

@@ -1,6 +1,7 @@
-// Any bytes as CIFAR files: refused with a UserError, or a dataset whose every image has 32 x 32 pixels and a label with
-// a name. Byte 0 chooses format, channels, and file or directory; bytes 1 and 2 the size of the file, which is the rest
-// and zeros, so that small inputs make whole records; what follows a zero byte in that rest is also the file of names.
+// Any bytes as CIFAR files: refused with a UserError, or a dataset whose every image has 32 x 32 pixels and a label
+// with a name. Byte 0 chooses format, channels, and file or directory; bytes 1 and 2 the size of the file, which is the
+// rest and zeros, so that small inputs make whole records; what follows a zero byte in that rest is also the file of
+// names.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::filesystem::path file = folder.write(fine ? "test.bin" : "test_batch.bin", bytes);
   try {
     const auto dataset = data::open_dataset({.format = fine ? "cifar100" : "cifar10",
-                                           .path = directory ? folder.path() : file,
-                                           .split = directory ? "test" : "",
-                                           .channels = choice / 4 % 4});
+                                             .path = directory ? folder.path() : file,
+                                             .split = directory ? "test" : "",
+                                             .channels = choice / 4 % 4});
     if (dataset->size() != static_cast<int64_t>(bytes.size() / stride)) std::abort();
     for (int64_t i = 0; i < dataset->size(); ++i) {
       const data::Sample sample = dataset->get(i);

@@ -1,4 +1,4 @@
-// What happens to a network behind the reader: every pass, quantisation, export, lowering, the engine file and a run.
+// What happens to a network behind the reader: every pass, quantization, export, lowering, the engine file and a run.
 // An input is an ONNX file, or choices of which graph_maker.h makes one; where the choices say so, some bytes of
 // that file are changed. Nothing but a UserError may come of it, and:
 //  - what Octet exported it imports again, and what it lowered its engine loads;
@@ -52,7 +52,9 @@ auto must(const char* what, Work work) {
   }
 }
 
-bool is_onnx(std::span<const uint8_t> data) { return data.size() > 1 && data[0] == 0x08 && data[1] < 16; }
+bool is_onnx(std::span<const uint8_t> data) {
+  return data.size() > 1 && data[0] == 0x08 && data[1] < 16;
+}
 
 std::string onnx_bytes(ByteSource& choices) {
   static constexpr int kOpsets[] = {19, 13, 20, 21};
@@ -130,8 +132,8 @@ void run_twice(const PlanPtr& plan, ByteSource& choices) {
   if (!found.empty()) find(str("unlike scalar on ", isa_name(isa), ", ", threads, " threads: ", found));
 }
 
-// Quantisers, with scales as if calibration had seen a few numbers.
-void quantise(ir::Graph& graph, ByteSource& choices) {
+// Quantizers, with scales as if calibration had seen a few numbers.
+void quantize(ir::Graph& graph, ByteSource& choices) {
   passes::place_fake_quant(graph, {.unsigned_activations = choices.chance(30), .unify_concat = choices.chance(30)});
   ir::infer_shapes(graph);
   quant::CalibrationSet seen(graph);
@@ -144,7 +146,7 @@ void quantise(ir::Graph& graph, ByteSource& choices) {
   passes::set_scales(graph, seen.ranges({.method = quant::CalibrationMethod::kMax}));
   passes::snap_biases(graph);
   ir::infer_shapes(graph);
-  must("quantisation broke the graph", [&] { return ir::verify(graph), 0; });
+  must("quantization broke the graph", [&] { return ir::verify(graph), 0; });
 }
 
 // Small changes of its numbers change the outputs little.
@@ -184,11 +186,11 @@ void check_passes(const ir::Graph& source, ByteSource& choices, int64_t batch) {
   if (const PlanPtr before = compiled(source, batch)) must_agree(before, after);
 }
 
-// Prepared and quantised as `octet quantize` does it, written and read again.
-ir::Graph quantised(const ir::Graph& source, ByteSource& choices) {
+// Prepared and quantized as `octet quantize` does it, written and read again.
+ir::Graph quantized(const ir::Graph& source, ByteSource& choices) {
   ir::Graph graph = source.clone();
   passes::run_pipeline(graph, passes::preparation_passes(/*keep_dropout=*/choices.chance(50)));
-  if (!has_quantizers(graph)) quantise(graph, choices);
+  if (!has_quantizers(graph)) quantize(graph, choices);
   const std::string written = onnx::export_bytes(graph, {.quantize_weights = choices.chance(70)});
   return must("it does not read what it wrote", [&] { return onnx::import_bytes(written, {}); });
 }
@@ -197,7 +199,7 @@ void check(const ir::Graph& source, ByteSource& choices) {
   const int64_t batch = choices.chance(80) ? 0 : choices.between(1, 3);
   const int64_t what = choices.between(0, 3);
   if (what == 0) return check_passes(source, choices, batch);
-  const PlanPtr plan = what == 1 ? compiled(source, batch) : compiled(quantised(source, choices), batch);
+  const PlanPtr plan = what == 1 ? compiled(source, batch) : compiled(quantized(source, choices), batch);
   if (plan) run_twice(plan, choices);
 }
 

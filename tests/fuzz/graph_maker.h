@@ -31,8 +31,16 @@ class GraphMaker {
 
   // --- values
   void add_input() {
-    const Ints shapes[] = {{1, 4, 6, 6}, {ir::kDynamic, 3, 8, 8}, {2, 16, 5, 7}, {1, 17, 4, 4}, {3, 10},
-                           {2, 3, 9},    {1, 2, 3, 4, 5},         {7},           {},            {1, 64, 1, 1}};
+    const Ints shapes[] = {{1, 4, 6, 6},
+                           {ir::kDynamic, 3, 8, 8},
+                           {2, 16, 5, 7},
+                           {1, 17, 4, 4},
+                           {3, 10},
+                           {2, 3, 9},
+                           {1, 2, 3, 4, 5},
+                           {7},
+                           {},
+                           {1, 64, 1, 1}};
     Ints shape = bytes_.pick(shapes);
     for (int64_t& d : shape)
       if (bytes_.chance(4)) d = std::clamp<int64_t>(bytes_.number(bytes_.between(-1, 20)), -1, 1LL << 40);
@@ -106,15 +114,30 @@ class GraphMaker {
     if (info.type == "int") a[info.name] = bytes_.number(info.name == "axis" ? axis(shape) : bytes_.between(0, 2));
     if (info.type == "float") a[info.name] = real();
     if (info.type == "ints") a[info.name] = list(shape.size(), -1, 3);
-    static const std::string kTexts[] = {"constant",        "reflect",       "edge",        "nearest",
-                                         "linear",          "cubic",         "half_pixel",  "align_corners",
-                                         "asymmetric",      "floor",         "ceil",        "round_prefer_ceil",
-                                         "pytorch_half_pixel", "DCR",        "CRD",         "SAME_UPPER",
-                                         "tf_crop_and_resize", "not_larger", "not_smaller", "wrap"};
+    static const std::string kTexts[] = {"constant",
+                                         "reflect",
+                                         "edge",
+                                         "nearest",
+                                         "linear",
+                                         "cubic",
+                                         "half_pixel",
+                                         "align_corners",
+                                         "asymmetric",
+                                         "floor",
+                                         "ceil",
+                                         "round_prefer_ceil",
+                                         "pytorch_half_pixel",
+                                         "DCR",
+                                         "CRD",
+                                         "SAME_UPPER",
+                                         "tf_crop_and_resize",
+                                         "not_larger",
+                                         "not_smaller",
+                                         "wrap"};
     if (info.type == "string") a[info.name] = bytes_.pick(kTexts);
   }
 
-  // --- quantisers
+  // --- quantizers
   ir::Value* zero_point(Ints shape, bool is_unsigned, int64_t value) {
     const auto count = static_cast<size_t>(ir::element_count(shape));
     if (is_unsigned)
@@ -130,19 +153,23 @@ class GraphMaker {
     const std::vector<float> scales(per_channel ? sizes[0] : 1, bytes_.chance(80) ? 1.0f / 128 : std::fabs(real()));
     const int64_t zero = bytes_.chance(25) ? bytes_.between(-128, 127) : 0;
     ir::Attributes a{{"axis", axis},
-                     {"qmin", is_unsigned ? int64_t{0} : bytes_.chance(20) ? int64_t{-127} : int64_t{-128}},
+                     {"qmin", is_unsigned         ? int64_t{0}
+                              : bytes_.chance(20) ? int64_t{-127}
+                                                  : int64_t{-128}},
                      {"qmax", is_unsigned ? int64_t{255} : int64_t{127}}};
     if (bytes_.chance(3)) a["qmin"] = bytes_.number(-8), a["qmax"] = bytes_.number(7);
-    return attempt(K::kFakeQuantize, {x, constant(ir::Tensor::of<float>(sizes, scales)),
-                                      zero_point(sizes, is_unsigned, is_unsigned ? zero + 128 : zero)}, std::move(a), x);
+    return attempt(K::kFakeQuantize,
+                   {x, constant(ir::Tensor::of<float>(sizes, scales)),
+                    zero_point(sizes, is_unsigned, is_unsigned ? zero + 128 : zero)},
+                   std::move(a), x);
   }
 
   // --- nodes
   // The first output, or `otherwise` where the node fits nothing.
   ir::Value* attempt(K kind, std::vector<ir::Value*> inputs, ir::Attributes attributes, ir::Value* otherwise,
                      size_t outputs = 1) {
-    ir::Node* node = graph_.add_node(kind, "", std::move(inputs), std::vector<std::string>(outputs),
-                                     std::move(attributes));
+    ir::Node* node =
+        graph_.add_node(kind, "", std::move(inputs), std::vector<std::string>(outputs), std::move(attributes));
     try {
       ir::infer_node(*node);
     } catch (const UserError&) {
@@ -188,7 +215,8 @@ class GraphMaker {
     ir::Value* w = bytes_.chance(4) ? value() : floats(weights);
     if (quantize) x = quantized(x, false), w = quantized(w, w->is_constant());
     std::vector<ir::Value*> inputs{x, w};
-    if (kind != K::kMatMul && bytes_.chance(50)) inputs.push_back(floats(bytes_.chance(5) ? list(1, 1, 8) : Ints{bias}));
+    if (kind != K::kMatMul && bytes_.chance(50))
+      inputs.push_back(floats(bytes_.chance(5) ? list(1, 1, 8) : Ints{bias}));
     attempt(kind, std::move(inputs), std::move(a), nullptr);
   }
 
@@ -259,7 +287,8 @@ class GraphMaker {
         for (int64_t i = bytes_.between(0, 2); i > 0; --i) inputs.push_back(operand(shape));
         break;
       case K::kConcat:
-        for (int64_t i = bytes_.between(0, 3); i > 0; --i) inputs.push_back(bytes_.chance(60) ? value() : floats(shape));
+        for (int64_t i = bytes_.between(0, 3); i > 0; --i)
+          inputs.push_back(bytes_.chance(60) ? value() : floats(shape));
         a["axis"] = bytes_.chance(70) ? int64_t{1} : axis(shape);
         break;
       case K::kMaxPool:
@@ -269,7 +298,8 @@ class GraphMaker {
       case K::kReduceMean:
       case K::kReduceSum:
       case K::kReduceMax:
-        if (bytes_.chance(80)) inputs.push_back(ints(bytes_.chance(60) ? Ints{2, 3} : list(bytes_.between(0, 3), -4, 3)));
+        if (bytes_.chance(80))
+          inputs.push_back(ints(bytes_.chance(60) ? Ints{2, 3} : list(bytes_.between(0, 3), -4, 3)));
         break;
       case K::kSplit: {
         outputs = static_cast<size_t>(bytes_.between(1, 4));
@@ -278,8 +308,10 @@ class GraphMaker {
         const size_t where = static_cast<size_t>(at < 0 ? at + std::ssize(shape) : at);
         Ints sizes(outputs, 1);
         sizes.back() = bytes_.number(size_at(shape, where) - static_cast<int64_t>(outputs) + 1);
-        if (bytes_.chance(70)) inputs.push_back(ints(sizes));
-        else if (bytes_.chance(50)) a["num_outputs"] = static_cast<int64_t>(outputs);
+        if (bytes_.chance(70))
+          inputs.push_back(ints(sizes));
+        else if (bytes_.chance(50))
+          a["num_outputs"] = static_cast<int64_t>(outputs);
         break;
       }
       case K::kSlice: {
@@ -302,7 +334,8 @@ class GraphMaker {
         break;
       }
       case K::kSqueeze:
-        if (bytes_.chance(80)) inputs.push_back(ints(bytes_.chance(60) ? Ints{2, 3} : list(bytes_.between(0, 3), -4, 3)));
+        if (bytes_.chance(80))
+          inputs.push_back(ints(bytes_.chance(60) ? Ints{2, 3} : list(bytes_.between(0, 3), -4, 3)));
         break;
       case K::kUnsqueeze:
         inputs.push_back(ints(list(bytes_.between(1, 3), -4, 4)));
@@ -321,7 +354,8 @@ class GraphMaker {
         static constexpr float kScales[] = {1, 2, 1.5f, 0.5f, 3, 0.1f, 1e-5f, 100, 1e9f, -1, 0};
         if (bytes_.chance(60)) {
           std::vector<float> scales(rank, 1.0f);
-          for (size_t i = bytes_.chance(10) ? 0 : 2; i < rank; ++i) scales[i] = kScales[bytes_.chance(15) ? bytes_.byte() % 11 : 1];
+          for (size_t i = bytes_.chance(10) ? 0 : 2; i < rank; ++i)
+            scales[i] = kScales[bytes_.chance(15) ? bytes_.byte() % 11 : 1];
           inputs.push_back(nullptr);
           inputs.push_back(constant(ir::Tensor::of<float>({std::ssize(scales)}, scales)));
         } else {

@@ -21,9 +21,9 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   std::minstd_rand rng(seed);
   if (size < 16 || rng() % 256 == 0) {
     const Image image = test_image(1 + rng() % 12, 1 + rng() % 12, rng() % 2 ? 3 : 1, rng() % 100);
-    const Image colour = convert_channels(image, 3);
-    const std::string files[] = {jpeg_bytes(image), png_bytes(image), pnm_bytes(image), bmp_bytes(colour),
-                                 webp_bytes(colour)};
+    const Image color = convert_channels(image, 3);
+    const std::string files[] = {jpeg_bytes(image), png_bytes(image), pnm_bytes(image), bmp_bytes(color),
+                                 webp_bytes(color)};
     const std::string& file = files[rng() % std::size(files)];
     size = std::min(file.size(), max_size);
     std::copy_n(file.begin(), size, data);
@@ -35,8 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace octet::data;
   if (size == 0) return 0;
   const int choice = data[size - 1];
-  const DecodeOptions options{
-      .channels = choice % 2 ? 3 : 1, .min_decode_side = choice / 2 % 4 * 8, .exif_orientation = choice >= 128, .max_pixels = 1 << 18};
+  const DecodeOptions options{.channels = choice % 2 ? 3 : 1,
+                              .min_decode_side = choice / 2 % 4 * 8,
+                              .exif_orientation = choice >= 128,
+                              .max_pixels = 1 << 18};
   try {
     const Image image = decode_image(std::as_bytes(std::span(data, size)), options);
     if (image.channels != options.channels || image.height < 1 || image.width < 1 ||

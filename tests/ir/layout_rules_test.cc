@@ -112,13 +112,13 @@ TEST(SliceRule, CountsAsNumpy) {
         .shape->front();
   };
   for (const int64_t step : {-3, -1, 1, 2, 5})
-    for (int64_t start = -8; start <= 8; start++)
-      for (int64_t end = -8; end <= 8; end++) {
+    for (int64_t start = -8; start <= 8; ++start)
+      for (int64_t end = -8; end <= 8; ++end) {
         // Python: walk from the clamped start until the clamped end.
         const int64_t n = 5, low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
         const auto place = [&](int64_t v) { return std::clamp(v < 0 ? v + n : v, low, high); };
         int64_t count = 0;
-        for (int64_t i = place(start); step > 0 ? i < place(end) : i > place(end); i += step) count++;
+        for (int64_t i = place(start); step > 0 ? i < place(end) : i > place(end); i += step) ++count;
         ASSERT_EQ(slice(n, start, end, step), count) << start << ":" << end << ":" << step;
       }
   EXPECT_EQ(slice(5, 0, kFar, 1), 5);

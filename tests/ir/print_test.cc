@@ -70,11 +70,11 @@ TEST(Print, ShowsEveryAttributeType) {
 }
 
 TEST(Summary, TableMatchesTheApprovedText) {
-  expect_approved("summary.txt", summary_table(summarise(sample())));
+  expect_approved("summary.txt", summary_table(summarize(sample())));
 }
 
 TEST(Summary, CountsParametersAndMacs) {
-  const GraphSummary s = summarise(sample());
+  const GraphSummary s = summarize(sample());
   ASSERT_EQ(s.nodes.size(), 7u);
   const NodeSummary& conv = s.nodes[1];
   EXPECT_EQ(conv.name, "conv");
@@ -84,7 +84,7 @@ TEST(Summary, CountsParametersAndMacs) {
   EXPECT_EQ(s.nodes.back().macs, 96);
   EXPECT_EQ(s.parameters, 6 * 4 * 9 + 6 + 96);
   EXPECT_EQ(s.macs, 6 * 4 * 4 * 4 * 9 + 96);
-  EXPECT_EQ(conv.inputs.size(), 2u);  // the activation and the quantised weight
+  EXPECT_EQ(conv.inputs.size(), 2u);  // the activation and the quantized weight
   EXPECT_EQ(type_string(s.outputs.at(0).type), "float32[?, 2]");
 }
 
@@ -95,14 +95,14 @@ TEST(Summary, SharedWeightsCountOnceAndUnknownSizesAreNotGuessed) {
   Value* y = graph.add(OpKind::kMatMul, "m1", {x, w});
   y = graph.add(OpKind::kMatMul, "m2", {y, w});
   graph.add_output(y);
-  EXPECT_EQ(summarise(graph).parameters, 16);
-  EXPECT_EQ(summarise(graph).macs, 32);
+  EXPECT_EQ(summarize(graph).parameters, 16);
+  EXPECT_EQ(summarize(graph).macs, 32);
 
   Graph dynamic;
   Value* image = dynamic.add_input("x", floats({kDynamic, 1, kDynamic, 8}));
   dynamic.add_output(dynamic.add(OpKind::kConv, "c", {image, dynamic.add_constant("w", filled({1, 1, 1, 1}))}));
-  EXPECT_FALSE(summarise(dynamic).macs.has_value());
-  EXPECT_EQ(summarise(dynamic).parameters, 1);  // a weight is a parameter whatever its trainable flag
+  EXPECT_FALSE(summarize(dynamic).macs.has_value());
+  EXPECT_EQ(summarize(dynamic).parameters, 1);  // a weight is a parameter whatever its trainable flag
 }
 
 TEST(Summary, CountsEveryWeightedKind) {
@@ -110,7 +110,7 @@ TEST(Summary, CountsEveryWeightedKind) {
     Graph graph;
     Value* in = graph.add_input("x", floats(std::move(x)));
     graph.add_output(graph.add(kind, "n", {in, graph.add_constant("w", filled(w))}, std::move(attributes)));
-    return summarise(graph).macs.value();
+    return summarize(graph).macs.value();
   };
   // Depthwise: each of 8 x 5 x 5 outputs sums 9 products.
   EXPECT_EQ(macs(OpKind::kConv, {1, 8, 7, 7}, {8, 1, 3, 3}, {{"group", int64_t{8}}}), 8 * 25 * 9);

@@ -22,7 +22,7 @@ class Rule {
   Rule& absent() { return push(nullptr); }
   std::vector<TensorType> types(size_t outputs = 1) {
     std::vector<std::string> names;
-    for (size_t i = 0; i < outputs; i++) names.push_back("o" + std::to_string(i));
+    for (size_t i = 0; i < outputs; ++i) names.push_back("o" + std::to_string(i));
     Node* node = graph_->add_node(kind_, "n", inputs_, names, attributes_);
     infer_node(*node);
     std::vector<TensorType> out;

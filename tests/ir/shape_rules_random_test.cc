@@ -88,20 +88,20 @@ Value* random_input(Random& random, Graph& graph) {
 TEST(ShapeRulesRandom, GiveATypeOrAUserError) {
   Random random(20240601);
   std::map<std::string, int> accepted;
-  for (int round = 0; round < 200000; round++) {
+  for (int round = 0; round < 200000; ++round) {
     const OpInfo& info = all_ops()[random.below(all_ops().size())];
     Graph graph;
     std::vector<Value*> inputs;
     const int most = std::min(info.max_inputs, 5);
     const size_t count =
         static_cast<size_t>(info.min_inputs) + random.below(static_cast<size_t>(most - info.min_inputs + 1));
-    for (size_t i = 0; i < count; i++) inputs.push_back(random_input(random, graph));
+    for (size_t i = 0; i < count; ++i) inputs.push_back(random_input(random, graph));
     Attributes attributes;
     for (const AttributeInfo& a : info.attributes)
       if (random.below(2)) attributes[a.name] = random_attribute(random, a.type);
     std::vector<std::string> outputs;
     const size_t output_count = 1 + (info.max_outputs > 1 ? random.below(3) : 0);
-    for (size_t i = 0; i < output_count; i++) outputs.push_back("o" + std::to_string(i));
+    for (size_t i = 0; i < output_count; ++i) outputs.push_back("o" + std::to_string(i));
     Node* node = graph.add_node(info.kind, "n", inputs, outputs, attributes);
     try {
       infer_node(*node);

@@ -36,7 +36,7 @@ TEST(OpsTable, EveryKindHasAShapeRuleAndIsFoundByName) {
 TEST(OpsTable, EveryRuleSurvivesUnknownInputs) {
   for (const OpInfo& info : all_ops()) {
     Rule rule(info.kind, info.kind == OpKind::kConcat ? Attributes{{"axis", int64_t{0}}} : Attributes{});
-    for (int i = 0; i < info.min_inputs; i++) rule.unknown();
+    for (int i = 0; i < info.min_inputs; ++i) rule.unknown();
     if (info.kind == OpKind::kCast || info.kind == OpKind::kDepthToSpace || info.kind == OpKind::kQuantizeLinear ||
         info.kind == OpKind::kDequantizeLinear)
       continue;  // need an attribute or integers; have tests of their own
@@ -224,7 +224,7 @@ TEST(ElementRules, CheckTheirParameters) {
 }
 
 TEST(DataTypeCodes, AreInverse) {
-  for (int code = 0; code < 30; code++) {
+  for (int code = 0; code < 30; ++code) {
     const DataType type = data_type_from_onnx(code);
     if (type != DataType::kUndefined) {
       EXPECT_EQ(data_type_to_onnx(type), code);
@@ -242,7 +242,7 @@ TEST(QuantRules, CheckScalesAndZeroPoints) {
   EXPECT_THAT(quantize({3}, {3}, DataType::kInt8).error(),
               HasSubstr("input 1 'i1' float32[3] should be a scalar or have 8 elements, one for each along axis 0"));
   EXPECT_THAT(quantize({8}, {}, DataType::kInt8).error(), HasSubstr("should have the same number of elements"));
-  EXPECT_THAT(quantize({}, {}, DataType::kInt32).error(), HasSubstr("quantises to int32"));
+  EXPECT_THAT(quantize({}, {}, DataType::kInt32).error(), HasSubstr("quantizes to int32"));
   EXPECT_EQ(Rule(OpKind::kQuantizeLinear).in({2, 3}).in({}).shape(), "uint8[2, 3]");
   EXPECT_EQ(Rule(OpKind::kQuantizeLinear, {{"output_dtype", int64_t{3}}}).in({2, 3}).in({}).shape(), "int8[2, 3]");
   EXPECT_THAT(Rule(OpKind::kQuantizeLinear, {{"block_size", int64_t{32}}}).in({2, 3}).in({}).error(),

@@ -154,7 +154,7 @@ TEST(CheckFiniteConstants, NamesTensorAndElement) {
   };
   EXPECT_EQ(error(Tensor::of<float>({3}, std::vector<float>{1, 2, 3})), "");
   EXPECT_EQ(error(Tensor::of<float>({3}, std::vector<float>{1, 2, std::nanf("")})),
-            "initialiser 'w' float32[3] holds NaN at element 2 (used by node 'sum' (Add)); the model is damaged or its "
+            "initializer 'w' float32[3] holds NaN at element 2 (used by node 'sum' (Add)); the model is damaged or its "
             "training diverged");
   EXPECT_THAT(error(Tensor::of<float>({2}, std::vector<float>{1, -INFINITY})),
               HasSubstr("holds infinity at element 1"));

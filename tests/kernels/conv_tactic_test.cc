@@ -46,15 +46,15 @@ Guarded kept_memory(const ConvTactic& tactic, const ConvArgs& args) {
   return kept;
 }
 
-// Sets the codes of a case to `centre` of their channel and up to `spread` more or less.
-template <typename Centre, typename Spread>
-void fill_codes(ConvCase& c, const Centre& centre, const Spread& spread) {
+// Sets the codes of a case to `center` of their channel and up to `spread` more or less.
+template <typename Center, typename Spread>
+void fill_codes(ConvCase& c, const Center& center, const Spread& spread) {
   const QTensor& in = c.in.view;
   for (int64_t y = 0; y < in.n * in.h; ++y)
     for (int64_t x = 0; x < in.w; ++x)
       for (int64_t i = 0; i < in.c; ++i)
         in.data[y / in.h * in.image_stride + y % in.h * in.row_stride + x * in.c_pitch + i] =
-            static_cast<uint8_t>(std::clamp(centre(i) + spread(), 0, 255));
+            static_cast<uint8_t>(std::clamp(center(i) + spread(), 0, 255));
 }
 
 // Runs all tactics of the tables in randomly many shares; returns the names of those that took part.
@@ -307,7 +307,7 @@ TEST(ConvTactics, ResidentWeightsEqualTheDirectFormula) {
 }
 
 // What a tactic keeps from run to run is of no account for the result: images like the one before, images with other
-// centres, with large codes, and shares that change from run to run.
+// centers, with large codes, and shares that change from run to run.
 TEST(ConvTactics, WhatIsKeptChangesNoResult) {
   std::mt19937 rng(17);
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };

@@ -35,7 +35,7 @@ const FunctionCase kFunctions[] = {
      [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0); }, 2.9},
     {"erf", UnaryOp::kErf, [](double x) { return std::erf(x); }, 1.4}};
 
-// The distance of neighbouring floats at `x`.
+// The distance of neighboring floats at `x`.
 double ulp(double x) {
   int exponent = 0;
   std::frexp(x, &exponent);
@@ -86,7 +86,7 @@ TEST(FloatFunctions, OfAllSizesOfNumbers) {
 
 TEST(FloatFunctions, OfSpecialNumbers) {
   std::vector<float> in{0, kInf, kNaN, kLargest, kDenormal, 1e-40f, 1e-20f, 1e-7f, 0.5f, 1, 4, 16, 63.9f, 64, 64.1f};
-  // The limits of exp: the largest, the smallest normal and the smallest denormal result, and their neighbours.
+  // The limits of exp: the largest, the smallest normal and the smallest denormal result, and their neighbors.
   for (const float limit : {88.722839f, 87.336544f, 103.27893f, 103.97208f, 89.0f, 104.0f, 127.9f, 128.0f, 1e4f})
     for (const float x : {std::nextafter(limit, 0.0f), limit, std::nextafter(limit, kInf)}) in.push_back(x);
   for (size_t i = 0, n = in.size(); i < n; ++i) in.push_back(-in[i]);

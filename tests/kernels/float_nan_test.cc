@@ -1,5 +1,5 @@
 // NaN and infinities in the float kernels, on every instruction set: NaN stays NaN through sums, limits and extremes,
-// infinities are numbers like others, and a quantiser makes the zero point of NaN. And which kernels give the same
+// infinities are numbers like others, and a quantizer makes the zero point of NaN. And which kernels give the same
 // bits.
 #include <gtest/gtest.h>
 
@@ -299,7 +299,7 @@ TEST(FloatNaN, PoolsReductionsAndResizesKeepIt) {
   }
 }
 
-TEST(FloatNaN, QuantisersMakeTheZeroPointOfIt) {
+TEST(FloatNaN, QuantizersMakeTheZeroPointOfIt) {
   std::mt19937 rng(6);
   for (const int64_t c : {1, 3, 4, 16, 37})
     for (const float scale : {0.02f, 1e-20f}) {

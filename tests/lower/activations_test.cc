@@ -1,5 +1,5 @@
-// Activations behind a convolution: with the quantiser behind them they are part of its step, though nothing is
-// quantised before them, and the codes are those of the graph's numbers.
+// Activations behind a convolution: with the quantizer behind them they are part of its step, though nothing is
+// quantized before them, and the codes are those of the graph's numbers.
 #include <cmath>
 
 #include "engine/kernels/code_function.h"
@@ -70,7 +70,7 @@ const Activation kActivations[] = {
      }},
 };
 
-// The kind of the only step between quantising the input and dequantising the result.
+// The kind of the only step between quantizing the input and dequantizing the result.
 std::string only_step(const engine::Plan& plan) {
   EXPECT_EQ(plan.steps.size(), 3u) << step_kinds(plan);
   EXPECT_TRUE(plan.steps[1].constants.contains("function"));
@@ -124,7 +124,7 @@ TEST(Activations, BehindAGemmAndAResidual) {
   EXPECT_EQ(plan->steps[2].ints.at("rounds_twice"), 1);
 }
 
-// As `octet quantize` places the quantisers of EfficientNet.
+// As `octet quantize` places the quantizers of EfficientNet.
 TEST(Activations, InSqueezeAndExcite) {
   QuantNet net(34);
   const auto silu = [&](Value* x) { return net.op(OpKind::kMul, {x, net.op(OpKind::kSigmoid, {x})}); };

@@ -55,7 +55,7 @@ TEST(Blocks, ResidualOfResNetV1RoundsOnce) {
   EXPECT_EQ(plan->steps[4].ints.count("rounds_twice"), 0u);
 }
 
-TEST(Blocks, ResidualBehindItsOwnQuantiserRoundsTwice) {
+TEST(Blocks, ResidualBehindItsOwnQuantizerRoundsTwice) {
   QuantNet net(5);
   auto* x = net.fq(net.input({1, 16, 7, 7}), 1.0f / 127);
   auto* a = net.fq(net.conv(x, 16, 16, 3, {.pad = 1}), 0.02f);
@@ -67,7 +67,7 @@ TEST(Blocks, ResidualBehindItsOwnQuantiserRoundsTwice) {
   EXPECT_EQ(plan->steps[1].ints.at("rounds_twice"), 1);
 }
 
-TEST(Blocks, SumOfTwoQuantisedTensorsThatOthersReadToo) {
+TEST(Blocks, SumOfTwoQuantizedTensorsThatOthersReadToo) {
   QuantNet net(6);
   auto* x = net.fq(net.input({1, 16, 6, 6}), 1.0f / 127);
   auto* a = net.fq(net.conv(x, 16, 16, 1), 0.02f);
@@ -133,7 +133,7 @@ TEST(Blocks, SwishIsATable) {
   EXPECT_EQ(plan->steps[1].op, "Conv+Sigmoid+Mul+HardSwish");
 }
 
-TEST(Blocks, QuantisersAfterEveryOperator) {
+TEST(Blocks, QuantizersAfterEveryOperator) {
   // As some exporters place them: Conv, Q, Relu, Q with scales of their own. Scales grow along the way, so that a tie
   // that falls differently upstream stays one step, and are no multiples of each other, which would make many ties.
   QuantNet net(17);

@@ -79,8 +79,9 @@ TEST(Errors, AnotherBatchOnlyWhereImagesStayApart) {
   for (const bool apart : {true, false}) {
     ir::Graph g;
     ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 3, 8, 8}});
-    ir::Value* list = g.add_constant("list", ir::Tensor::of<int64_t>({apart ? 2 : 1}, apart ? std::vector<int64_t>{1, -1}
-                                                                                          : std::vector<int64_t>{0}));
+    ir::Value* list = g.add_constant(
+        "list",
+        ir::Tensor::of<int64_t>({apart ? 2 : 1}, apart ? std::vector<int64_t>{1, -1} : std::vector<int64_t>{0}));
     g.add_output(apart ? g.add(ir::OpKind::kReshape, "y", {x, list})
                        : g.add(ir::OpKind::kReduceSum, "y", {x, list}, {{"keepdims", int64_t{1}}}));
     if (apart) {
@@ -93,7 +94,7 @@ TEST(Errors, AnotherBatchOnlyWhereImagesStayApart) {
   }
 }
 
-TEST(Errors, ObservingQuantiser) {
+TEST(Errors, ObservingQuantizer) {
   QuantNet net(33);
   auto* q = net.fq(net.input({1, 3, 4, 4}), 1);
   q->producer->attributes["state"] = std::string(ir::kObserving);
@@ -111,7 +112,8 @@ TEST(Errors, UnsupportedVariants) {
   {
     QuantNet net(34);
     auto* scales = net.graph.add_constant("s4", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 1, 8e6f}));
-    net.finish({net.op(OpKind::kResize, {net.input({1, 3, 4, 4}), nullptr, scales}, {{"mode", std::string("nearest")}})});
+    net.finish(
+        {net.op(OpKind::kResize, {net.input({1, 3, 4, 4}), nullptr, scales}, {{"mode", std::string("nearest")}})});
     EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Resize"), HasSubstr("32000000 pixels")));
   }
   {
@@ -149,7 +151,7 @@ TEST(Reasons, AccumulatorThatCouldOverflowStaysFloat) {
   EXPECT_THAT(reason_of(*compile(biased.graph), "float_gemm"), HasSubstr("overflow"));
 }
 
-TEST(Reasons, SayWhatIsNotQuantised) {
+TEST(Reasons, SayWhatIsNotQuantized) {
   QuantNet net(39);
   auto* x = net.input({1, 8, 6, 6});
   auto* a = net.conv(net.fq(x, 0.01f), 8, 8, 1);
@@ -158,9 +160,9 @@ TEST(Reasons, SayWhatIsNotQuantised) {
   net.finish({net.op(OpKind::kSoftmax, {net.op(OpKind::kTanh, {half})}, {{"axis", int64_t{1}}})});
   const auto plan = compile(net.graph);
   EXPECT_EQ(reason_of(*plan, "float_conv"),
-            "left out of quantisation: neither its input '" + a->name + "' nor its weights are quantised");
-  EXPECT_EQ(reason_of(*plan, "float_depthwise"), "weights are not quantised");
-  EXPECT_THAT(reason_of(*plan, "unary"), HasSubstr("nor its result is quantised"));
+            "left out of quantization: neither its input '" + a->name + "' nor its weights are quantized");
+  EXPECT_EQ(reason_of(*plan, "float_depthwise"), "weights are not quantized");
+  EXPECT_THAT(reason_of(*plan, "unary"), HasSubstr("nor its result is quantized"));
   EXPECT_EQ(reason_of(*plan, "softmax"), "no INT8 kernel for Softmax");
   // Reports name layers after the graph's nodes.
   const auto layers = engine::layer_list(*plan, Isa::kScalar);

@@ -30,8 +30,13 @@ Graph graph_of(OpKind kind, const std::map<OpKind, Maker>& special) {
 const std::map<OpKind, Maker>& float_forms() {
   static const std::map<OpKind, Maker> forms = {
       {OpKind::kCast,
-       [](OneNode& n) { n.done({n.before(OpKind::kArgMax, {n.x()})}, {{"to", int64_t{1}}}); }},
-      {OpKind::kDropout, [](OneNode& n) { n.done({n.x(), n.scalar(0.25f)}); }},
+       [](OneNode& n) {
+         n.done({n.before(OpKind::kArgMax, {n.x()})}, {{"to", int64_t{1}}});
+       }},
+      {OpKind::kDropout,
+       [](OneNode& n) {
+         n.done({n.x(), n.scalar(0.25f)});
+       }},
   };
   return forms;
 }
@@ -54,12 +59,13 @@ TEST(EveryOp, HasALoweringOrIsNotInTheEngine) {
 }
 
 const std::map<OpKind, Maker>& int8_forms() {
-  static const Maker squeezed = [](OneNode& n) {
-    n.done({n.before(OpKind::kGlobalMaxPool, {n.x()}), n.ints({1, 4})});
-  };
+  static const Maker squeezed = [](OneNode& n) { n.done({n.before(OpKind::kGlobalMaxPool, {n.x()}), n.ints({1, 4})}); };
   static const std::map<OpKind, Maker> forms = {
       {OpKind::kDropout, float_forms().at(OpKind::kDropout)},
-      {OpKind::kGemm, [](OneNode& n) { n.done({n.flat(), n.floats({144, 5}), n.floats({5})}); }},
+      {OpKind::kGemm,
+       [](OneNode& n) {
+         n.done({n.flat(), n.floats({144, 5}), n.floats({5})});
+       }},
       {OpKind::kReshape, squeezed},
       {OpKind::kFlatten, [](OneNode& n) { n.done({n.before(OpKind::kGlobalMaxPool, {n.x()})}); }},
       {OpKind::kUnsqueeze,
@@ -67,13 +73,20 @@ const std::map<OpKind, Maker>& int8_forms() {
          Value* pixel = n.before(OpKind::kGlobalMaxPool, {n.x()});
          n.done({n.graph().add(OpKind::kFlatten, "row", {pixel}), n.ints({2, 3})});
        }},
-      {OpKind::kSlice, [](OneNode& n) { n.done({n.x(), n.ints({1}), n.ints({3}), n.ints({2})}); }},
+      {OpKind::kSlice,
+       [](OneNode& n) {
+         n.done({n.x(), n.ints({1}), n.ints({3}), n.ints({2})});
+       }},
       {OpKind::kResize,
        [](OneNode& n) {
-         n.done({n.x(), nullptr, n.constant(Tensor::of<float>({4}, std::vector<float>{1, 1, 2, 2}))},
-                {{"coordinate_transformation_mode", std::string("asymmetric")}, {"nearest_mode", std::string("floor")}});
+         n.done(
+             {n.x(), nullptr, n.constant(Tensor::of<float>({4}, std::vector<float>{1, 1, 2, 2}))},
+             {{"coordinate_transformation_mode", std::string("asymmetric")}, {"nearest_mode", std::string("floor")}});
        }},
-      {OpKind::kMin, [](OneNode& n) { n.done({n.x(), n.scalar(1)}); }},
+      {OpKind::kMin,
+       [](OneNode& n) {
+         n.done({n.x(), n.scalar(1)});
+       }},
   };
   return forms;
 }
@@ -91,8 +104,7 @@ void quantize_all(Graph& graph) {
     if (node->kind == OpKind::kFakeQuantize) continue;
     const bool weighted = node->info().has(trait::kWeighted);
     for (size_t i = 0; i < (weighted ? 2 : ir::data_inputs(*node)); ++i)
-      if (weighted || !node->input(i)->is_constant())
-        graph.set_input(node, i, quantized(graph, node->input(i), node));
+      if (weighted || !node->input(i)->is_constant()) graph.set_input(node, i, quantized(graph, node->input(i), node));
   }
   for (size_t i = 0; i < graph.outputs().size(); ++i)
     graph.set_output_value(i, quantized(graph, graph.outputs()[i], nullptr));
@@ -104,9 +116,8 @@ TEST(EveryOp, RunsOnCodesOrIsFloatOnly) {
     quantize_all(graph);
     const engine::Plan plan = lower::lower(graph);
     for (const engine::Step& step : plan.steps)
-      EXPECT_TRUE(step.int8)
-          << op->name << ": the step " << step.kind << " (" << step.op << ") is float: " << step.reason
-          << "; give it one on codes, or say kFloatOnly in ops.def";
+      EXPECT_TRUE(step.int8) << op->name << ": the step " << step.kind << " (" << step.op
+                             << ") is float: " << step.reason << "; give it one on codes, or say kFloatOnly in ops.def";
   }
 }
 

@@ -59,7 +59,7 @@ struct Comparison {
   double worst_float = 0;  // largest |difference| / largest |value| over float tensors
 };
 
-// Codes of a quantised tensor are compared with those that the reference's numbers stand for.
+// Codes of a quantized tensor are compared with those that the reference's numbers stand for.
 inline Comparison compare(const std::vector<engine::TensorDump>& dumps, const std::map<std::string, Array>& expected) {
   Comparison c;
   std::map<std::string, const engine::TensorDump*> codes;
@@ -67,7 +67,7 @@ inline Comparison compare(const std::vector<engine::TensorDump>& dumps, const st
     if (d.is_codes) codes[d.name] = &d;
   for (const engine::TensorDump& d : dumps) {
     if (const auto q = codes.find(d.name); q != codes.end() && !d.is_codes) {
-      // The floats of a quantised tensor are made from its codes and nothing else.
+      // The floats of a quantized tensor are made from its codes and nothing else.
       for (size_t i = 0; i < d.values.size(); ++i)
         EXPECT_EQ(d.values[i], static_cast<float>(q->second->codes[i] - q->second->zero_point) * q->second->scale);
       continue;

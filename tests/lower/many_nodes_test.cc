@@ -44,8 +44,8 @@ Graph fan_out(int count) {
 Graph concat(int count) {
   Graph graph;
   Value* x = image(graph, {1, 1, 4, 4});
-  graph.add_output(graph.add(OpKind::kConcat, "y", std::vector<Value*>(static_cast<size_t>(count), x),
-                             {{"axis", int64_t{1}}}));
+  graph.add_output(
+      graph.add(OpKind::kConcat, "y", std::vector<Value*>(static_cast<size_t>(count), x), {{"axis", int64_t{1}}}));
   return graph;
 }
 
@@ -63,7 +63,9 @@ struct Shape {
 
 class ManyNodes : public ::testing::TestWithParam<Shape> {};
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
 
 // From a file's bytes to the plan.
 double seconds_to_plan(const Graph& source) {
@@ -84,8 +86,9 @@ double seconds_to_plan(const Graph& source) {
 #endif
 
 TEST_P(ManyNodes, TakeTimeInProportion) {
-  // Half a second to two on a machine of 2025. By their square it was more than a minute for most of these. How the time grows
-  // says less than its amount: large graphs leave the caches, and then it depends on what else the machine does.
+  // Half a second to two on a machine of 2025. By their square it was more than a minute for most of these. How the
+  // time grows says less than its amount: large graphs leave the caches, and then it depends on what else the machine
+  // does.
 #ifdef OCTET_SLOW_BUILD
   constexpr int kNodes = 4000;
 #else

@@ -1,5 +1,5 @@
-// Quantised tensors that are moved on their way to a product, as transformers do it: the products run in INT8 wherever
-// the quantiser stands, and a layer that stays FP32 has a reason in the names of the user's model.
+// Quantized tensors that are moved on their way to a product, as transformers do it: the products run in INT8 wherever
+// the quantizer stands, and a layer that stays FP32 has a reason in the names of the user's model.
 #include "lower/lower_test_util.h"
 
 namespace octet::testing {
@@ -37,7 +37,7 @@ TEST(MovedCodes, BlocksOfConvNeXtAreInt8) {
   QuantNet net(91);
   auto* x = net.fq(net.input({2, 16, 6, 5}), 0.01f);
   auto* d = net.conv(x, 16, 16, 3, {.pad = 1, .groups = 16});
-  // The scale stands for the normalisation: something in floats between the move and the quantiser.
+  // The scale stands for the normalization: something in floats between the move and the quantizer.
   auto* rows = net.op(OpKind::kMul, {transpose(net, d, {0, 2, 3, 1}), net.constant({16}, 0.5f, 1)});
   auto* wide = net.op(OpKind::kTanh, {linear(net, net.fq(rows, 0.012f), 16, 64)});
   auto* thin = linear(net, net.fq(wide, 0.009f), 64, 16);
@@ -57,7 +57,7 @@ TEST(MovedCodes, HeadsAndWindowsOfAttentionAreInt8) {
   expect_int8(net, linear(net, net.fq(merged, 0.012f), 24, 40));
 }
 
-TEST(MovedCodes, QuantisersBeforeTheMoveServeAsWell) {
+TEST(MovedCodes, QuantizersBeforeTheMoveServeAsWell) {
   QuantNet net(93);
   auto* x = net.fq(net.input({2, 16, 6, 6}), 0.01f, true, 120);
   auto* a = linear(net, transpose(net, x, {0, 2, 3, 1}), 16, 8);                             // 2 6 6 8
@@ -89,8 +89,8 @@ TEST(MovedCodes, ReasonsNameTheUsersValues) {
   bool rank = false, product = false;
   const auto plan = compile(net.graph, 2);
   for (const engine::Step& s : plan->steps) {
-    rank |= s.reason == "input '" + cube->name + "' is quantised, but the engine has codes of rank 2 and 4 only, not 5";
-    product |= s.kind == "float_gemm" && s.reason == "input 'tokens' is not quantised";
+    rank |= s.reason == "input '" + cube->name + "' is quantized, but the engine has codes of rank 2 and 4 only, not 5";
+    product |= s.kind == "float_gemm" && s.reason == "input 'tokens' is not quantized";
     const size_t quote = s.reason.find('\'');
     if (quote == std::string::npos) continue;
     const std::string name = s.reason.substr(quote + 1, s.reason.find('\'', quote + 1) - quote - 1);

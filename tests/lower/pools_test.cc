@@ -60,8 +60,8 @@ TEST(Pools, RandomWindowsInFloatsAndOnCodes) {
     dilated += attributes.count("pads") > 0 && std::get<Ints>(attributes.at("dilations")) != Ints{1, 1};
     constexpr int64_t kChannels[] = {3, 5, 16, 21, 70};
     auto* x = net.input({2, kChannels[seed % 5], h, w});
-    auto* quantised = net.op(kind, {net.fq(x, 0.01f)}, attributes);
-    net.finish({net.op(kind, {x}, attributes), net.fq(quantised, 0.0083f)});
+    auto* quantized = net.op(kind, {net.fq(x, 0.01f)}, attributes);
+    net.finish({net.op(kind, {x}, attributes), net.fq(quantized, 0.0083f)});
     check_graph(net, {.float_tolerance = 1e-5, .off_by_one = 0.01});
     if (HasFailure()) return;
   }

@@ -1,4 +1,4 @@
-// Random quantised graphs: whatever is fused, the numbers are those of the fake-quantised graph, on every instruction
+// Random quantized graphs: whatever is fused, the numbers are those of the fake-quantized graph, on every instruction
 // set. Scales are chosen from the values, so that codes use their range.
 #include "lower/lower_test_util.h"
 
@@ -11,7 +11,7 @@ class RandomNet {
  public:
   explicit RandomNet(uint64_t seed) : net(seed) {
     const int64_t c = pick({3, 8, 16, 20}), size = pick({5, 8, 12});
-    tensors_.push_back(quantise(net.input({pick({1, 2}), c, size, size})));
+    tensors_.push_back(quantize(net.input({pick({1, 2}), c, size, size})));
     const int64_t count = net.random.integer(4, 9);
     for (int64_t i = 0; i < count; ++i) grow();
     std::vector<ir::Value*> outputs{tensors_.back()};
@@ -27,7 +27,7 @@ class RandomNet {
     ir::infer_shapes(net.graph);
     return *v->type.shape;
   }
-  ir::Value* quantise(ir::Value* v) {
+  ir::Value* quantize(ir::Value* v) {
     const float scale = net.random.uniform(0.015f, 0.025f);
     if (net.random.integer(0, 3) == 0) return net.fq(v, scale, true, static_cast<int>(net.random.integer(0, 150)));
     return net.fq(v, scale);
@@ -58,7 +58,7 @@ class RandomNet {
         break;
       case 4: {  // a residual block
         ir::Value* branch = net.conv(x, s[1], s[1], 3, {.pad = 1});
-        if (net.random.integer(0, 2) == 0) branch = quantise(branch);
+        if (net.random.integer(0, 2) == 0) branch = quantize(branch);
         y = net.random.integer(0, 1) ? net.op(OpKind::kAdd, {branch, x}) : net.op(OpKind::kAdd, {x, branch});
         break;
       }
@@ -75,12 +75,12 @@ class RandomNet {
         y = net.op(OpKind::kMul, {x, net.fq(gate, 1.0f / 127)});
         break;
       }
-      case 8: {  // a gate of the tensor itself, with a quantiser of its own
+      case 8: {  // a gate of the tensor itself, with a quantizer of its own
         auto* gate = net.op(net.random.integer(0, 1) ? OpKind::kSigmoid : OpKind::kTanh, {x});
         y = net.op(OpKind::kMul, {x, net.fq(gate, 1.0f / 127)});
         break;
       }
-      case 9: {  // an activation behind a convolution, with nothing quantised between them
+      case 9: {  // an activation behind a convolution, with nothing quantized between them
         auto* a = net.conv(x, s[1], net.random.integer(1, 40), 1);
         y = net.random.integer(0, 1) ? net.op(OpKind::kMul, {a, net.op(OpKind::kSigmoid, {a})})
                                      : net.op(OpKind::kTanh, {a});
@@ -91,13 +91,13 @@ class RandomNet {
                    {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>(4, 1)}});
     }
     if (net.random.integer(0, 1)) y = net.random.integer(0, 1) ? net.relu(y) : net.relu6(y);
-    tensors_.push_back(quantise(y));
-    if (net.random.integer(0, 3) == 0) tensors_.push_back(quantise(y));  // a second quantiser of the same tensor
+    tensors_.push_back(quantize(y));
+    if (net.random.integer(0, 3) == 0) tensors_.push_back(quantize(y));  // a second quantizer of the same tensor
   }
   std::vector<ir::Value*> tensors_;
 };
 
-TEST(RandomGraphs, EqualTheFakeQuantisedGraph) {
+TEST(RandomGraphs, EqualTheFakeQuantizedGraph) {
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomNet random(seed);
@@ -107,7 +107,7 @@ TEST(RandomGraphs, EqualTheFakeQuantisedGraph) {
     const auto expected = ReferenceEvaluator::run(net.graph, inputs);
     const auto scalar = run_plan(plan, inputs, Isa::kScalar, 1);
     const Comparison c = compare(scalar.dumps, expected);
-    // Scales differ between neighbours by less than a factor of two, so one step becomes at most two or three further
+    // Scales differ between neighbors by less than a factor of two, so one step becomes at most two or three further
     // on.
     EXPECT_LE(c.off_by_one, 0.03 * c.codes + 3);
     EXPECT_LE(c.worse, 0.004 * c.codes + 3);

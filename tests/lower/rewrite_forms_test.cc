@@ -29,7 +29,7 @@ std::string error_of(const ir::Graph& graph) {
   return "";
 }
 
-// Two quantised products with bias over rows, in any shape.
+// Two quantized products with bias over rows, in any shape.
 void two_products(QuantNet& net, const ir::Shape& shape) {
   ir::Value* v = net.fq(net.input(shape), 0.01f, true, 100);
   for (int i = 0; i < 2; ++i) {
@@ -50,7 +50,7 @@ TEST(RewriteForms, ProductsOfHigherRankAreInt8) {
   EXPECT_EQ(run_once(box, x), expected);
 }
 
-TEST(RewriteForms, QuantisersOfAnyRank) {
+TEST(RewriteForms, QuantizersOfAnyRank) {
   const std::vector<float> x = Random(6).values(24, -2, 2);
   for (const ir::Shape& shape : {ir::Shape{24}, {2, 3, 4}, {2, 3, 1, 2, 2}}) {
     QuantNet net(42);

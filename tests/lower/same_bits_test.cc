@@ -22,7 +22,7 @@ class ConvNet {
  public:
   explicit ConvNet(uint64_t seed) : net(seed) {
     const int64_t channels = pick({1, 3, 4, 8, 16, 17, 32, 48});
-    x_ = quantise(net.input({pick({1, 1, 2}), channels, integer(4, 14), integer(4, 18)}));
+    x_ = quantize(net.input({pick({1, 1, 2}), channels, integer(4, 14), integer(4, 18)}));
     for (int64_t i = integer(2, 5); i > 0; --i) grow();
     net.finish({x_});
   }
@@ -36,7 +36,7 @@ class ConvNet {
     ir::infer_shapes(net.graph);
     return *v->type.shape;
   }
-  ir::Value* quantise(ir::Value* v) {
+  ir::Value* quantize(ir::Value* v) {
     const float scale = net.random.uniform(0.01f, 0.03f);
     if (chance(50)) return net.fq(v, scale, true, static_cast<int>(pick({0, 1, 128, 255, integer(0, 255)})));
     return net.fq(v, scale, false, chance(30) ? static_cast<int>(integer(-128, 127)) : 0);
@@ -46,12 +46,12 @@ class ConvNet {
     const ir::Shape s = shape(x_);
     switch (integer(0, 9)) {
       case 0:
-        x_ = quantise(
+        x_ = quantize(
             net.op(OpKind::kMaxPool, {x_},
                    {{"kernel_shape", std::vector<int64_t>{2, 3}}, {"pads", std::vector<int64_t>{0, 1, 1, 1}}}));
         return;
       case 1:
-        x_ = quantise(net.op(pick({0, 1}) ? OpKind::kSigmoid : OpKind::kHardSwish, {x_}));
+        x_ = quantize(net.op(pick({0, 1}) ? OpKind::kSigmoid : OpKind::kHardSwish, {x_}));
         return;
       case 2:
         if (s[2] * s[3] <= 400) return transposed(s);
@@ -71,9 +71,9 @@ class ConvNet {
     if (first * 2 != s[1])
       x_ = pieces[integer(0, 1)];
     else if (chance(50))
-      x_ = quantise(net.op(chance(50) ? OpKind::kAdd : OpKind::kMul, {pieces[0], pieces[1]}));
+      x_ = quantize(net.op(chance(50) ? OpKind::kAdd : OpKind::kMul, {pieces[0], pieces[1]}));
     else
-      x_ = quantise(net.op(OpKind::kConcat, {pieces[1], net.relu(pieces[0])}, {{"axis", int64_t{1}}}));
+      x_ = quantize(net.op(OpKind::kConcat, {pieces[1], net.relu(pieces[0])}, {{"axis", int64_t{1}}}));
     if (chance(70)) convolution(shape(x_));
   }
 
@@ -104,7 +104,7 @@ class ConvNet {
                            {"pads", std::vector<int64_t>{top, left, bottom, right}},
                            {"output_padding", std::vector<int64_t>{integer(0, stride_h - 1), integer(0, stride_w - 1)}},
                            {"group", groups}});
-    x_ = quantise(chance(50) ? net.relu(y) : y);
+    x_ = quantize(chance(50) ? net.relu(y) : y);
   }
 
   void convolution(const ir::Shape& s) {
@@ -138,17 +138,17 @@ class ConvNet {
                 {"pads", same ? std::vector<int64_t>{kernel_h / 2, kernel_w / 2, kernel_h / 2, kernel_w / 2} : pads},
                 {"group", groups}});
     if (same) {
-      if (chance(40)) y = quantise(y);
+      if (chance(40)) y = quantize(y);
       y = net.op(OpKind::kAdd, {y, x_});
     }
     if (chance(50))
       y = chance(50) ? net.relu(y) : net.relu6(y);
     else if (chance(60))
       y = activation(y);
-    x_ = quantise(y);
+    x_ = quantize(y);
   }
 
-  // Behind nothing quantised, so that the step of the convolution ends in a function.
+  // Behind nothing quantized, so that the step of the convolution ends in a function.
   ir::Value* activation(ir::Value* x) {
     switch (integer(0, 3)) {
       case 0:

@@ -1,4 +1,4 @@
-// Functions of one quantised tensor become tables, also where quantisers lie between their operators; the tables hold
+// Functions of one quantized tensor become tables, also where quantizers lie between their operators; the tables hold
 // what the separate steps would compute.
 #include "lower/lower_test_util.h"
 #include "numerics/quantize.h"
@@ -49,7 +49,7 @@ struct GatedNet {
   Value *x, *y;
 };
 
-TEST(Tables, GateWithAQuantiserIsPartOfTheConvolution) {
+TEST(Tables, GateWithAQuantizerIsPartOfTheConvolution) {
   for (const Gated& gated : kGates)
     for (const bool depthwise : {false, true}) {
       SCOPED_TRACE(gated.name);
@@ -75,7 +75,7 @@ TEST(Tables, GateWithAQuantiserIsPartOfTheConvolution) {
     }
 }
 
-TEST(Tables, ChainOfQuantisedActivationsIsOneTable) {
+TEST(Tables, ChainOfQuantizedActivationsIsOneTable) {
   QuantNet net(22);
   auto* x = net.fq(net.conv(net.fq(net.input({2, 8, 5, 5}), 1.0f / 127), 8, 20, 1), 0.03f);
   auto* a = net.fq(net.op(OpKind::kTanh, {x}), 1.0f / 127);

@@ -31,7 +31,7 @@ ir::Value* transposed(QuantNet& net, ir::Value* x, const Transposed& t) {
                  {"group", t.groups}});
 }
 
-// quantise, the layer, quantise: on every instruction set, against the reference. Returns the kinds of the steps.
+// quantize, the layer, quantize: on every instruction set, against the reference. Returns the kinds of the steps.
 std::string check(const Transposed& t, ir::Shape image = {1, 0, 5, 7}) {
   QuantNet net(31);
   image[1] = t.in;

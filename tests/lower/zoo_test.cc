@@ -1,7 +1,7 @@
-// The networks of the zoo, quantised by the placement rules: which layers are INT8, and that every tensor is right.
+// The networks of the zoo, quantized by the placement rules: which layers are INT8, and that every tensor is right.
 #include <set>
 
-#include "lower/quantised_zoo.h"
+#include "lower/quantized_zoo.h"
 
 namespace octet::testing {
 namespace {
@@ -14,9 +14,9 @@ std::multiset<std::string> float_ops(const engine::Plan& plan) {
   return out;
 }
 
-// Every tensor within one step of the fake-quantised graph, for the given share of it exactly; all instruction sets
+// Every tensor within one step of the fake-quantized graph, for the given share of it exactly; all instruction sets
 // alike.
-void check(const Quantised& q, double off_by_one, std::shared_ptr<const engine::Plan> plan, bool bit_equal = true) {
+void check(const Quantized& q, double off_by_one, std::shared_ptr<const engine::Plan> plan, bool bit_equal = true) {
   const auto scalar = run_plan(plan, q.inputs, Isa::kScalar, 1);
   const Comparison c = compare(scalar.dumps, q.expected);
   EXPECT_GT(c.codes, 1000);
@@ -33,7 +33,7 @@ void check(const Quantised& q, double off_by_one, std::shared_ptr<const engine::
 
 TEST(Zoo, ResNet20) {
   for (const bool is_unsigned : {false, true}) {
-    const Quantised q = quantised("resnet20", 16, is_unsigned);
+    const Quantized q = quantized("resnet20", 16, is_unsigned);
     const auto plan = compile(q.graph);
     EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
     check(q, 0.03, plan);
@@ -41,24 +41,24 @@ TEST(Zoo, ResNet20) {
 }
 
 TEST(Zoo, ResNet18) {
-  const Quantised q = quantised("resnet18", 32);
+  const Quantized q = quantized("resnet18", 32);
   const auto plan = compile(q.graph);
   EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
-  EXPECT_EQ(plan->steps.size(), 1 + 20 + 1 + 1 + 1u);  // quantise, convolutions, max pool, mean, classifier
+  EXPECT_EQ(plan->steps.size(), 1 + 20 + 1 + 1 + 1u);  // quantize, convolutions, max pool, mean, classifier
   check(q, 0.03, plan);
 }
 
 TEST(Zoo, MobileNetV2) {
-  const Quantised q = quantised("mobilenet_v2", 32);
+  const Quantized q = quantized("mobilenet_v2", 32);
   const auto plan = compile(q.graph);
   EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
   check(q, 0.05, plan);
 }
 
 TEST(Zoo, EfficientNet) {
-  const Quantised q = quantised("efficientnet_b0", 32);
+  const Quantized q = quantized("efficientnet_b0", 32);
   const auto plan = compile(q.graph);
-  // Swish behind an unquantised convolution is computed in FP32, as the graph says.
+  // Swish behind an unquantized convolution is computed in FP32, as the graph says.
   for (const std::string& op : float_ops(*plan)) EXPECT_THAT(op, ::testing::AnyOf("Sigmoid", "Sigmoid+Mul"));
   for (const engine::Step& s : plan->steps) {
     if (!s.int8) {
@@ -68,7 +68,7 @@ TEST(Zoo, EfficientNet) {
   check(q, 0.2, plan, false);
 }
 
-TEST(Zoo, EveryNetworkCompilesFloatAndQuantised) {
+TEST(Zoo, EveryNetworkCompilesFloatAndQuantized) {
   for (const models::ModelInfo& info : models::all_models()) {
     if (info.parameters > 30'000'000) continue;  // larger ones repeat the blocks of their families
     models::ModelOptions options = models::default_options(info.name);

@@ -29,7 +29,8 @@ TEST(AveragePrecision, APerfectDetectorHasOneAndAnEmptyOneNothing) {
 
 // By hand. By score: right, wrong, right, wrong of three objects: recall 1/3 1/3 2/3 2/3, precision 1 1/2 2/3 1/2.
 TEST(AveragePrecision, IsTheAreaUnderTheEnvelope) {
-  const std::vector<Object> found{at(0, 0.9f), at(500, 0.8f), at(50, 0.7f), at(600, 0.6f)}, truth{at(0), at(50), at(100)};
+  const std::vector<Object> found{at(0, 0.9f), at(500, 0.8f), at(50, 0.7f), at(600, 0.6f)},
+      truth{at(0), at(50), at(100)};
   AveragePrecisionAccumulator area({}), points({.interpolation = Interpolation::kElevenPoint});
   area.add(found, truth);
   points.add(found, truth);
@@ -91,7 +92,8 @@ TEST(AveragePrecision, PartsOfTheDataMerge) {
   const auto objects = [&](int count) {
     std::vector<Object> out;
     for (int i = 0; i < count; ++i)
-      out.push_back(at(static_cast<float>(random() % 60), static_cast<float>(random() % 8) / 8, static_cast<int>(random() % 2)));
+      out.push_back(
+          at(static_cast<float>(random() % 60), static_cast<float>(random() % 8) / 8, static_cast<int>(random() % 2)));
     return out;
   };
   for (int round = 0; round < 20; ++round) {

@@ -30,11 +30,11 @@ TEST(TopK, RanksNanLast) {
 
 TEST(TopK, RankIsThePlaceInTheSortedOrder) {
   std::mt19937 random(7);
-  for (int round = 0; round < 200; round++) {
+  for (int round = 0; round < 200; ++round) {
     std::vector<float> scores(1 + random() % 20);
     for (float& s : scores) s = random() % 9 == 0 ? kNan : static_cast<float>(random() % 5);
     const std::vector<int> order = top_k(scores, static_cast<int>(scores.size()));
-    for (size_t place = 0; place < order.size(); place++)
+    for (size_t place = 0; place < order.size(); ++place)
       ASSERT_EQ(rank_of(scores, order[place]), static_cast<int64_t>(place));
     ASSERT_EQ(top_1(scores), order[0]);
   }

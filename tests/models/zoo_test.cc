@@ -11,7 +11,7 @@
 #include "ir/infer.h"
 #include "ir/summary.h"
 #include "ir/verify.h"
-#include "models/initialise.h"
+#include "models/initialize.h"
 
 namespace octet::models {
 namespace {
@@ -25,7 +25,7 @@ TEST_P(EveryModel, HasThePublishedParametersAndMacs) {
   const ir::Graph graph = build_model(default_options(info.name));
   ir::verify(graph);
   ir::check_finite_constants(graph);
-  const ir::GraphSummary summary = ir::summarise(graph);
+  const ir::GraphSummary summary = ir::summarize(graph);
   EXPECT_EQ(summary.parameters, info.parameters);
   ASSERT_TRUE(summary.macs.has_value());
   // Half a unit of the last published digit: of 10^7 (VGG), 10^6, or 10^4 (the small networks) MACs.
@@ -67,7 +67,8 @@ TEST_P(EveryModel, HasFeatureLevels) {
   const ir::Graph whole = build_model({.arch = GetParam().name, .input = {3, 64, 96}});
   for (const ir::Value* v : backbone.graph.constants())
     EXPECT_EQ(hash64(v->constant->bytes()), hash64(whole.find_value(v->name)->constant->bytes())) << v->name;
-  EXPECT_THAT([&] { backbone.level(3); }, ::testing::ThrowsMessage<UserError>(HasSubstr("no features of stride 3; it has ")));
+  EXPECT_THAT([&] { backbone.level(3); },
+              ::testing::ThrowsMessage<UserError>(HasSubstr("no features of stride 3; it has ")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel, ::testing::ValuesIn(all_models()),
@@ -111,7 +112,7 @@ Moments moments(std::span<const float> values) {
   return {sum / n, std::sqrt(squares / n - sum / n * (sum / n))};
 }
 
-TEST(InitialiseTest, NormalValuesAreNormal) {
+TEST(InitializeTest, NormalValuesAreNormal) {
   constexpr int64_t kCount = 400000;
   const std::vector<float> v = normal_values(kCount, 0.5, 9, "w");
   const Moments m = moments(v);
@@ -125,7 +126,7 @@ TEST(InitialiseTest, NormalValuesAreNormal) {
   }
 }
 
-TEST(InitialiseTest, StreamsDependOnSeedAndName) {
+TEST(InitializeTest, StreamsDependOnSeedAndName) {
   EXPECT_NE(normal_values(3, 1, 1, "a"), normal_values(3, 1, 1, "b"));
   EXPECT_NE(normal_values(3, 1, 1, "a"), normal_values(3, 1, 2, "a"));
   // An odd count is a prefix of a longer one.

@@ -14,7 +14,7 @@ namespace {
 
 const float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
-// Every half step of the codes and its neighbours, far values, and what is no number.
+// Every half step of the codes and its neighbors, far values, and what is no number.
 std::vector<float> probes(float scale) {
   std::vector<float> out{0.0f, -0.0f, kNan, kInfinity, -kInfinity, 3e38f, -3e38f, 1e-40f, -1e-40f};
   for (int half = -600; half <= 600; ++half) {
@@ -30,7 +30,7 @@ TEST(QuantizeSpan, IsQuantizeOfEveryElement) {
                                 QuantParams{scale, 128, 0, 255}, QuantParams{scale, 7, 0, 100}}) {
       const std::vector<float> x = probes(scale);
       std::vector<int8_t> codes(x.size());
-      ASSERT_TRUE(quantize_centred(x, p, codes));
+      ASSERT_TRUE(quantize_centered(x, p, codes));
       for (size_t i = 0; i < x.size(); ++i)
         ASSERT_EQ(codes[i], quantize(x[i], p) - p.zero_point) << x[i] << " with scale " << scale;
     }
@@ -39,9 +39,9 @@ TEST(QuantizeSpan, IsQuantizeOfEveryElement) {
 TEST(QuantizeSpan, RefusesWhatLeavesS8AndOnlyThat) {
   const QuantParams p{.scale = 1, .zero_point = 10, .qmin = 0, .qmax = 255};
   std::vector<int8_t> codes(2);
-  EXPECT_TRUE(quantize_centred(std::vector<float>{127, -10}, p, codes));
+  EXPECT_TRUE(quantize_centered(std::vector<float>{127, -10}, p, codes));
   EXPECT_EQ(codes, (std::vector<int8_t>{127, -10}));
-  EXPECT_FALSE(quantize_centred(std::vector<float>{0, 128}, p, codes));
+  EXPECT_FALSE(quantize_centered(std::vector<float>{0, 128}, p, codes));
 }
 
 TEST(QuantizeSpan, DequantizesEveryCode) {

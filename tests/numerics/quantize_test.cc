@@ -42,7 +42,7 @@ TEST(Quantize, DividesInsteadOfMultiplyingByAReciprocal) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   int differ = 0;
-  for (int i = 0; i < 200000; i++) {
+  for (int i = 0; i < 200000; ++i) {
     const float scale = 0.003f + 0.001f * uniform(random);
     const float x = (std::floor(uniform(random) * 100) + 0.5f) * scale;
     const int32_t q = quantize(x, {.scale = scale});
@@ -55,7 +55,7 @@ TEST(Quantize, DividesInsteadOfMultiplyingByAReciprocal) {
 TEST(FakeQuantize, IsIdempotent) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
-  for (int i = 0; i < 100000; i++) {
+  for (int i = 0; i < 100000; ++i) {
     const QuantParams p{.scale = std::exp(normal(random) * 3)};
     const float once = fake_quantize(normal(random) * p.scale * 60, p);
     EXPECT_EQ(fake_quantize(once, p), once);

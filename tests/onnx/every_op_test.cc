@@ -35,7 +35,7 @@ TEST_P(EveryOp, IsWrittenAndReadAgain) {
       EXPECT_EQ(first_difference(graph, back), "") << "opset " << opset;
     } else {  // another form where the old opset needs one; the same interface
       ASSERT_EQ(back.outputs().size(), graph.outputs().size());
-      for (size_t i = 0; i < graph.outputs().size(); i++) EXPECT_EQ(back.outputs()[i]->type, graph.outputs()[i]->type);
+      for (size_t i = 0; i < graph.outputs().size(); ++i) EXPECT_EQ(back.outputs()[i]->type, graph.outputs()[i]->type);
     }
   }
 }

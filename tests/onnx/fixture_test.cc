@@ -89,7 +89,7 @@ TEST(Fixtures, MobileBlocks) {
   EXPECT_EQ(*dynamo.outputs()[1]->type.shape, (Shape{3, 6}));
 }
 
-TEST(Fixtures, OnnxRuntimeQuantiser) {
+TEST(Fixtures, OnnxRuntimeQuantizer) {
   const Graph graph = import_model(fixture("residual_ort_qdq.onnx"));
   const Kinds expected = {{"FakeQuantize", 10}, {"Conv", 2}, {"Add", 1}, {"MaxPool", 1}, {"Reshape", 1}, {"Gemm", 1}};
   EXPECT_EQ(kinds(graph), expected);
@@ -106,9 +106,9 @@ TEST(Fixtures, OnnxRuntimeQuantiser) {
   EXPECT_EQ(weight->get_string("state"), ir::kFrozen);
   EXPECT_EQ(*weight->input(0)->type.shape, (Shape{5, 128}));
   EXPECT_EQ(weight->input(0)->type.data_type, ir::DataType::kFloat32);
-  // Quantising the dequantised weights changes nothing.
+  // Quantizing the dequantized weights changes nothing.
   const auto values = weight->input(0)->constant->to_floats(), scales = weight->input(1)->constant->to_floats();
-  for (size_t i = 0; i < values.size(); i++)
+  for (size_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(numerics::fake_quantize(values[i], {scales[i / 128], 0, -127, 127}), values[i]);
   // The bias was int32 behind DequantizeLinear: now a float constant.
   const ir::Node* conv = graph.find_node("/conv1/Conv");
@@ -175,10 +175,10 @@ TEST(Damage, FlippedBytesNeverCrash) {
   int refused = 0, read = 0;
   for (const fs::path& path : all_fixtures()) {
     const std::string good = read_file(path);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 300; ++i) {
       std::string bytes = good;
       const int changes = 1 + static_cast<int>(next() % 4);
-      for (int c = 0; c < changes; c++) {
+      for (int c = 0; c < changes; ++c) {
         const size_t at = next() % bytes.size();
         switch (next() % 3) {
           case 0:
@@ -193,9 +193,9 @@ TEST(Damage, FlippedBytesNeverCrash) {
       }
       try {
         import_bytes(bytes, fixture(""));
-        read++;
+        ++read;
       } catch (const UserError&) {
-        refused++;
+        ++refused;
       }
     }
   }

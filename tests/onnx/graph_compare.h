@@ -15,7 +15,7 @@ inline std::string first_difference(const ir::Graph& a, const ir::Graph& b) {
   if (a.metadata != b.metadata) return "metadata";
   const auto values_differ = [](const std::vector<ir::Value*>& x, const std::vector<ir::Value*>& y) -> std::string {
     if (x.size() != y.size()) return str(x.size(), " and ", y.size());
-    for (size_t i = 0; i < x.size(); i++)
+    for (size_t i = 0; i < x.size(); ++i)
       if (x[i]->name != y[i]->name || !(x[i]->type == y[i]->type))
         return str(x[i]->name, " ", ir::type_string(x[i]->type), " and ", y[i]->name, " ", ir::type_string(y[i]->type));
     return "";

@@ -108,7 +108,8 @@ TEST(Errors, BrokenGraphs) {
 // Users of perm index arrays with its entries; ONNX Runtime refuses these, too.
 TEST(Errors, NegativePermutations) {
   const ir::Attributes perm = {{"perm", std::vector<int64_t>{0, -1, -2, -3}}};
-  const auto names_it = AllOf(HasSubstr("node 'n_y' (Transpose)"), HasSubstr("perm holds -1; it should name each axis from 0 to 3 once"));
+  const auto names_it =
+      AllOf(HasSubstr("node 'n_y' (Transpose)"), HasSubstr("perm holds -1; it should name each axis from 0 to 3 once"));
   EXPECT_THAT(Draft(13).node("Transpose", {"x"}, {"y"}, perm).error(), names_it);
   Draft folded(13, {1, 1, 1, 1});
   folded.constant("w", floats({1, 1, 1, 1}, {1})).node("Transpose", {"w"}, {"t"}, perm);

@@ -1,4 +1,4 @@
-// Forms, shape arithmetic and quantisation, on models made here node by node.
+// Forms, shape arithmetic and quantization, on models made here node by node.
 #include "onnx/import.h"
 
 #include <gmock/gmock.h>
@@ -198,9 +198,9 @@ TEST(ShapeArithmetic, FoldsStaticModelsWithoutLanes) {
   EXPECT_EQ(*d.import().outputs()[0]->type.shape, (Shape{96, 4}));
 }
 
-// --- quantisation
+// --- quantization
 
-TEST(Quantisation, DefaultZeroPointIsUint8) {
+TEST(Quantization, DefaultZeroPointIsUint8) {
   const Graph g = Draft(13)
                       .constant("s", Tensor::scalar(0.5f))
                       .node("QuantizeLinear", {"x", "s"}, {"q"})
@@ -214,7 +214,7 @@ TEST(Quantisation, DefaultZeroPointIsUint8) {
   EXPECT_EQ(g.outputs()[0]->name, "y");
 }
 
-TEST(Quantisation, SharedQuantizerAndMismatchedPairs) {
+TEST(Quantization, SharedQuantizerAndMismatchedPairs) {
   Draft d(13);
   d.constant("s", Tensor::scalar(0.5f)).constant("z", Tensor::scalar<int8_t>(0)).constant("s2", Tensor::scalar(0.25f));
   d.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
@@ -228,7 +228,7 @@ TEST(Quantisation, SharedQuantizerAndMismatchedPairs) {
 }
 
 // A zero point that is left out is 0 of the type of the codes, on either side.
-TEST(Quantisation, ZeroPointsLeftOut) {
+TEST(Quantization, ZeroPointsLeftOut) {
   const auto pair = [](std::vector<std::string> q, std::vector<std::string> dq, const ir::Attributes& attributes = {}) {
     Draft d(21);
     d.constant("s", Tensor::scalar(0.5f)).constant("s8", Tensor::scalar<int8_t>(0));
@@ -246,8 +246,8 @@ TEST(Quantisation, ZeroPointsLeftOut) {
   EXPECT_EQ(pair({}, {}, {{"output_dtype", int64_t{3}}}), -128);
 }
 
-// (q - 17) * 0.5 is what was quantised, (q - 3) * 0.25 what is read.
-TEST(Quantisation, CodesReadWithOtherParameters) {
+// (q - 17) * 0.5 is what was quantized, (q - 3) * 0.25 what is read.
+TEST(Quantization, CodesReadWithOtherParameters) {
   Draft d(13);
   d.constant("s", Tensor::scalar(0.5f)).constant("z", Tensor::scalar<uint8_t>(17));
   d.constant("s2", Tensor::scalar(0.25f)).constant("z2", Tensor::scalar<uint8_t>(3));
@@ -259,7 +259,7 @@ TEST(Quantisation, CodesReadWithOtherParameters) {
   EXPECT_EQ(g.find_node("n_y")->input(2)->constant->to_ints(), std::vector<int64_t>{3});
 }
 
-TEST(Quantisation, ConstantsBecomeFloat) {
+TEST(Quantization, ConstantsBecomeFloat) {
   Draft d(13, {kDynamic, 2});
   d.constant("w", Tensor::of<int8_t>({3, 2}, std::vector<int8_t>{1, -127, 3, 4, 5, -128}));
   d.constant("s", floats({3}, {0.5f, 0.25f, 2})).constant("z", Tensor::of<int8_t>({3}, std::vector<int8_t>{0, 0, 0}));
@@ -275,7 +275,7 @@ TEST(Quantisation, ConstantsBecomeFloat) {
   EXPECT_EQ(g.find_value("b")->constant->to_floats(), (std::vector<float>{100 * 0.1f, -7 * 0.2f, (1 << 20) * 0.3f}));
 }
 
-TEST(Quantisation, RefusesScalesThatAreNotPositive) {
+TEST(Quantization, RefusesScalesThatAreNotPositive) {
   for (const float scale :
        {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
     EXPECT_THAT(Draft(13)
@@ -286,7 +286,7 @@ TEST(Quantisation, RefusesScalesThatAreNotPositive) {
                 AllOf(HasSubstr("n_y"), HasSubstr("positive")));
 }
 
-TEST(Quantisation, DamagedMetadataIsRefused) {
+TEST(Quantization, DamagedMetadataIsRefused) {
   Draft d(13);
   d.constant("s", Tensor::scalar(0.5f))
       .node("QuantizeLinear", {"x", "s"}, {"q"})

@@ -62,7 +62,7 @@ std::vector<std::string> op_names(const Graph& graph) {
   return out;
 }
 
-TEST(QLinear, ConvIsAConvBetweenQuantisers) {
+TEST(QLinear, ConvIsAConvBetweenQuantizers) {
   const Graph g = Draft({1, 2, 4, 4})
                       .constant("w", filled<uint8_t>({3, 2, 1, 1}, 130))
                       .constant("ws", Tensor::of<float>({3}, std::vector<float>{0.5f, 0.25f, 2.0f}))
@@ -125,9 +125,9 @@ TEST(QLinear, PadOfCodesFillsWithTheNumberOfTheCode) {
     }
 }
 
-TEST(QLinear, DynamicQuantisationIsRefused) {
+TEST(QLinear, DynamicQuantizationIsRefused) {
   EXPECT_THAT(Draft({2, 2}).node("MatMulInteger", {"q", "q"}, {"y"}).error(),
-              testing::AllOf(HasSubstr("'n_y' (MatMulInteger)"), HasSubstr("quantised dynamically")));
+              testing::AllOf(HasSubstr("'n_y' (MatMulInteger)"), HasSubstr("quantized dynamically")));
 }
 
 // --- operators of com.microsoft, by their rewrites

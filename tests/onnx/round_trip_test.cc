@@ -66,9 +66,9 @@ struct QuantizedConv {
 };
 
 // The same graph with the weights on the grid that their scales span.
-Graph with_quantised_weights(const QuantizedConv& options) {
+Graph with_quantized_weights(const QuantizedConv& options) {
   QuantizedConv on_grid = options;
-  for (size_t i = 0; i < on_grid.weights.size(); i++)
+  for (size_t i = 0; i < on_grid.weights.size(); ++i)
     on_grid.weights[i] = numerics::fake_quantize(
         options.weights[i], {options.weight_scales[i / 4], 0, static_cast<int>(options.weight_qmin), 127});
   return on_grid.build();
@@ -80,10 +80,10 @@ TEST(RoundTrip, FloatWeightsStay) {
     EXPECT_EQ(first_difference(graph, round_trip(graph, {.opset = opset, .quantize_weights = false})), "");
 }
 
-TEST(RoundTrip, QuantisedWeightsAreExactlyIdempotent) {
+TEST(RoundTrip, QuantizedWeightsAreExactlyIdempotent) {
   const QuantizedConv options;
   const Graph once = round_trip(options.build());
-  EXPECT_EQ(first_difference(with_quantised_weights(options), once), "");
+  EXPECT_EQ(first_difference(with_quantized_weights(options), once), "");
   EXPECT_EQ(first_difference(once, round_trip(once)), "");
   EXPECT_EQ(export_bytes(once), export_bytes(round_trip(once)));
 }
@@ -98,7 +98,7 @@ TEST(RoundTrip, WideRangeOfWeightsSurvives) {
     QuantizedConv options;
     options.weight_qmin = -128;
     if (reaches_lowest) options.weights[1] = -64;
-    EXPECT_EQ(first_difference(with_quantised_weights(options), round_trip(options.build())), "");
+    EXPECT_EQ(first_difference(with_quantized_weights(options), round_trip(options.build())), "");
   }
 }
 
@@ -107,7 +107,7 @@ TEST(RoundTrip, NarrowRangeSurvivesWeightsThatWouldReachTheLowestCode) {
   options.weights[1] = -100;  // clipped to -127 steps
   const Graph graph = options.build();
   EXPECT_EQ(first_difference(graph, round_trip(graph, {.quantize_weights = false})), "");
-  EXPECT_EQ(first_difference(with_quantised_weights(options), round_trip(graph)), "");
+  EXPECT_EQ(first_difference(with_quantized_weights(options), round_trip(graph)), "");
 }
 
 TEST(RoundTrip, EveryStateAndRangeSurvives) {
@@ -123,7 +123,7 @@ TEST(RoundTrip, EveryStateAndRangeSurvives) {
   }
 }
 
-TEST(RoundTrip, ObservingWeightsAreNeverQuantised) {
+TEST(RoundTrip, ObservingWeightsAreNeverQuantized) {
   QuantizedConv options;
   options.state = ir::kObserving;
   const Graph graph = options.build();

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace octet::passes {
 namespace {
 
@@ -20,8 +19,8 @@ struct Network {
   }
 };
 
-ir::Value* quantised(ir::Graph& g, ir::Value* v) {
-  return g.add(OpKind::kFakeQuantize, "quantised",
+ir::Value* quantized(ir::Graph& g, ir::Value* v) {
+  return g.add(OpKind::kFakeQuantize, "quantized",
                {v, g.add_constant("scale", Tensor::scalar(0.01f)), g.add_constant("zero", Tensor::scalar<int8_t>(0))});
 }
 
@@ -36,14 +35,15 @@ TEST(BypassSoftmax, GivesTheLogitsInTheShapeOfTheOutput) {
   }
   Network image(4);
   ir::Value* p = image.g.add(OpKind::kSoftmax, "p", {image.logits}, {{"axis", int64_t{1}}});
-  image.g.add_output(image.g.add(OpKind::kFlatten, "y", {quantised(image.g, p)}));
+  image.g.add_output(image.g.add(OpKind::kFlatten, "y", {quantized(image.g, p)}));
   EXPECT_TRUE(bypass_softmax(image.g));
   EXPECT_EQ(image.g.outputs()[0]->name, "y");
   EXPECT_EQ(*image.g.outputs()[0]->type.shape, (ir::Shape{ir::kDynamic, 4}));
-  EXPECT_EQ(image.g.find_node("quantised"), nullptr);
+  EXPECT_EQ(image.g.find_node("quantized"), nullptr);
   EXPECT_EQ(image.g.outputs()[0]->producer->input(0), image.logits);
   Network logarithm;
-  logarithm.g.add_output(logarithm.g.add(OpKind::kLog, "y", {logarithm.g.add(OpKind::kSoftmax, "p", {logarithm.logits})}));
+  logarithm.g.add_output(
+      logarithm.g.add(OpKind::kLog, "y", {logarithm.g.add(OpKind::kSoftmax, "p", {logarithm.logits})}));
   EXPECT_TRUE(bypass_softmax(logarithm.g));
   EXPECT_EQ(logarithm.g.outputs()[0], logarithm.logits);
 }

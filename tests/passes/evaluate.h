@@ -26,7 +26,7 @@ class Evaluator {
     Evaluator e;
     for (const ir::Value* v : graph.inputs()) {
       Values& x = e.values_[v];
-      for (int64_t i = 0; i < ir::element_count(*v->type.shape); i++) x.push_back(std::sin(1.7 * double(i) + 0.3));
+      for (int64_t i = 0; i < ir::element_count(*v->type.shape); ++i) x.push_back(std::sin(1.7 * double(i) + 0.3));
     }
     for (const ir::Value* v : graph.constants()) {
       const auto f = v->constant->to_floats();
@@ -42,10 +42,10 @@ class Evaluator {
   static double difference(const std::vector<Values>& a, const std::vector<Values>& b) {
     if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
     double worst = 0;
-    for (size_t k = 0; k < a.size(); k++) {
+    for (size_t k = 0; k < a.size(); ++k) {
       if (a[k].size() != b[k].size()) return std::numeric_limits<double>::infinity();
       double scale = 1e-30, diff = 0;
-      for (size_t i = 0; i < a[k].size(); i++) {
+      for (size_t i = 0; i < a[k].size(); ++i) {
         scale = std::max(scale, std::fabs(a[k][i]));
         diff = std::max(diff, std::fabs(a[k][i] - b[k][i]));
       }
@@ -60,13 +60,13 @@ class Evaluator {
   static int64_t offset(const ir::Shape& shape, const Index& index) {
     // Numpy broadcasting: trailing axes are aligned.
     int64_t at = 0;
-    for (size_t d = 0; d < shape.size(); d++)
+    for (size_t d = 0; d < shape.size(); ++d)
       at = at * shape[d] + (shape[d] == 1 ? 0 : index[index.size() - shape.size() + d]);
     return at;
   }
   static void each(const ir::Shape& shape, const std::function<void(const Index&)>& visit) {
     Index index(shape.size(), 0);
-    for (int64_t n = ir::element_count(shape); n > 0; n--) {
+    for (int64_t n = ir::element_count(shape); n > 0; --n) {
       visit(index);
       for (size_t d = shape.size(); d-- > 0;) {
         if (++index[d] < shape[d]) break;
@@ -137,7 +137,7 @@ class Evaluator {
         map([&](const Index& i) {
           Index source(i.size());
           const auto perm = n.get_ints("perm");
-          for (size_t d = 0; d < i.size(); d++) source[static_cast<size_t>(perm[d])] = i[d];
+          for (size_t d = 0; d < i.size(); ++d) source[static_cast<size_t>(perm[d])] = i[d];
           return at(n, 0, source);
         });
         break;
@@ -145,7 +145,7 @@ class Evaluator {
         const auto pads = n.input(1)->constant->to_ints();
         map([&](const Index& i) {
           Index source = i;
-          for (size_t d = 0; d < i.size(); d++) {
+          for (size_t d = 0; d < i.size(); ++d) {
             source[d] -= pads[d];
             if (source[d] < 0 || source[d] >= shape(n.input(0))[d]) return 0.0;
           }
@@ -166,7 +166,7 @@ class Evaluator {
       case K::kGemm:
         map([&](const Index& i) {
           double sum = n.has_input(2) ? at(n, 2, i) : 0;
-          for (int64_t k = 0; k < shape(n.input(0))[1]; k++)
+          for (int64_t k = 0; k < shape(n.input(0))[1]; ++k)
             sum += at(n, 0, {i[0], k}) * (n.get_int("transB") ? at(n, 1, {i[1], k}) : at(n, 1, {k, i[1]}));
           return sum;
         });
@@ -193,13 +193,13 @@ class Evaluator {
     double sum = conv && n.has_input(2) ? in(n, 2)[static_cast<size_t>(i[1])] : 0;
     double largest = -std::numeric_limits<double>::infinity();
     int64_t inside = 0;
-    for (int64_t c = conv ? 0 : i[1]; c < (conv ? x[1] : i[1] + 1); c++)
-      for (int64_t r = 0; r < kernel[0]; r++)
-        for (int64_t s = 0; s < kernel[1]; s++) {
+    for (int64_t c = conv ? 0 : i[1]; c < (conv ? x[1] : i[1] + 1); ++c)
+      for (int64_t r = 0; r < kernel[0]; ++r)
+        for (int64_t s = 0; s < kernel[1]; ++s) {
           const int64_t h = i[2] * strides[0] - pads[0] + r, w = i[3] * strides[1] - pads[1] + s;
           if (h < 0 || h >= x[2] || w < 0 || w >= x[3]) continue;
           const double v = at(n, 0, {i[0], c, h, w});
-          inside++;
+          ++inside;
           largest = std::max(largest, v);
           sum += conv ? v * at(n, 1, {i[1], c, r, s}) : v;
         }

@@ -31,9 +31,9 @@ void expect_folded(const ir::Graph& before, const ir::Graph& after, const std::s
   const auto w = old_node->input(1)->constant->to_floats(), folded = new_node->input(1)->constant->to_floats();
   const ir::Shape& shape = old_node->input(1)->constant->shape();
   const int64_t groups = old_node->get_int("group", 1);
-  for (size_t i = 0; i < w.size(); i++) {
+  for (size_t i = 0; i < w.size(); ++i) {
     int64_t inner = 1;
-    for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); d++) inner *= shape[d];
+    for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); ++d) inner *= shape[d];
     size_t c = static_cast<size_t>(static_cast<int64_t>(i) / inner % shape[static_cast<size_t>(axis)]);
     if (axis == 1 && old_node->kind == OpKind::kConvTranspose)
       c += static_cast<size_t>(static_cast<int64_t>(i) / inner / shape[1] / (shape[0] / groups) * shape[1]);
@@ -41,7 +41,7 @@ void expect_folded(const ir::Graph& before, const ir::Graph& after, const std::s
     ASSERT_EQ(folded[i], static_cast<float>(w[i] * s)) << i;
   }
   const auto bias = new_node->input(2)->constant->to_floats();
-  for (size_t c = 0; c < bias.size(); c++) {
+  for (size_t c = 0; c < bias.size(); ++c) {
     const double s = gamma[c] / std::sqrt(static_cast<double>(var[c]) + static_cast<double>(1e-5f));
     const double b = old_node->has_input(2) ? old_node->input(2)->constant->to_floats()[c] : 0;
     ASSERT_EQ(bias[c], static_cast<float>((b - mean[c]) * s + beta[c])) << c;

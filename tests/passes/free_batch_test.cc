@@ -34,8 +34,12 @@ ir::Value* reshape(ir::Graph& g, ir::Value* x, const std::string& name, const st
 TEST(FreeBatch, FreesWhatTreatsImagesApart) {
   const std::vector<Build> free = {
       [](ir::Graph& g, ir::Value* x) { return g.add(OpKind::kFlatten, "y", {x}); },
-      [](ir::Graph& g, ir::Value* x) { return reshape(g, x, "y", {1, -1}); },
-      [](ir::Graph& g, ir::Value* x) { return reshape(g, x, "y", {-1, 128}); },
+      [](ir::Graph& g, ir::Value* x) {
+        return reshape(g, x, "y", {1, -1});
+      },
+      [](ir::Graph& g, ir::Value* x) {
+        return reshape(g, x, "y", {-1, 128});
+      },
       [](ir::Graph& g, ir::Value* x) {  // as torch.onnx.export writes a flatten
         return g.add(OpKind::kReshape, "y", {x, ints(g, "y_shape", {1, 128})}, {{"allowzero", int64_t{1}}});
       },
@@ -44,7 +48,9 @@ TEST(FreeBatch, FreesWhatTreatsImagesApart) {
                              {{"perm", std::vector<int64_t>{0, 2, 1, 3, 4}}});
         return reshape(g, t, "y", {1, 8, 4, 4});
       },
-      [](ir::Graph& g, ir::Value* x) { return g.add(OpKind::kSoftmax, "y", {x}, {{"axis", int64_t{1}}}); }};
+      [](ir::Graph& g, ir::Value* x) {
+        return g.add(OpKind::kSoftmax, "y", {x}, {{"axis", int64_t{1}}});
+      }};
   for (size_t i = 0; i < free.size(); ++i) {
     ir::Graph g = network(1, free[i]);
     EXPECT_TRUE(free_batch(g)) << i;
@@ -62,17 +68,26 @@ TEST(FreeBatch, LeavesWhatGoesOverTheImages) {
     };
   };
   const std::vector<Build> fixed = {
-      reduce(true), reduce(false),
-      [](ir::Graph& g, ir::Value* x) { return g.add(OpKind::kSoftmax, "y", {x}, {{"axis", int64_t{0}}}); },
-      [](ir::Graph& g, ir::Value* x) { return g.add(OpKind::kTranspose, "y", {x}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}}); },
-      [](ir::Graph& g, ir::Value* x) { return reshape(g, x, "y", {8, 16}); },
-      [](ir::Graph& g, ir::Value* x) { return reshape(g, x, "y", {-1, 16}); },
+      reduce(true),
+      reduce(false),
+      [](ir::Graph& g, ir::Value* x) {
+        return g.add(OpKind::kSoftmax, "y", {x}, {{"axis", int64_t{0}}});
+      },
+      [](ir::Graph& g, ir::Value* x) {
+        return g.add(OpKind::kTranspose, "y", {x}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
+      },
+      [](ir::Graph& g, ir::Value* x) {
+        return reshape(g, x, "y", {8, 16});
+      },
+      [](ir::Graph& g, ir::Value* x) {
+        return reshape(g, x, "y", {-1, 16});
+      },
       [](ir::Graph& g, ir::Value* x) {
         return g.add(OpKind::kSqueeze, "y", {x, ints(g, "axes", {0})});
       },
       [](ir::Graph& g, ir::Value* x) {  // sizes of one image meet the channels
-        ir::Value* mean = g.add(OpKind::kReduceMean, "m", {x},
-                                {{"axes", std::vector<int64_t>{1, 2, 3}}, {"keepdims", int64_t{0}}});
+        ir::Value* mean =
+            g.add(OpKind::kReduceMean, "m", {x}, {{"axes", std::vector<int64_t>{1, 2, 3}}, {"keepdims", int64_t{0}}});
         return g.add(OpKind::kMul, "y", {mean, reshape(g, mean, "row", {1, 1})});
       }};
   for (size_t i = 0; i < fixed.size(); ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 using ir::OpKind;
 
-// All quantisers frozen with different scales, so that only what a test is about is reported.
+// All quantizers frozen with different scales, so that only what a test is about is reported.
 void freeze(ir::Graph& graph) {
   std::map<std::string, quant::Range> ranges;
   float amax = 1;
@@ -30,7 +30,7 @@ std::string lint_after_placement(ir::Graph& graph, const quant::PlacementOptions
   return quant::lint_text(quant::lint_placement(graph));
 }
 
-// A quantiser of `value` for `reader`, as someone else might have placed it.
+// A quantizer of `value` for `reader`, as someone else might have placed it.
 void quantize(ir::Graph& graph, const std::string& value, const std::string& reader, size_t input) {
   ir::Node* node = graph.find_node(reader);
   ir::Value* scale = graph.add_constant("", ir::Tensor::scalar<float>(0.1f));
@@ -58,10 +58,10 @@ TEST(LintPlacementTest, NamesFloatLayers) {
   residual_block(b);
   EXPECT_EQ(lint_after_placement(b.graph, {.exclude = {{.name = "conv1"}}}),
             "float_layer  Conv 'conv1' runs in float: neither its input 'relu' nor its weights 'conv1.weight' are "
-            "quantised\n");
+            "quantized\n");
   b.graph.set_input(b.graph.find_node("conv2"), 1, b.graph.find_value("conv2.weight"));
   EXPECT_THAT(quant::lint_text(quant::lint_placement(b.graph)),
-              ::testing::HasSubstr("Conv 'conv2' runs in float: its weights 'conv2.weight' are not quantised"));
+              ::testing::HasSubstr("Conv 'conv2' runs in float: its weights 'conv2.weight' are not quantized"));
 }
 
 TEST(LintPlacementTest, ExplainsBrokenAdds) {
@@ -72,19 +72,19 @@ TEST(LintPlacementTest, ExplainsBrokenAdds) {
   b.graph.set_input(b.graph.find_node("add"), 1, b.graph.find_value("relu"));
   EXPECT_EQ(
       quant::lint_text(quant::lint_placement(b.graph)),
-      "float_island  float island of 3 nodes between quantised ones (Relu 'relu', Add 'add', Relu 'relu2'): its inputs "
+      "float_island  float island of 3 nodes between quantized ones (Relu 'relu', Add 'add', Relu 'relu2'): its inputs "
       "are "
-      "dequantised and its result is quantised again\n"
-      "float_residual  Add 'add': the residual 'relu' is float, so the output of Conv 'conv2' stays float; quantise "
+      "dequantized and its result is quantized again\n"
+      "float_residual  Add 'add': the residual 'relu' is float, so the output of Conv 'conv2' stays float; quantize "
       "the residual\n");
   quantize(b.graph, "relu", "add", 1);
   quantize(b.graph, "conv2", "add", 0);
   const auto notes = quant::lint_placement(b.graph);
   EXPECT_THAT(
       quant::lint_text(notes),
-      ::testing::HasSubstr("split_add  Add 'add': the quantiser of 'conv2' separates it from Conv 'conv2', so the two "
-                           "cannot be fused; quantise only the other operand 'relu/q'"));
-  EXPECT_THAT(quant::lint_text(notes), ::testing::HasSubstr("quantized_twice  tensor 'relu' has quantisers with 2"));
+      ::testing::HasSubstr("split_add  Add 'add': the quantizer of 'conv2' separates it from Conv 'conv2', so the two "
+                           "cannot be fused; quantize only the other operand 'relu/q'"));
+  EXPECT_THAT(quant::lint_text(notes), ::testing::HasSubstr("quantized_twice  tensor 'relu' has quantizers with 2"));
 }
 
 TEST(LintPlacementTest, FindsFloatIslandsButNotSwishOrHeads) {
@@ -94,11 +94,11 @@ TEST(LintPlacementTest, FindsFloatIslandsButNotSwishOrHeads) {
   y = b.conv(y, "conv3", 4);
   b.graph.add_output(b.op(OpKind::kSoftmax, "softmax", {y}));
   EXPECT_EQ(lint_after_placement(b.graph),
-            "float_island  float island of 2 nodes between quantised ones (Sqrt 'sqrt', Exp 'exp'): its inputs are "
-            "dequantised and its result is quantised again\n");
+            "float_island  float island of 2 nodes between quantized ones (Sqrt 'sqrt', Exp 'exp'): its inputs are "
+            "dequantized and its result is quantized again\n");
 }
 
-// The compiler moves the quantiser before it.
+// The compiler moves the quantizer before it.
 TEST(LintPlacementTest, ANearestResizeIsNoIsland) {
   for (const bool nearest : {true, false}) {
     BlockBuilder b;
@@ -108,8 +108,8 @@ TEST(LintPlacementTest, ANearestResizeIsNoIsland) {
     b.graph.add_output(b.conv(up, "conv2", 4));
     EXPECT_EQ(lint_after_placement(b.graph),
               nearest ? ""
-                      : "float_island  float island of 1 node between quantised ones (Resize 'up'): its inputs are "
-                        "dequantised and its result is quantised again\n");
+                      : "float_island  float island of 1 node between quantized ones (Resize 'up'): its inputs are "
+                        "dequantized and its result is quantized again\n");
   }
 }
 
@@ -122,7 +122,7 @@ TEST(LintPlacementTest, PoolsConcatsWeightsAndCalibration) {
   b.graph.add_output(b.conv(pool, "conv3", 2));
   place_fake_quant(b.graph, {.exclude = {{.name = "pool"}}});
   EXPECT_THAT(quant::lint_text(quant::lint_placement(b.graph)),
-              ::testing::HasSubstr("not_calibrated  5 quantisers still observe (the first is 'input/fake_quantize')"));
+              ::testing::HasSubstr("not_calibrated  5 quantizers still observe (the first is 'input/fake_quantize')"));
   freeze(b.graph);
   quantize(b.graph, "a", "concat", 0);
   quantize(b.graph, "c", "concat", 1);
@@ -134,7 +134,7 @@ TEST(LintPlacementTest, PoolsConcatsWeightsAndCalibration) {
       quant::lint_text(quant::lint_placement(b.graph)),
       "per_tensor_weights  Conv 'conv1' has one scale for all its weights; one for each output channel is more "
       "accurate at the same speed\n"
-      "concat_requantizes  Concat 'concat' joins tensors with 2 different scales, so it has to requantise; a unified "
+      "concat_requantizes  Concat 'concat' joins tensors with 2 different scales, so it has to requantize; a unified "
       "scale makes it a copy\n");
   b.graph.set_input(concat->producer, 0, b.graph.find_value("a"));
   EXPECT_THAT(quant::lint_text(quant::lint_placement(b.graph)),

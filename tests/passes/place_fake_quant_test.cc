@@ -238,8 +238,9 @@ TEST(PlaceFakeQuantTest, RefusesAGraphThatIsQuantizedAlready) {
   BlockBuilder b;
   b.graph.add_output(b.conv(b.x, "conv1", 3));
   place_fake_quant(b.graph);
-  EXPECT_THAT([&] { place_fake_quant(b.graph); },
-              ThrowsMessage<UserError>(HasSubstr("graph 'block' is quantised already, at least in part (FakeQuantize")));
+  EXPECT_THAT(
+      [&] { place_fake_quant(b.graph); },
+      ThrowsMessage<UserError>(HasSubstr("graph 'block' is quantized already, at least in part (FakeQuantize")));
 }
 
 TEST(PlaceFakeQuantTest, RemovalGivesTheFloatGraphBack) {
@@ -254,21 +255,20 @@ TEST(PlaceFakeQuantTest, RemovalGivesTheFloatGraphBack) {
 
 TEST(RemoveFakeQuant, KeepsTheNamesOfOutputs) {
   BlockBuilder b;
-  const auto quantised = [&](ir::Value* v, const std::string& name) {
+  const auto quantized = [&](ir::Value* v, const std::string& name) {
     return b.op(ir::OpKind::kFakeQuantize, name,
                 {v, b.graph.add_constant(name + ".scale", ir::Tensor::scalar(0.5f)),
                  b.graph.add_constant(name + ".zero", ir::Tensor::scalar<int8_t>(0))});
   };
   ir::Value* relu = b.relu(b.x, "relu");
   // Of a tensor that is itself an output, of a graph input, and of one that nothing else reads.
-  for (ir::Value* v : {relu, quantised(relu, "q_output"), quantised(b.x, "q_input"), quantised(b.relu(b.x, "r"), "q")})
+  for (ir::Value* v : {relu, quantized(relu, "q_output"), quantized(b.x, "q_input"), quantized(b.relu(b.x, "r"), "q")})
     b.graph.add_output(v);
   EXPECT_EQ(remove_fake_quant(b.graph), 3);
   ir::infer_shapes(b.graph);
   ir::verify(b.graph);
   std::vector<std::string> outputs, made_by;
-  for (const ir::Value* v : b.graph.outputs())
-    outputs.push_back(v->name), made_by.push_back(v->producer->info().name);
+  for (const ir::Value* v : b.graph.outputs()) outputs.push_back(v->name), made_by.push_back(v->producer->info().name);
   EXPECT_EQ(outputs, (std::vector<std::string>{"relu", "q_output", "q_input", "q"}));
   EXPECT_EQ(made_by, (std::vector<std::string>{"Relu", "Identity", "Identity", "Relu"}));
 }
@@ -286,7 +286,7 @@ TEST_P(ZooPlacement, MatchesTheApprovedText) {
                                : arch.starts_with("mobilenet") ? PlacementRule::kMobileNet
                                                                : PlacementRule::kEfficientNet;
   EXPECT_EQ(plan_text(graph, {.rules = {family}}), quant::placement_text(plan));
-  // Every weighted node reads quantised activations and weights; no tensor is quantised twice.
+  // Every weighted node reads quantized activations and weights; no tensor is quantized twice.
   EXPECT_EQ(static_cast<size_t>(place_fake_quant(graph)), plan.size());
   ir::verify(graph);
   std::set<const ir::Value*> seen;
@@ -295,7 +295,7 @@ TEST_P(ZooPlacement, MatchesTheApprovedText) {
       EXPECT_TRUE(seen.insert(node->input(0)).second) << node->name;
     }
     if (node->kind != OpKind::kConv && node->kind != OpKind::kGemm) continue;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; ++i) {
       ASSERT_NE(node->input(i)->producer, nullptr) << node->name;
       EXPECT_EQ(node->input(i)->producer->kind, OpKind::kFakeQuantize) << node->name;
     }

@@ -31,7 +31,7 @@ int run_and_compare(ir::Graph& graph, Pass&& pass) {
   ir::infer_shapes(graph);
   ir::verify(graph);
   EXPECT_EQ(Evaluator::difference(Evaluator::outputs(graph), before), 0);
-  for (size_t i = 0; i < names.size(); i++) EXPECT_EQ(graph.outputs()[i]->name, names[i]);
+  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(graph.outputs()[i]->name, names[i]);
   return changes;
 }
 

@@ -35,9 +35,9 @@ TEST(SetScalesTest, ActivationsFromRangesAndWeightsFromWeights) {
   const std::vector<float> w = b.graph.find_value("conv1.weight")->constant->to_floats();
   const std::vector<float> s = scales(b.graph, "conv1.weight");
   ASSERT_EQ(s.size(), 6u);
-  for (size_t c = 0; c < 6; c++) {
+  for (size_t c = 0; c < 6; ++c) {
     float amax = 0;
-    for (size_t i = 0; i < w.size() / 6; i++) amax = std::max(amax, std::fabs(w[c * w.size() / 6 + i]));
+    for (size_t i = 0; i < w.size() / 6; ++i) amax = std::max(amax, std::fabs(w[c * w.size() / 6 + i]));
     EXPECT_EQ(s[c], amax / 127) << c;
   }
 }

@@ -4,7 +4,7 @@
 Every test of one node whose operator Octet lists (src/ir/ops.def and the QLinear operators) is compiled and run by
 PROGRAM (peers_run_graphs). The engine's tensors are float32 and parameters are constants, so a test is put into that
 form first, which changes no number:
-- parameters (weights, axes, scales ...) become initialisers; only what a network computes stays an input;
+- parameters (weights, axes, scales ...) become initializers; only what a network computes stays an input;
 - an 8-bit input comes from a QuantizeLinear of the numbers its codes stand for; an 8-bit output goes through the
   DequantizeLinear of its scale, and the codes are compared exactly.
 Floats are compared as the package's own runner does it: rtol 1e-3, atol 1e-7.

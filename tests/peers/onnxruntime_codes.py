@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares every quantised tensor of QDQ networks with ONNX Runtime's: onnxruntime_codes.py PROGRAM MODEL.onnx...
+"""Compares every quantized tensor of QDQ networks with ONNX Runtime's: onnxruntime_codes.py PROGRAM MODEL.onnx...
 
 ONNX Runtime runs the whole network with its fusions (QLinearConv, QLinearAdd, QGemm ...) and gives out the codes behind
 every QuantizeLinear. The network is then cut there, and PROGRAM (peers_run_graphs) runs every piece on the codes that
@@ -34,7 +34,7 @@ class Network:
         return numpy_helper.to_array(self.constants[name])
 
     def run(self, x, work):
-        """Codes behind every quantiser, and what the operators became."""
+        """Codes behind every quantizer, and what the operators became."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         for q in self.quantizers:
@@ -42,16 +42,16 @@ class Network:
             model.graph.output.append(helper.make_tensor_value_info(q.output[0], kind, None))
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        options.optimized_model_filepath = str(work / "optimised.onnx")
+        options.optimized_model_filepath = str(work / "optimized.onnx")
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         names = [q.output[0] for q in self.quantizers]
         codes = dict(zip(names, session.run(names, {self.input.name: x})))
-        optimised = onnx.load(work / "optimised.onnx", load_external_data=False)
-        return codes, collections.Counter(n.op_type for n in optimised.graph.node)
+        optimized = onnx.load(work / "optimized.onnx", load_external_data=False)
+        return codes, collections.Counter(n.op_type for n in optimized.graph.node)
 
     def piece(self, q, x, codes, folder):
-        """The nodes between q and the quantisers before it as a model with the codes as inputs. Returns its operators
-        and the dequantised inputs, which are also written for the program."""
+        """The nodes between q and the quantizers before it as a model with the codes as inputs. Returns its operators
+        and the dequantized inputs, which are also written for the program."""
         nodes, inputs, feeds, constants, seen, stack = [], [], [], {}, set(), list(q.input)
         while stack:
             name = stack.pop()

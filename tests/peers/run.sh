@@ -23,7 +23,7 @@ case "$what" in
     "$python" "$here/onnxruntime_codes.py" "$bin/peers_run_graphs" "$work"/*_u8s8.onnx
     ;;
   foreign)
-    "$python" "$here/foreign_quantised.py" "$bin/peers_run_graphs"
+    "$python" "$here/foreign_quantized.py" "$bin/peers_run_graphs"
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

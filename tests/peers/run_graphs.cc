@@ -3,7 +3,7 @@
 // FOLDER holds model.onnx and input_0.f32, input_1.f32 ... (raw float32 in the order of the shape). Afterwards it holds
 // output_0.f32 ... and steps.txt (a line "kind precision reason" for each step), or error.txt with the sentence a user
 // would read; with --dump also one file of int32 codes
-// (codes_<n>.i32) for every quantised tensor that exists in memory, named in codes.txt ("n scale zero_point name").
+// (codes_<n>.i32) for every quantized tensor that exists in memory, named in codes.txt ("n scale zero_point name").
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -65,7 +65,7 @@ void run(const fs::path& folder, bool dump) {
       write_raw(folder / ("codes_" + std::to_string(index++) + ".i32"), t.codes);
     }
   }
-  for (size_t i = 0; i < outputs.size(); i++) write_raw(folder / ("output_" + std::to_string(i) + ".f32"), outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) write_raw(folder / ("output_" + std::to_string(i) + ".f32"), outputs[i]);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void run(const fs::path& folder, bool dump) {
 
 int main(int argc, char** argv) {
   bool dump = false;
-  for (int i = 1; i < argc; i++) {
+  for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--dump") == 0) {
       dump = true;
       continue;

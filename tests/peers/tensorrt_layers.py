@@ -3,7 +3,7 @@
 
 TensorRT for RTX compiles ahead of time on a CPU, here for SM 8.6, and its log lists every layer of the engine with its
 data types. For each file this prints how many convolutions and matrix products there are and how many run in INT8, and
-fails (exit 1) if a file is refused or if fewer weighted layers run in INT8 than the file quantises.
+fails (exit 1) if a file is refused or if fewer weighted layers run in INT8 than the file quantizes.
 
     tensorrt_layers.py MODEL.onnx ...
 """
@@ -75,14 +75,14 @@ def matrix_layers(log):
     return out
 
 
-def quantised_weighted_nodes(path):
+def quantized_weighted_nodes(path):
     """How many convolutions and products of the file read both operands through a DequantizeLinear."""
     graph = onnx.load(path).graph
-    dequantised = {o for n in graph.node if n.op_type == "DequantizeLinear" for o in n.output}
+    dequantized = {o for n in graph.node if n.op_type == "DequantizeLinear" for o in n.output}
     weighted = [n for n in graph.node if n.op_type in ("Conv", "ConvTranspose", "Gemm", "MatMul")]
-    quantised = [n for n in weighted if n.input[0] in dequantised and n.input[1] in dequantised]
-    convolutions = [n for n in quantised if n.op_type in ("Conv", "ConvTranspose")]
-    return len(weighted), len(quantised), len(convolutions)
+    quantized = [n for n in weighted if n.input[0] in dequantized and n.input[1] in dequantized]
+    convolutions = [n for n in quantized if n.op_type in ("Conv", "ConvTranspose")]
+    return len(weighted), len(quantized), len(convolutions)
 
 
 def main():
@@ -95,10 +95,10 @@ def main():
             continue
         layers = matrix_layers(log)
         int8 = sum(is_int8 for _, is_int8 in layers)
-        weighted, quantised, convolutions = quantised_weighted_nodes(path)
+        weighted, quantized, convolutions = quantized_weighted_nodes(path)
         ok = convolutions > 0 and int8 >= convolutions and len(layers) >= convolutions
         print(f"{path}: {int8} of {len(layers)} convolutions and products in INT8 "
-              f"(the file quantises {quantised} of {weighted}, {convolutions} of them convolutions): "
+              f"(the file quantizes {quantized} of {weighted}, {convolutions} of them convolutions): "
               f"{'ok' if ok else 'FAILED'}")
         for name, is_int8 in layers:
             if not is_int8:

@@ -31,7 +31,7 @@ std::string npy(const std::vector<int64_t>& shape, std::span<const float> values
 }
 
 // Statistics as training would leave them: with the fresh ones (mean 0, variance 1) signals die out or explode.
-void randomise_statistics(ir::Graph& graph, std::mt19937& random) {
+void randomize_statistics(ir::Graph& graph, std::mt19937& random) {
   std::uniform_real_distribution<float> spread(0.5f, 1.5f);
   for (const auto& node : graph.nodes()) {
     if (node->kind != ir::OpKind::kBatchNormalization) continue;
@@ -49,7 +49,7 @@ void write_case(const fs::path& folder, const std::string& arch, std::array<int6
   options.input = input;
   options.num_classes = 10;
   ir::Graph graph = models::build_model(options);
-  randomise_statistics(graph, random);
+  randomize_statistics(graph, random);
   if (folded) passes::fold_batch_norm(graph);
   ir::infer_shapes(graph);
   const fs::path out = folder / (arch + (folded ? "_folded" : "") + "_opset" + std::to_string(opset));

@@ -23,7 +23,7 @@ std::vector<float> sample(Kind kind, size_t n = 60000) {
   std::normal_distribution<double> normal;
   std::exponential_distribution<double> exponential(1.0);
   std::vector<float> v(n);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     double x = 0;
     switch (kind) {
       case Kind::kNormal:
@@ -75,7 +75,7 @@ TEST_P(MseTest, IsAsGoodAsBruteForceOverTheValues) {
   const int levels = GetParam().levels;
   const float chosen = calibrate_amax(h, levels, {.method = CalibrationMethod::kMse});
   double best = true_mse(values, h.amax(), levels);
-  for (int i = 1; i < 250; i++) best = std::min(best, true_mse(values, h.amax() * static_cast<float>(i) / 250, levels));
+  for (int i = 1; i < 250; ++i) best = std::min(best, true_mse(values, h.amax() * static_cast<float>(i) / 250, levels));
   // Both search a grid; within 1 % of the other's optimum is the flat bottom of the curve.
   EXPECT_LE(true_mse(values, chosen, levels), 1.01 * best);
   EXPECT_LE(true_mse(values, chosen, levels), true_mse(values, h.amax(), levels) * (1 + 1e-6));
@@ -105,7 +105,7 @@ TEST(CalibratorTest, MaxIsExact) {
 
 TEST(CalibratorTest, PercentileCountsZerosUnlessTold) {
   std::vector<float> values(9000, 0.0f);
-  for (int i = 0; i < 1000; i++) values.push_back(static_cast<float>(i + 1) / 1000);
+  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<float>(i + 1) / 1000);
   const Histogram h = histogram_of(values);
   const double width = h.bin_width();
   // 95 % of all are the zeros and the lower half of the rest.
@@ -141,7 +141,7 @@ TEST(CalibratorTest, EntropyWithItsGuardDoesNotCutOffRareObjects) {
 TEST(CalibratorTest, EntropySurvivesGapsInTheHistogram) {
   // Few distinct values: nearly all bins are empty, also those at most thresholds.
   std::vector<float> values;
-  for (int i = 0; i < 1000; i++) values.insert(values.end(), {0.1f, 0.2f, 0.5f, 1.0f, -1.0f, 0.9f});
+  for (int i = 0; i < 1000; ++i) values.insert(values.end(), {0.1f, 0.2f, 0.5f, 1.0f, -1.0f, 0.9f});
   const Histogram h = histogram_of(values);
   EXPECT_GT(calibrate_amax(h, 127, {.method = CalibrationMethod::kEntropy}), 0.89f);
   EXPECT_LE(calibrate_amax(h, 127, {.method = CalibrationMethod::kEntropy}), 1.0f);
@@ -176,7 +176,8 @@ TEST(CalibratorTest, ComparesAllMethods) {
 
 TEST(CalibratorTest, MethodsHaveNames) {
   EXPECT_EQ(schema::parse_enum<CalibrationMethod>("calibration method", "entropy"), CalibrationMethod::kEntropy);
-  EXPECT_THAT([] { schema::parse_enum<CalibrationMethod>("calibration method", "msr"); }, ThrowsMessage<UserError>(HasSubstr("did you mean 'mse'?")));
+  EXPECT_THAT([] { schema::parse_enum<CalibrationMethod>("calibration method", "msr"); },
+              ThrowsMessage<UserError>(HasSubstr("did you mean 'mse'?")));
 }
 
 TEST(CalibrationSetTest, GivesRangesByName) {
@@ -206,7 +207,7 @@ TEST(CalibrationSetTest, MemoryDoesNotGrowWithImages) {
   for (const char* name : {"a", "b", "c"}) set.add(name, 127);
   const std::vector<float> values = sample(Kind::kLaplace, 200);
   size_t after_hundred = 0;
-  for (int image = 0; image < 5000; image++) {
+  for (int image = 0; image < 5000; ++image) {
     for (const char* name : {"a", "b", "c"}) set.observe(name, values);
     if (image == 99) after_hundred = set.memory_bytes();
   }

@@ -14,7 +14,7 @@ std::vector<float> random_values(size_t n, uint64_t seed, float outlier_every = 
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal(0, 1);
   std::vector<float> v(n);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; ++i) {
     v[i] = std::max(normal(random), -0.5f);
     if (i % 3 == 0) v[i] = 0;
     if (outlier_every > 0 && i % static_cast<size_t>(outlier_every) == 7) v[i] *= 1000;
@@ -35,7 +35,7 @@ TEST(HistogramTest, DoesNotDependOnBatchSizeOrOrder) {
   const Histogram whole = observe_in_batches(values, values.size());
   for (const size_t batch : {1u, 7u, 64u, 2049u}) EXPECT_EQ(observe_in_batches(values, batch), whole) << batch;
   std::mt19937 random(3);
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 5; ++i) {
     std::shuffle(values.begin(), values.end(), random);
     EXPECT_EQ(observe_in_batches(values, 333), whole);
   }
@@ -74,7 +74,7 @@ TEST(HistogramTest, CountsEveryValueInTheBinOfItsMagnitude) {
     low = std::min(low, v);
     high = std::max(high, v);
     if (v == 0)
-      zeros++;
+      ++zeros;
     else
       expected[static_cast<size_t>(std::floor(std::fabs(static_cast<double>(v)) / h.bin_width()))]++;
   }
@@ -91,7 +91,7 @@ TEST(HistogramTest, CountsEveryValueInTheBinOfItsMagnitude) {
 TEST(HistogramTest, MemoryIsTheSameForAHundredAndFiveThousandBatches) {
   Histogram h;
   size_t after_hundred = 0;
-  for (int batch = 0; batch < 5000; batch++) {
+  for (int batch = 0; batch < 5000; ++batch) {
     h.observe(random_values(64, static_cast<uint64_t>(batch), batch % 50 + 8));
     if (batch == 99) after_hundred = h.memory_bytes();
   }

@@ -31,10 +31,10 @@ TEST(WeightScalesTest, MseIsTheBestOfItsGrid) {
   values[10] = 5;  // an outlier that is better clipped
   const ir::Tensor w = ir::Tensor::of<float>({4, kChannel}, values);
   const std::vector<float> chosen = weight_scales(w, 0, "w", {.method = WeightMethod::kMse});
-  for (size_t c = 0; c < 4; c++) {
+  for (size_t c = 0; c < 4; ++c) {
     const auto error = [&](float scale) {
       double sum = 0;
-      for (size_t i = c * kChannel; i < (c + 1) * kChannel; i++)
+      for (size_t i = c * kChannel; i < (c + 1) * kChannel; ++i)
         sum += std::pow(static_cast<double>(values[i]) - numerics::fake_quantize(values[i], {scale, 0, -127, 127}), 2);
       return sum;
     };

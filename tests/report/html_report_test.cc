@@ -113,7 +113,7 @@ TEST(SvgChart, SurvivesDegenerateData) {
        std::vector<std::vector<double>>{{}, {5}, {0, 0}, {NAN}, {1e300, -1e300}, {1e-300, 1e300}, {-1, 0}})
     for (bool log : {false, true}) {
       std::vector<double> x(y.size());
-      for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<double>(i);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i);
       const std::string svg = svg_line_chart({"c", "x", "y", {{"s", x, y}}, log});
       EXPECT_THAT(svg, Not(HasSubstr("nan")));
       EXPECT_THAT(svg, Not(HasSubstr("inf")));
@@ -123,7 +123,7 @@ TEST(SvgChart, SurvivesDegenerateData) {
 
 TEST(SvgChart, LongSeriesAreThinnedButKeepTheirEnd) {
   Series series{"s", {}, {}};
-  for (int i = 0; i < 100000; i++) {
+  for (int i = 0; i < 100000; ++i) {
     series.x.push_back(i);
     series.y.push_back(i);
   }

@@ -40,7 +40,7 @@ TEST(StatusLine, HasTheFieldsOfTaoAndItsOwn) {
 
 TEST_F(StatusLogTest, Appends) {
   const auto path = directory_ / "status.jsonl";
-  for (int run = 0; run < 2; run++) {
+  for (int run = 0; run < 2; ++run) {
     StatusLog log(path);
     log.write({.kind = "train", .status = RunStatus::kStarted});
     log.write({.kind = "train", .status = RunStatus::kSuccess, .step = run});

@@ -22,7 +22,7 @@ class EventWriterTest : public DirectoryTest {};
 template <typename T>
 T little_endian(std::string_view bytes, size_t at) {
   T value = 0;
-  for (size_t i = 0; i < sizeof(T); i++) value |= static_cast<T>(static_cast<uint8_t>(bytes.at(at + i))) << (8 * i);
+  for (size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(static_cast<uint8_t>(bytes.at(at + i))) << (8 * i);
   return value;
 }
 

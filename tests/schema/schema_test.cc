@@ -65,10 +65,12 @@ std::string write(Kettle kettle) {
 }
 
 TEST(Schema, ReadsAndWritesEveryKindOfMember) {
-  EXPECT_EQ(write({}),
-            "color: red\nsound: none\nmaker: any\nmanual: \"\"\nsize: [1, 2, 3]\nwater:\n  coldest: 10\n  hottest: 90\n");
+  EXPECT_EQ(
+      write({}),
+      "color: red\nsound: none\nmaker: any\nmanual: \"\"\nsize: [1, 2, 3]\nwater:\n  coldest: 10\n  hottest: 90\n");
   const std::string text =
-      "color: green\nsound: whistle\nmaker: acme\nmanual: a/b.txt\nsize: [4, 5, 6]\nwater:\n  coldest: 20\n  hottest: 30\n";
+      "color: green\nsound: whistle\nmaker: acme\nmanual: a/b.txt\nsize: [4, 5, 6]\nwater:\n  coldest: 20\n  hottest: "
+      "30\n";
   const Kettle kettle = read(text);
   EXPECT_EQ(kettle.color, Color::kGreen);
   EXPECT_TRUE(kettle.whistles);
@@ -95,10 +97,11 @@ TEST(Schema, ReferenceHasATableForEachSection) {
   Kettle kettle;
   Section section;
   describe(section, kettle);
-  EXPECT_THAT(schema::reference_markdown(section),
-              testing::AllOf(testing::HasSubstr("| `sound` | none or whistle | `none` |  | When it boils. |"),
-                             testing::HasSubstr("| `size` | list of integers | `[1, 2, 3]` | 1 to 9 | In three directions. |"),
-                             testing::HasSubstr("## `water`\n\nTemperatures.")));
+  EXPECT_THAT(
+      schema::reference_markdown(section),
+      testing::AllOf(testing::HasSubstr("| `sound` | none or whistle | `none` |  | When it boils. |"),
+                     testing::HasSubstr("| `size` | list of integers | `[1, 2, 3]` | 1 to 9 | In three directions. |"),
+                     testing::HasSubstr("## `water`\n\nTemperatures.")));
   EXPECT_THROW(schema::section_help(section, "waiter", "the kettle"), UserError);
 }
 

@@ -59,16 +59,16 @@ TEST(Yaml, RefusesWhatIsNotOneCleanDocument) {
 TEST(Yaml, RefusesBombs) {
   // Nine lists of nine aliases each: 9^9 items when expanded.
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
-  for (int i = 1; i < 9; i++) {
+  for (int i = 1; i < 9; ++i) {
     const std::string before = "*a" + std::to_string(i - 1), name = "a" + std::to_string(i);
     bomb += name + ": &" + name + " [";
-    for (int k = 0; k < 9; k++) bomb += (k ? ", " : "") + before;
+    for (int k = 0; k < 9; ++k) bomb += (k ? ", " : "") + before;
     bomb += "]\n";
   }
   EXPECT_NE(message_of(bomb).find("more than 100000 entries"), std::string::npos);
   EXPECT_NE(message_of(std::string(100'000, '[')).find("nested too deeply"), std::string::npos);
   std::string deep;
-  for (int i = 0; i < 100; i++) deep += std::string(static_cast<size_t>(i), ' ') + "a:\n";
+  for (int i = 0; i < 100; ++i) deep += std::string(static_cast<size_t>(i), ' ') + "a:\n";
   EXPECT_NE(message_of(deep).find("nested more than 32 deep"), std::string::npos);
   EXPECT_NE(message_of("a: &a [*a]\n").find("f.yaml:1:"), std::string::npos);
 }

@@ -173,7 +173,7 @@ TEST(Experiment, ExamplesAreValid) {
   for (const auto& entry : std::filesystem::directory_iterator(OCTET_SOURCE_DIR "/examples")) {
     if (entry.path().extension() != ".yaml") continue;
     EXPECT_NO_THROW(load_experiment(entry.path().string(), {.check_files = false})) << entry.path();
-    files++;
+    ++files;
   }
   EXPECT_GE(files, 2);
 }
@@ -188,7 +188,7 @@ TEST(Experiment, SectionHelpKnowsItsSections) {
   EXPECT_NE(text.find("momentum: number; default 0.9; 0 to 1"), std::string::npos) << text;
   EXPECT_EQ(text.find("epochs"), std::string::npos);
   try {
-    section_help("train.optimiser");
+    section_help("train.optimizer");
     FAIL();
   } catch (const UserError& e) {
     EXPECT_NE(std::string(e.what()).find("did you mean 'train.optimizer'?"), std::string::npos);

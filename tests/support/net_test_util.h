@@ -1,4 +1,4 @@
-// Small quantised graphs for tests, and random tensors that are the same on every machine.
+// Small quantized graphs for tests, and random tensors that are the same on every machine.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -35,7 +35,7 @@ class Random {
   uint64_t state_;
 };
 
-// Adds nodes to a graph with random weights and quantisers.
+// Adds nodes to a graph with random weights and quantizers.
 class QuantNet {
  public:
   explicit QuantNet(uint64_t seed) : random(seed) {}

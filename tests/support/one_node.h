@@ -38,7 +38,7 @@ class OneNode {
   // Adds the node; all its outputs are outputs of the graph (`after`: behind another node).
   void done(std::vector<Value*> inputs, Attributes attributes = {}, size_t outputs = 1) {
     std::vector<std::string> names;
-    for (size_t i = 0; i < outputs; i++) names.push_back(i == 0 ? "y" : str("y", i));
+    for (size_t i = 0; i < outputs; ++i) names.push_back(i == 0 ? "y" : str("y", i));
     ir::Node* node = graph_.add_node(kind_, "node", std::move(inputs), names, std::move(attributes));
     ir::infer_node(*node);
     for (Value* v : node->outputs) graph_.add_output(v);

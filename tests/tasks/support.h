@@ -18,7 +18,7 @@ inline ir::Graph brighter_pixel() {
   return g;
 }
 
-// Pictures of two grey pixels.
+// Pictures of two gray pixels.
 inline std::unique_ptr<data::Dataset> pictures_of_two(const std::string& pixels, std::vector<int> labels) {
   data::MemoryDataset::Contents contents;
   contents.height = contents.channels = 1;

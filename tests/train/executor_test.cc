@@ -57,8 +57,8 @@ Graph small_network(double dropout = 0) {
   return g;
 }
 
-// Folded, quantisers placed, scales from the float network.
-Graph quantised_network() {
+// Folded, quantizers placed, scales from the float network.
+Graph quantized_network() {
   Graph g = small_network();
   passes::fold_batch_norm(g);
   ir::infer_shapes(g);
@@ -96,7 +96,7 @@ std::vector<at::Tensor> parameters_of(const Executor& e) {
 void gradient_step(Executor& e, const at::Tensor& x, const at::Tensor& labels, double rate) {
   const auto parameters = parameters_of(e);
   const auto gradients = torch::autograd::grad({loss_of(e, x, labels)}, parameters);
-  for (size_t i = 0; i < parameters.size(); i++) parameters[i].detach().sub_(gradients[i], rate);
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].detach().sub_(gradients[i], rate);
 }
 
 const at::Tensor kLabels = at::tensor(std::vector<int64_t>{1, 3, 5, 7, 9, 0, 2, 4});
@@ -125,10 +125,10 @@ TEST(Executor, FusedTrainingEqualsFloat64) {
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 1e-5);
   const auto ga = torch::autograd::grad({a}, parameters_of(fused)),
              gb = torch::autograd::grad({b}, parameters_of(exact));
-  for (size_t i = 0; i < ga.size(); i++)
+  for (size_t i = 0; i < ga.size(); ++i)
     EXPECT_LE((ga[i] - gb[i]).norm().item<double>(), 1e-5 + 1e-4 * gb[i].norm().item<double>()) << i;
   const auto ba = fused.named_buffers(), bb = exact.named_buffers();
-  for (size_t i = 0; i < ba.size(); i++)
+  for (size_t i = 0; i < ba.size(); ++i)
     EXPECT_LE((ba[i].second - bb[i].second).abs().max().item<double>(), 1e-5) << ba[i].first;
 }
 
@@ -140,7 +140,7 @@ TEST(Executor, Bfloat16TrainingStaysNearFloat32) {
   EXPECT_EQ(a.scalar_type(), at::kFloat);
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 0.02 * b.item<double>());
   const auto ga = torch::autograd::grad({a}, parameters_of(low)), gb = torch::autograd::grad({b}, parameters_of(full));
-  for (size_t i = 0; i < ga.size(); i++) {
+  for (size_t i = 0; i < ga.size(); ++i) {
     EXPECT_EQ(ga[i].scalar_type(), at::kFloat);
     EXPECT_LE((ga[i] - gb[i]).norm().item<double>(), 0.1 * gb[i].norm().item<double>()) << i;
   }
@@ -162,11 +162,11 @@ TEST(Executor, BatchNormFollowsOnnxMomentumAndCanBeFrozen) {
   e.set_tap(nullptr);
   e.forward({x}, Mode::kTrain);
   const std::vector<float> after = floats(e.named_buffers()[0].second), mean = floats(conv.mean({0, 2, 3}));
-  for (size_t i = 0; i < after.size(); i++) EXPECT_NEAR(after[i], 0.9 * before[i] + 0.1 * mean[i], 1e-5);
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_NEAR(after[i], 0.9 * before[i] + 0.1 * mean[i], 1e-5);
   // The unbiased variance.
   const std::vector<float> variance = floats(e.named_buffers()[1].second), batch = floats(conv.var({0, 2, 3}, true));
   const std::vector<float> old = g.find_value("conv1.variance")->constant->to_floats();
-  for (size_t i = 0; i < variance.size(); i++) EXPECT_NEAR(variance[i], 0.9 * old[i] + 0.1 * batch[i], 1e-5);
+  for (size_t i = 0; i < variance.size(); ++i) EXPECT_NEAR(variance[i], 0.9 * old[i] + 0.1 * batch[i], 1e-5);
 }
 
 TEST(Executor, GivesTheSameBytesEveryTime) {
@@ -175,7 +175,7 @@ TEST(Executor, GivesTheSameBytesEveryTime) {
     std::vector<std::vector<float>> results[2];
     for (auto& result : results) {
       Executor e(g, {.precision = precision, .seed = 4});
-      for (int step = 0; step < 3; step++) gradient_step(e, random_tensor({8, 3, 8, 8}, step), kLabels, 0.1);
+      for (int step = 0; step < 3; ++step) gradient_step(e, random_tensor({8, 3, 8, 8}, step), kLabels, 0.1);
       for (const at::Tensor& p : parameters_of(e)) result.push_back(floats(p));
     }
     EXPECT_EQ(results[0], results[1]);
@@ -239,10 +239,10 @@ TEST(Executor, TapsShowEveryValueInNchwOrder) {
   EXPECT_THROW(e.set_tap([](const Value&, const at::Tensor&) {}, {"no such value"}), UserError);
 }
 
-// --- quantised networks
+// --- quantized networks
 
-TEST(QuantisedExecutor, EvaluatesToTheDequantisedFloatGraph) {
-  const Graph g = quantised_network();
+TEST(QuantizedExecutor, EvaluatesToTheDequantizedFloatGraph) {
+  const Graph g = quantized_network();
   Executor e(g);
   const at::Tensor x = random_tensor({4, 3, 8, 8}, 3, -1, 1);
   std::map<std::string, at::Tensor> seen;
@@ -251,18 +251,18 @@ TEST(QuantisedExecutor, EvaluatesToTheDequantisedFloatGraph) {
   int checked = 0;
   for (const auto& node : g.nodes()) {
     if (node->kind != OpKind::kFakeQuantize || node->input(0)->is_constant()) continue;
-    // Every activation behind a quantiser is a whole number of steps.
+    // Every activation behind a quantizer is a whole number of steps.
     const float scale = node->input(1)->constant->to_floats()[0];
     const at::Tensor steps = seen.at(node->output()->name) / scale;
     EXPECT_LE((steps - at::round(steps)).abs().max().item<double>(), 1e-4) << node->name;
     EXPECT_LE(steps.abs().max().item<double>(), 128.001);
-    checked++;
+    ++checked;
   }
   EXPECT_GE(checked, 3);
 }
 
-TEST(QuantisedExecutor, TrainsOnTheGridInBothPrecisions) {
-  const Graph g = quantised_network();
+TEST(QuantizedExecutor, TrainsOnTheGridInBothPrecisions) {
+  const Graph g = quantized_network();
   const at::Tensor x = random_tensor({8, 3, 8, 8}, 1, -1, 1);
   Executor full(g), low(g, {.precision = Precision::kBFloat16}), nodes(g, {.channels_last = false});
   const at::Tensor a = loss_of(full, x, kLabels), b = loss_of(low, x, kLabels), c = loss_of(nodes, x, kLabels);
@@ -270,15 +270,15 @@ TEST(QuantisedExecutor, TrainsOnTheGridInBothPrecisions) {
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 0.02);
   const auto ga = torch::autograd::grad({a}, parameters_of(full)), gb = torch::autograd::grad({b}, parameters_of(low)),
              gc = torch::autograd::grad({c}, parameters_of(nodes));
-  for (size_t i = 0; i < ga.size(); i++) {
+  for (size_t i = 0; i < ga.size(); ++i) {
     // Sums of different order land on other codes now and then.
     EXPECT_LE((ga[i] - gc[i]).norm().item<double>(), 0.02 * gc[i].norm().item<double>() + 1e-6) << i;
     EXPECT_LE((ga[i] - gb[i]).norm().item<double>(), 0.15 * ga[i].norm().item<double>() + 1e-6) << i;
   }
 }
 
-TEST(QuantisedExecutor, ScalesFollowTheirAveragingConstants) {
-  const Graph g = quantised_network();
+TEST(QuantizedExecutor, ScalesFollowTheirAveragingConstants) {
+  const Graph g = quantized_network();
   const at::Tensor x = random_tensor({8, 3, 8, 8}, 1, -1, 1);
   const Value *weight_scale = nullptr, *input_scale = nullptr, *weight = nullptr;
   for (const auto& node : g.nodes()) {
@@ -309,8 +309,8 @@ TEST(QuantisedExecutor, ScalesFollowTheirAveragingConstants) {
   EXPECT_THROW(Executor(g).set_averaging_constants(2, 0), UserError);
 }
 
-TEST(QuantisedExecutor, LearnsScales) {
-  Graph g = quantised_network();
+TEST(QuantizedExecutor, LearnsScales) {
+  Graph g = quantized_network();
   for (const auto& node : g.nodes())
     if (node->kind == OpKind::kFakeQuantize) node->attributes["state"] = std::string(ir::kLearned);
   const at::Tensor x = random_tensor({8, 3, 8, 8}, 1, -1, 1);
@@ -320,12 +320,12 @@ TEST(QuantisedExecutor, LearnsScales) {
   for (Executor* e : {&full, &low}) {
     for (const auto& [name, tensor] : e->named_parameters())
       if (name.find("scale") != std::string::npos) scales[i].push_back(tensor);
-    i++;
+    ++i;
   }
   ASSERT_GE(scales[0].size(), 6u);
   const auto a = torch::autograd::grad({loss_of(full, x, kLabels)}, scales[0]);
   const auto b = torch::autograd::grad({loss_of(low, x, kLabels)}, scales[1]);
-  for (size_t k = 0; k < a.size(); k++)
+  for (size_t k = 0; k < a.size(); ++k)
     EXPECT_TRUE(at::isfinite(a[k]).all().item<bool>() && at::isfinite(b[k]).all().item<bool>());
 }
 

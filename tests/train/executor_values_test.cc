@@ -59,14 +59,14 @@ TEST(Values, OfConvolutions) {
                              bias = r.node().has_input(2) ? r.constant(2) : std::vector<float>(ws[0]);
     const ir::WindowGeometry g = ir::window_geometry(r.node(), {r.x.h, r.x.w}, {ws[2], ws[3]});
     const int64_t group = r.node().get_int("group"), filters_a_group = ws[0] / group;
-    for (int64_t i = 0; i < r.y.n; i++)
-      for (int64_t f = 0; f < ws[0]; f++)
-        for (int64_t oy = 0; oy < r.y.h; oy++)
-          for (int64_t ox = 0; ox < r.y.w; ox++) {
+    for (int64_t i = 0; i < r.y.n; ++i)
+      for (int64_t f = 0; f < ws[0]; ++f)
+        for (int64_t oy = 0; oy < r.y.h; ++oy)
+          for (int64_t ox = 0; ox < r.y.w; ++ox) {
             double sum = bias[f];
-            for (int64_t c = 0; c < ws[1]; c++)
-              for (int64_t ky = 0; ky < ws[2]; ky++)
-                for (int64_t kx = 0; kx < ws[3]; kx++) {
+            for (int64_t c = 0; c < ws[1]; ++c)
+              for (int64_t ky = 0; ky < ws[2]; ++ky)
+                for (int64_t kx = 0; kx < ws[3]; ++kx) {
                   const int64_t y = oy * g.strides[0] - g.pads[0] + ky * g.dilations[0];
                   const int64_t x = ox * g.strides[1] - g.pads[1] + kx * g.dilations[1];
                   if (r.x.inside(y, x))
@@ -98,13 +98,13 @@ TEST(Values, OfTransposedConvolutions) {
     const auto index = [&](int64_t i, int64_t f, int64_t y, int64_t x) {
       return ((i * r.y.c + f) * r.y.h + y) * r.y.w + x;
     };
-    for (int64_t i = 0; i < r.y.n; i++)
-      for (int64_t c = 0; c < ws[0]; c++)
-        for (int64_t f = 0; f < ws[1]; f++)
-          for (int64_t iy = 0; iy < r.x.h; iy++)
-            for (int64_t ix = 0; ix < r.x.w; ix++)
-              for (int64_t ky = 0; ky < ws[2]; ky++)
-                for (int64_t kx = 0; kx < ws[3]; kx++) {
+    for (int64_t i = 0; i < r.y.n; ++i)
+      for (int64_t c = 0; c < ws[0]; ++c)
+        for (int64_t f = 0; f < ws[1]; ++f)
+          for (int64_t iy = 0; iy < r.x.h; ++iy)
+            for (int64_t ix = 0; ix < r.x.w; ++ix)
+              for (int64_t ky = 0; ky < ws[2]; ++ky)
+                for (int64_t kx = 0; kx < ws[3]; ++kx) {
                   const int64_t y = iy * strides[0] + ky * dilations[0] - begin[0];
                   const int64_t x = ix * strides[1] + kx * dilations[1] - begin[1];
                   if (r.y.inside(y, x))
@@ -112,10 +112,10 @@ TEST(Values, OfTransposedConvolutions) {
                         static_cast<double>(w[((c * ws[1] + f) * ws[2] + ky) * ws[3] + kx]) *
                         static_cast<double>(r.x.at(i, c, iy, ix));
                 }
-    for (int64_t i = 0; i < r.y.n; i++)
-      for (int64_t f = 0; f < r.y.c; f++)
-        for (int64_t y = 0; y < r.y.h; y++)
-          for (int64_t x = 0; x < r.y.w; x++)
+    for (int64_t i = 0; i < r.y.n; ++i)
+      for (int64_t f = 0; f < r.y.c; ++f)
+        for (int64_t y = 0; y < r.y.h; ++y)
+          for (int64_t x = 0; x < r.y.w; ++x)
             ASSERT_NEAR(r.y.at(i, f, y, x), sum[index(i, f, y, x)] + bias[f], 1e-4) << i << f << y << x;
   }
 }
@@ -127,14 +127,14 @@ TEST(Values, OfPooling) {
     const Ran r = run(name);
     const bool maximum = r.node().kind == OpKind::kMaxPool, counting = r.node().get_int("count_include_pad") != 0;
     const ir::WindowGeometry g = ir::window_geometry(r.node(), {r.x.h, r.x.w}, r.node().get_ints("kernel_shape"));
-    for (int64_t i = 0; i < r.y.n; i++)
-      for (int64_t c = 0; c < r.y.c; c++)
-        for (int64_t oy = 0; oy < r.y.h; oy++)
-          for (int64_t ox = 0; ox < r.y.w; ox++) {
+    for (int64_t i = 0; i < r.y.n; ++i)
+      for (int64_t c = 0; c < r.y.c; ++c)
+        for (int64_t oy = 0; oy < r.y.h; ++oy)
+          for (int64_t ox = 0; ox < r.y.w; ++ox) {
             double sum = 0, largest = -std::numeric_limits<double>::infinity();
             int64_t count = 0;
-            for (int64_t ky = 0; ky < g.kernel[0]; ky++)
-              for (int64_t kx = 0; kx < g.kernel[1]; kx++) {
+            for (int64_t ky = 0; ky < g.kernel[0]; ++ky)
+              for (int64_t kx = 0; kx < g.kernel[1]; ++kx) {
                 const int64_t y = oy * g.strides[0] - g.pads[0] + ky * g.dilations[0];
                 const int64_t x = ox * g.strides[1] - g.pads[1] + kx * g.dilations[1];
                 const bool inside = r.x.inside(y, x);
@@ -149,11 +149,11 @@ TEST(Values, OfPooling) {
   }
 }
 
-TEST(Values, OfLocalResponseNormalisation) {
+TEST(Values, OfLocalResponseNormalization) {
   const Ran r = run("lrn");  // size 4: one channel below, two above
-  for (int64_t c = 0; c < r.x.c; c++) {
+  for (int64_t c = 0; c < r.x.c; ++c) {
     double sum = 0;
-    for (int64_t k = std::max<int64_t>(c - 1, 0); k <= std::min(c + 2, r.x.c - 1); k++)
+    for (int64_t k = std::max<int64_t>(c - 1, 0); k <= std::min(c + 2, r.x.c - 1); ++k)
       sum += std::pow(static_cast<double>(r.x.at(1, k, 2, 1)), 2);
     EXPECT_NEAR(r.y.at(1, c, 2, 1), r.x.at(1, c, 2, 1) / std::pow(1 + 0.3 / 4 * sum, 0.6), 1e-5);
   }
@@ -195,16 +195,16 @@ TEST(Values, OfResizeAreThoseOfTheSpecification) {
       (Floats{1, 3}));
   const Floats linear = resize("linear", "half_pixel", "floor", {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 4});
   const Floats expected = {1, 1.25f, 1.75f, 2, 1.5f, 1.75f, 2.25f, 2.5f, 2.5f, 2.75f, 3.25f, 3.5f, 3, 3.25f, 3.75f, 4};
-  for (size_t i = 0; i < expected.size(); i++) EXPECT_FLOAT_EQ(linear[i], expected[i]);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_FLOAT_EQ(linear[i], expected[i]);
   const Floats corners = resize("linear", "align_corners", "floor", {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 4});
   EXPECT_NEAR(corners[1], 1.33333333, 1e-6);
   EXPECT_NEAR(corners[15], 4, 1e-6);
   Floats ramp(16);
-  for (int i = 0; i < 16; i++) ramp[i] = static_cast<float>(i + 1);
+  for (int i = 0; i < 16; ++i) ramp[i] = static_cast<float>(i + 1);
   const Floats cubic = resize("cubic", "half_pixel", "floor", {1, 1, 2, 2}, {1, 1, 4, 4}, ramp);
   const Floats first_row = {0.47265625f, 0.76953125f, 1.24609375f, 1.875f,
                             2.28125f,    2.91015625f, 3.38671875f, 3.68359375f};
-  for (size_t i = 0; i < first_row.size(); i++) EXPECT_NEAR(cubic[i], first_row[i], 1e-5);
+  for (size_t i = 0; i < first_row.size(); ++i) EXPECT_NEAR(cubic[i], first_row[i], 1e-5);
 }
 
 TEST(Values, OfOperatorsThatMoveElements) {

@@ -21,10 +21,10 @@ namespace {
 using testing::floats;
 using testing::random_tensor;
 
-// Everyday values, ties (k + 0.5) * scale and their neighbours, values beyond the range, specials.
+// Everyday values, ties (k + 0.5) * scale and their neighbors, values beyond the range, specials.
 std::vector<float> hard_values(float scale) {
   std::vector<float> v = floats(random_tensor({3000}, 9, -200 * scale, 300 * scale));
-  for (int k = -140; k <= 270; k++) {
+  for (int k = -140; k <= 270; ++k) {
     const float tie = (static_cast<float>(k) + 0.5f) * scale;
     for (const float x : {tie, std::nextafterf(tie, 1e30f), std::nextafterf(tie, -1e30f)}) v.push_back(x);
   }
@@ -47,12 +47,12 @@ FakeQuantOptions options_of(const Setting& s) {
 void expect_same_bits(const std::vector<float>& actual, const std::vector<float>& expected,
                       const std::vector<float>& x) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); i++)
+  for (size_t i = 0; i < actual.size(); ++i)
     ASSERT_EQ(std::bit_cast<uint32_t>(actual[i]), std::bit_cast<uint32_t>(expected[i]))
         << "x = " << x[i] << ": " << actual[i] << ", expected " << expected[i];
 }
 
-TEST(FakeQuantise, EqualsTheNumericsContractBitForBit) {
+TEST(FakeQuantize, EqualsTheNumericsContractBitForBit) {
   for (const Setting& s : kSettings) {
     const numerics::QuantParams p{s.scale, s.zero, s.qmin, s.qmax};
     const std::vector<float> x = hard_values(s.scale);
@@ -63,38 +63,38 @@ TEST(FakeQuantise, EqualsTheNumericsContractBitForBit) {
     }
     FakeQuantOptions o = options_of(s);
     const at::Tensor scale = at::scalar_tensor(s.scale, at::TensorOptions().dtype(at::kFloat));
-    expect_same_bits(floats(fake_quantise(at::tensor(x), scale, o, at::kFloat)), numbers, x);
+    expect_same_bits(floats(fake_quantize(at::tensor(x), scale, o, at::kFloat)), numbers, x);
     o.codes = true;
-    expect_same_bits(floats(fake_quantise(at::tensor(x), scale, o, at::kBFloat16)), codes, x);  // exact in BF16
+    expect_same_bits(floats(fake_quantize(at::tensor(x), scale, o, at::kBFloat16)), codes, x);  // exact in BF16
     o.learned = true;  // the path of ATen operations
-    expect_same_bits(floats(fake_quantise(at::tensor(x), scale, o, at::kFloat)), codes, x);
+    expect_same_bits(floats(fake_quantize(at::tensor(x), scale, o, at::kFloat)), codes, x);
   }
 }
 
-TEST(FakeQuantise, QuantisesEveryChannelByItsOwnScale) {
+TEST(FakeQuantize, QuantizesEveryChannelByItsOwnScale) {
   const at::Tensor w = random_tensor({5, 3, 3, 3}, 4, -1, 1);
   const std::vector<float> scales = {0.01f, 0.02f, 0.004f, 1.0f, 1e-12f};
   for (const at::Tensor& x : {w, w.contiguous(at::MemoryFormat::ChannelsLast)}) {
     FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127};
-    const at::Tensor y = fake_quantise(x, at::tensor(scales), o, at::kFloat);
+    const at::Tensor y = fake_quantize(x, at::tensor(scales), o, at::kFloat);
     EXPECT_EQ(y.strides(), x.strides());
     const std::vector<float> in = floats(w), out = floats(y);
-    for (size_t i = 0; i < in.size(); i++)
+    for (size_t i = 0; i < in.size(); ++i)
       ASSERT_EQ(out[i], numerics::fake_quantize(in[i], {scales[i / 27], 0, -127, 127}));
   }
   // Any other axis, also with a zero point a channel.
   FakeQuantOptions o{.axis = 1, .qmin = 0, .qmax = 255, .zero_point = at::tensor(std::vector<int>{3, 128, 250})};
   const std::vector<float> out =
-      floats(fake_quantise(w, at::tensor(std::vector<float>{0.01f, 0.02f, 0.03f}), o, at::kFloat));
+      floats(fake_quantize(w, at::tensor(std::vector<float>{0.01f, 0.02f, 0.03f}), o, at::kFloat));
   const std::vector<float> in = floats(w);
   const int32_t zeros[] = {3, 128, 250};
-  for (size_t i = 0; i < in.size(); i++) {
+  for (size_t i = 0; i < in.size(); ++i) {
     const size_t c = i / 9 % 3;
     ASSERT_EQ(out[i], numerics::fake_quantize(in[i], {0.01f * static_cast<float>(c + 1), zeros[c], 0, 255})) << i;
   }
 }
 
-TEST(FakeQuantise, PassesTheGradientWhereTheCodeIsNotClipped) {
+TEST(FakeQuantize, PassesTheGradientWhereTheCodeIsNotClipped) {
   for (const Setting& s : kSettings) {
     const numerics::QuantParams p{s.scale, s.zero, s.qmin, s.qmax};
     const std::vector<float> values = hard_values(s.scale);
@@ -103,10 +103,10 @@ TEST(FakeQuantise, PassesTheGradientWhereTheCodeIsNotClipped) {
       FakeQuantOptions o = options_of(s);
       o.codes = codes;
       const at::Tensor scale = at::scalar_tensor(s.scale, at::TensorOptions().dtype(at::kFloat));
-      const at::Tensor y = fake_quantise(x, scale, o, at::kFloat);
+      const at::Tensor y = fake_quantize(x, scale, o, at::kFloat);
       const at::Tensor g = random_tensor({static_cast<int64_t>(values.size())}, 3);
       const std::vector<float> grad = floats(torch::autograd::grad({y}, {x}, {g})[0]), upstream = floats(g);
-      for (size_t i = 0; i < values.size(); i++) {
+      for (size_t i = 0; i < values.size(); ++i) {
         const float expected = numerics::inside_range(values[i], p) ? upstream[i] : 0.0f;
         ASSERT_FLOAT_EQ(grad[i], codes ? expected / s.scale : expected) << values[i];
       }
@@ -115,18 +115,18 @@ TEST(FakeQuantise, PassesTheGradientWhereTheCodeIsNotClipped) {
 }
 
 // Esser et al.: d/ds = round(v/s) - v/s inside, the clipped code outside, times 1 / sqrt(N * qmax).
-TEST(FakeQuantise, GivesALearnedScaleItsGradient) {
+TEST(FakeQuantize, GivesALearnedScaleItsGradient) {
   const at::Tensor x = random_tensor({4, 50}, 8, -1, 1);
   const at::Tensor g = random_tensor({4, 50}, 9);
   const std::vector<float> scales = {0.01f, 0.005f, 0.002f, 0.02f}, in = floats(x), upstream = floats(g);
   at::Tensor scale = at::tensor(scales).set_requires_grad(true);
   FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127, .learned = true};
   const std::vector<float> actual =
-      floats(torch::autograd::grad({fake_quantise(x, scale, o, at::kFloat)}, {scale}, {g})[0]);
+      floats(torch::autograd::grad({fake_quantize(x, scale, o, at::kFloat)}, {scale}, {g})[0]);
   // The codes times the scale, as a convolution of codes has it, must give the same in sum, up to the factor of LSQ.
-  for (size_t row = 0; row < 4; row++) {
+  for (size_t row = 0; row < 4; ++row) {
     double expected = 0;
-    for (size_t i = row * 50; i < (row + 1) * 50; i++) {
+    for (size_t i = row * 50; i < (row + 1) * 50; ++i) {
       const double v = static_cast<double>(in[i]) / static_cast<double>(scales[row]);
       expected += upstream[i] * (v > 127 ? 127 : v < -127 ? -127 : std::nearbyint(v) - v);
     }
@@ -135,7 +135,7 @@ TEST(FakeQuantise, GivesALearnedScaleItsGradient) {
   }
 }
 
-TEST(FakeQuantise, FindsTheScaleThatCoversATensor) {
+TEST(FakeQuantize, FindsTheScaleThatCoversATensor) {
   const at::Tensor x = at::tensor(std::vector<float>{-2.54f, 1.0f, 0.3f, 1.27f}).reshape({2, 2});
   const at::Tensor one = at::scalar_tensor(1.0f, at::TensorOptions().dtype(at::kFloat));
   EXPECT_FLOAT_EQ(current_scale(x, one, {.qmin = -128, .qmax = 127}).item<float>(), 0.02f);  // 127 on both sides
@@ -156,12 +156,12 @@ void compare_tables(const kernels::Table<T>& a, const kernels::Table<T>& b, std:
     const int64_t rows = static_cast<int64_t>(x.size()) / channels;
     const std::vector<float> multiplier = floats(random_tensor({channels}, 1)),
                              offset = floats(random_tensor({channels}, 2));
-    for (int variant = 0; variant < 16; variant++) {
+    for (int variant = 0; variant < 16; ++variant) {
       std::vector<T> out[2];
       std::vector<uint16_t> mask[2];
       std::vector<float> sums[2];
       std::vector<T> grads[2];
-      for (int i = 0; i < 2; i++) {
+      for (int i = 0; i < 2; ++i) {
         const kernels::Table<T>& t = i == 0 ? a : b;
         out[i].resize(x.size());
         mask[i].resize(rows * kernels::mask_words(channels));
@@ -173,7 +173,7 @@ void compare_tables(const kernels::Table<T>& a, const kernels::Table<T>& b, std:
         f.clamp = variant & 4;
         f.lower = 0;
         f.upper = 1.5f;
-        f.quantise = variant & 8;
+        f.quantize = variant & 8;
         f.scale = 0.01f;
         f.low = -128;
         f.high = 127;
@@ -182,7 +182,7 @@ void compare_tables(const kernels::Table<T>& a, const kernels::Table<T>& b, std:
         f.mask = mask[i].data();
         t.forward(f, 0, rows);
         if (channels % 16 != 0)  // bits of channels that do not exist may be anything
-          for (int64_t r = 1; r <= rows; r++)
+          for (int64_t r = 1; r <= rows; ++r)
             mask[i][r * kernels::mask_words(channels) - 1] &= static_cast<uint16_t>((1u << (channels % 16)) - 1);
         sums[i].resize(4 * channels);
         t.statistics(x.data(), channels, offset.data(), 0, rows, &sums[i][0], &sums[i][channels]);
@@ -191,7 +191,7 @@ void compare_tables(const kernels::Table<T>& a, const kernels::Table<T>& b, std:
         g.grad = residual.data();
         g.mask = mask[i].data();
         g.x = x.data();
-        g.centre = offset.data();
+        g.center = offset.data();
         if (variant & 1) g.from_grad = g.from_x = g.constant = multiplier.data();
         g.factor = 0.7f;
         g.residual_factor = 0.2f;

@@ -18,9 +18,9 @@ void check_gradients(Executor& executor, const at::Tensor& x, std::vector<at::Te
   executor.set_step(5);
   const at::Tensor weight = random_tensor(executor.forward({x}, Mode::kTrain)[0].sizes().vec(), 11).to(at::kDouble);
   const auto gradients = torch::autograd::grad({loss(weight)}, leaves, {}, std::nullopt, false, true);
-  for (size_t i = 0; i < leaves.size(); i++) {
+  for (size_t i = 0; i < leaves.size(); ++i) {
     ASSERT_TRUE(gradients[i].defined()) << "leaf " << i;
-    for (uint64_t seed = 0; seed < 3; seed++) {
+    for (uint64_t seed = 0; seed < 3; ++seed) {
       const at::Tensor direction = random_tensor(leaves[i].sizes().vec(), 100 + seed).to(at::kDouble);
       const double analytic = (gradients[i] * direction).sum().item<double>(), h = 1e-6;
       const at::Tensor kept = leaves[i].detach().clone();
@@ -63,7 +63,7 @@ TEST(Gradients, OfEveryOperatorInFloat32AgreeWithFloat64) {
       const at::Tensor weight = random_tensor(y.sizes().vec(), 12).to(y.scalar_type());
       all.push_back(torch::autograd::grad({(y * weight).sum()}, leaves));
     }
-    for (size_t i = 0; i < all[0].size(); i++)
+    for (size_t i = 0; i < all[0].size(); ++i)
       EXPECT_LE((all[0][i] - all[1][i]).norm().item<double>(), 1e-5 * (1e-3 + all[0][i].norm().item<double>())) << i;
   }
 }

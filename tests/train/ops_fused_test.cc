@@ -23,10 +23,10 @@ struct Leaves {
 };
 
 struct Variant {
-  bool affine, norm, batch_statistics, residual, clamp, quantise, codes;
+  bool affine, norm, batch_statistics, residual, clamp, quantize, codes;
   std::string text() const {
     return str("affine ", affine, " norm ", norm, " batch ", batch_statistics, " residual ", residual, " clamp ", clamp,
-               " quantise ", quantise, " codes ", codes);
+               " quantize ", quantize, " codes ", codes);
   }
 };
 
@@ -55,7 +55,7 @@ PointwiseOptions options_of(const Variant& v, const Leaves& l, int64_t channels)
   o.clamp = v.clamp;
   o.lower = 0;
   o.upper = 1.25f;
-  o.quantise = v.quantise;
+  o.quantize = v.quantize;
   o.codes = v.codes;
   o.scale = 0.008f;
   o.low = -128;
@@ -75,7 +75,7 @@ at::Tensor reference(const Variant& v, const Leaves& l, const PointwiseOptions& 
                                           v.batch_statistics, 0.1, o.epsilon));
   if (v.residual) y = y + l.residual.to(at::kDouble) * 0.75;
   if (v.clamp) y = at::clamp(y, 0, 1.25);
-  if (v.quantise) {  // straight through: the value is that of the codes, the gradient that of y / scale
+  if (v.quantize) {  // straight through: the value is that of the codes, the gradient that of y / scale
     const double scale = static_cast<double>(o.scale);
     const at::Tensor ratio = y / scale;
     const at::Tensor clipped = at::clamp(ratio, -128.5, 127.5);
@@ -87,24 +87,24 @@ at::Tensor reference(const Variant& v, const Leaves& l, const PointwiseOptions& 
 
 TEST(Pointwise, EqualsTheOperationsOneByOne) {
   for (const auto& shape : std::vector<std::vector<int64_t>>{{3, 20, 5, 6}, {70, 16}, {4, 5, 9}})
-    for (int bits = 0; bits < 128; bits++) {
+    for (int bits = 0; bits < 128; ++bits) {
       const Variant v{bool(bits & 1),  bool(bits & 2),  bool(bits & 4), bool(bits & 8),
                       bool(bits & 16), bool(bits & 32), bool(bits & 64)};
-      if ((v.batch_statistics && !v.norm) || (v.codes && !v.quantise)) continue;
+      if ((v.batch_statistics && !v.norm) || (v.codes && !v.quantize)) continue;
       SCOPED_TRACE(v.text());
       const Leaves l = make_leaves(v, shape);
       const PointwiseOptions o = options_of(v, l, shape[1]);
       const at::Tensor expected = reference(v, l, o), actual = pointwise(l.x, o);
       const at::Tensor difference = (actual.to(at::kDouble) - expected).abs();
       // A value on the border between two codes may fall on either side: compare all but a few.
-      const double step = v.quantise ? (v.codes ? 1.0 : static_cast<double>(o.scale)) : 0;
+      const double step = v.quantize ? (v.codes ? 1.0 : static_cast<double>(o.scale)) : 0;
       EXPECT_LE(difference.max().item<double>(), step * 1.0001 + 2e-5 * (1 + expected.abs().max().item<double>()));
-      EXPECT_LE((difference > 1e-4).sum().item<int64_t>(), v.quantise ? 3 : 0);
+      EXPECT_LE((difference > 1e-4).sum().item<int64_t>(), v.quantize ? 3 : 0);
 
       const at::Tensor weight = random_tensor(shape, 9);
       const auto want = torch::autograd::grad({expected}, l.defined(), {weight.to(at::kDouble)});
       const auto got = torch::autograd::grad({actual}, l.defined(), {weight});
-      for (size_t i = 0; i < want.size(); i++)
+      for (size_t i = 0; i < want.size(); ++i)
         EXPECT_LE((want[i] - got[i]).norm().item<double>(), 2e-4 * (1 + want[i].norm().item<double>())) << "leaf " << i;
     }
 }
@@ -139,7 +139,7 @@ TEST(Pointwise, ComputesTheVarianceOfDataFarFromZero) {
 }
 
 TEST(Pointwise, InBfloat16RoundsOnlyTheResult) {
-  for (int bits = 0; bits < 32; bits++) {
+  for (int bits = 0; bits < 32; ++bits) {
     const Variant v{bool(bits & 1), bool(bits & 2), bool(bits & 4), bool(bits & 8), bool(bits & 16), false, false};
     if (v.batch_statistics && !v.norm) continue;
     SCOPED_TRACE(v.text());

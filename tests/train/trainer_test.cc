@@ -1,5 +1,5 @@
-// The loop on a small real problem: bright quadrants of noisy pictures. A run that is killed with SIGKILL in the middle of
-// an epoch, or stopped by request, and then continued must end with the same bytes as one that was left alone.
+// The loop on a small real problem: bright quadrants of noisy pictures. A run that is killed with SIGKILL in the middle
+// of an epoch, or stopped by request, and then continued must end with the same bytes as one that was left alone.
 #include "train/trainer.h"
 
 #include <ATen/ATen.h>
@@ -33,11 +33,11 @@ std::unique_ptr<data::Dataset> quadrants(int64_t count, uint32_t seed) {
   part.file = "quadrants";
   part.stride = 64;
   part.count = count;
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = 0; i < count; ++i) {
     const int label = static_cast<int>(random() % 4);
     contents.labels.push_back(label);
-    for (int y = 0; y < 8; y++)
-      for (int x = 0; x < 8; x++)
+    for (int y = 0; y < 8; ++y)
+      for (int x = 0; x < 8; ++x)
         part.bytes += static_cast<char>(random() % 120 + ((y / 4) * 2 + x / 4 == label ? 100 : 0));
   }
   contents.parts.push_back(std::move(part));
@@ -52,7 +52,7 @@ Tensor random_tensor(ir::Shape shape, float spread, uint32_t seed) {
   return Tensor::of<float>(shape, values);
 }
 
-ir::Graph small_network(bool quantised) {
+ir::Graph small_network(bool quantized) {
   ir::Graph g;
   ir::Value* x = g.add_input("input", {ir::DataType::kFloat32, ir::Shape{ir::kDynamic, 1, 8, 8}});
   const auto fake_quantize = [&](ir::Value* v, const std::string& name, Tensor scale, int64_t axis, int64_t qmin) {
@@ -65,13 +65,13 @@ ir::Graph small_network(bool quantised) {
   };
   ir::Value* w = g.add_constant("conv.weight", random_tensor({8, 1, 3, 3}, 0.4f, 1), true);
   ir::Value* b = g.add_constant("conv.bias", random_tensor({8}, 0.1f, 2), true);
-  if (quantised) {
+  if (quantized) {
     x = fake_quantize(x, "input/fake_quantize", Tensor::scalar(1.0f / 127), 1, -128);
     w = fake_quantize(w, "conv.weight/fake_quantize", Tensor::of<float>({8}, std::vector<float>(8, 0.01f)), 0, -127);
   }
   ir::Value* y = g.add(OpKind::kConv, "conv", {x, w, b},
                        {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}});
-  if (!quantised) {
+  if (!quantized) {
     const auto ones = Tensor::of<float>({8}, std::vector<float>(8, 1.0f));
     const auto zeros = Tensor::of<float>({8}, std::vector<float>(8, 0.0f));
     y = g.add(OpKind::kBatchNormalization, "bn",
@@ -122,7 +122,7 @@ class CountingTask : public Loss {
 struct Variant {
   const char* name;
   const char* optimizer;
-  bool quantised, ema;
+  bool quantized, ema;
 };
 
 // Kills the process, or asks for a stop, at one step of the whole run; -1: never.
@@ -142,7 +142,8 @@ struct Outcome {
   bool resumed;
 };
 
-Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t stop_at, const std::string& print = "x") {
+Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t stop_at,
+            const std::string& print = "x") {
   const auto training = quadrants(240, 7), held_out = quadrants(80, 8);
   data::LoaderOptions options{.batch_size = 16, .shuffle = true, .seed = 5, .threads = 1, .drop_last = true};
   options.transform.flip = false;
@@ -150,7 +151,7 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   data::Loader loader(*training, options);
   data::Loader validation(*held_out, {.batch_size = 40});
   CountingTask task(&validation);
-  ir::Graph graph = small_network(v.quantised);
+  ir::Graph graph = small_network(v.quantized);
   Interruption interruption;
   interruption.kill_at = kill_at;
   TrainerOptions o;
@@ -165,8 +166,9 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   if (stop_at >= 0) o.stop_requested = [&] { return interruption.seen >= stop_at; };
   fs::create_directories(folder);
   const ir::Graph executed = graph.clone();
-  TrainResult result = train({.network = graph, .executed = executed, .loader = loader, .loss = task, .validation = task.measure()},
-                             o, &interruption);
+  TrainResult result =
+      train({.network = graph, .executed = executed, .loader = loader, .loss = task, .validation = task.measure()}, o,
+            &interruption);
   return {std::move(result), onnx::export_bytes(graph, {.quantize_weights = false}), interruption.resumed};
 }
 
@@ -246,7 +248,8 @@ TEST(Trainer, DamagedCheckpointsArePassedOver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, TrainerTest,
-                         ::testing::Values(Variant{"sgd", "sgd", false, false}, Variant{"adamw_ema", "adamw", false, true},
+                         ::testing::Values(Variant{"sgd", "sgd", false, false},
+                                           Variant{"adamw_ema", "adamw", false, true},
                                            Variant{"qat", "adam", true, false}),
                          [](const auto& info) { return std::string(info.param.name); });
 

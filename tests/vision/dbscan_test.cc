@@ -28,10 +28,10 @@ TEST(Dbscan, AChainIsOneCluster) {
 }
 
 TEST(Dbscan, TheEdgeOfAClusterDoesNotExtendIt) {
-  // The fourth box is a neighbour of a core but none itself, so the fifth is not reached.
+  // The fourth box is a neighbor of a core but none itself, so the fifth is not reached.
   const std::vector<Box> boxes{at(0), at(1), at(2), at(3.1f), at(4.2f)};
   const std::vector<float> weights{1, 1, 1, 0.5f, 0.2f};
-  // Neighbourhoods at eps 0.2 (up to 1.1 apart): weights 2, 3, 2.5, 1.7, 0.7.
+  // Neighborhoods at eps 0.2 (up to 1.1 apart): weights 2, 3, 2.5, 1.7, 0.7.
   EXPECT_THAT(dbscan(boxes, weights, {.eps = 0.2f, .min_weight = 2.5f}), ElementsAre(0, 0, 0, 0, -1));
 }
 
@@ -42,7 +42,7 @@ TEST(Dbscan, WeightsDecideWhatIsACore) {
   EXPECT_THAT(dbscan(std::vector{at(0)}, std::vector{1.0f}, {.eps = 0.2f, .min_weight = 1}), ElementsAre(0));
 }
 
-TEST(Dbscan, BoxesWithoutAreaAreTheirOwnNeighbours) {
+TEST(Dbscan, BoxesWithoutAreaAreTheirOwnNeighbors) {
   EXPECT_THAT(dbscan(std::vector{Box{1, 1, 1, 1}}, std::vector{2.0f}), ElementsAre(0));
   EXPECT_TRUE(dbscan({}, {}).empty());
 }

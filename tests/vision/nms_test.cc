@@ -15,7 +15,7 @@ Object at(float x, float score, int label = 0) {
 }
 
 TEST(Nms, KeepsTheBestOfEachHeap) {
-  // Neighbours two pixels apart overlap by 8 / 12, three apart by 7 / 13.
+  // Neighbors two pixels apart overlap by 8 / 12, three apart by 7 / 13.
   const std::vector<Object> objects{at(0, 0.5f), at(2, 0.9f), at(4, 0.6f), at(30, 0.1f)};
   EXPECT_THAT(nms(objects), ElementsAre(1, 3));
   EXPECT_THAT(nms(objects, {.iou_threshold = 0.7f}), ElementsAre(1, 2, 0, 3));

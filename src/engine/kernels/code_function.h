@@ -1,4 +1,4 @@
-// What an activation and the quantiser behind it make of the sums of a convolution: a function from 16-bit steps of the
+// What an activation and the quantizer behind it make of the sums of a convolution: a function from 16-bit steps of the
 // sum (docs/numerics.md) to codes, without arithmetic on floats, so that every instruction set gives the same bytes.
 //
 // The 65,536 steps are 256 cells of 256. In a cell the codes only rise, or only fall: cells before `turn` are walked

@@ -134,7 +134,7 @@ struct FloatResizeArgs {
 };
 using FloatResizeFunction = void(const FloatResizeArgs& args, Range rows);
 
-// Local response normalisation over channels (ONNX LRN), NHWC. Work: pixels.
+// Local response normalization over channels (ONNX LRN), NHWC. Work: pixels.
 struct LrnArgs {
   const float* in = nullptr;
   float* out = nullptr;

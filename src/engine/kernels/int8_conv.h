@@ -86,7 +86,7 @@ struct Epilogue {
   CodeFunction function;           // or none; then lo and hi are the limits of steps, the zero point 0, and no table
   QTensor residual;                // data == nullptr: none; same n, h, w, c as out
   float residual_multiplier = 0;
-  bool rounds_twice = false;  // only with a residual: the graph quantises the convolution's own output before the Add
+  bool rounds_twice = false;  // only with a residual: the graph quantizes the convolution's own output before the Add
   int32_t mid_zero_point = 0, mid_lo = 0, mid_hi = 255;
   float mid_multiplier = 1;
   // Set only where residual_sum_fuses() of the kernel table said so: with both roundings, fma(q_mid, mid_multiplier,

@@ -44,7 +44,7 @@ struct KernelTable {
   Entry<MeanOfSumsFunction> mean_of_sums;
   Entry<AddFunction> add;
   Entry<MulFunction> mul;
-  Entry<CopyFunction> copy;  // also tables and requantisation through a table
+  Entry<CopyFunction> copy;  // also tables and requantization through a table
   Entry<ResizeNearestFunction> resize_nearest;
   Entry<QuantizeFunction> quantize;
   Entry<DequantizeFunction> dequantize;

@@ -76,7 +76,7 @@ void softmax_line(const float* in, float* out, int64_t n, bool logarithm) {
   }
 }
 
-// `lanes` neighbouring lines with elements `stride` apart.
+// `lanes` neighboring lines with elements `stride` apart.
 template <typename F>
 void softmax_lines(const float* in, float* out, int64_t n, int64_t stride, int64_t lanes, bool logarithm) {
   using V = typename F::V;

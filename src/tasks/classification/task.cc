@@ -46,8 +46,8 @@ void Task::check(const ir::Graph& network) const {
                "; a classifier's is [batch, classes]");
   const int64_t actual = type.shape->at(1);
   if (options_.classes > 0 && actual >= 0 && actual != options_.classes)
-    fail_usage("output '", network.outputs()[0]->name, "' has ", actual, " classes, the spec says model.num_classes: ",
-               options_.classes);
+    fail_usage("output '", network.outputs()[0]->name, "' has ", actual,
+               " classes, the spec says model.num_classes: ", options_.classes);
 }
 
 ir::Graph Task::executed_graph(const ir::Graph& network) const {
@@ -56,12 +56,15 @@ ir::Graph Task::executed_graph(const ir::Graph& network) const {
   return graph;
 }
 
-std::unique_ptr<Evaluator> Task::evaluator() const { return std::make_unique<TopKEvaluator>(options_.top_k); }
+std::unique_ptr<Evaluator> Task::evaluator() const {
+  return std::make_unique<TopKEvaluator>(options_.top_k);
+}
 
 void require_labels(const data::Batch& batch, int64_t classes) {
-  for (size_t i = 0; i < batch.truth.size(); i++)
+  for (size_t i = 0; i < batch.truth.size(); ++i)
     if (const int label = batch.truth[i].label; label < 0)
-      fail("image ", batch.indices[i], " belongs to no class; classification learns from data sets with one class an image");
+      fail("image ", batch.indices[i],
+           " belongs to no class; classification learns from data sets with one class an image");
     else if (label >= classes)
       fail("image ", batch.indices[i], " has the label ", label, ", the network has ", classes,
            " outputs; set model.num_classes to fit the data");

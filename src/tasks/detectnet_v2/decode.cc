@@ -16,8 +16,8 @@ using vision::Object;
 std::vector<Object> cluster_by_nms(std::span<const Object> proposals, const ClusteringOptions& options) {
   std::vector<Object> out;
   for (const int64_t i : vision::nms(proposals, {.iou_threshold = options.nms_iou_threshold,
-                                                 .score_threshold = options.nms_confidence_threshold,
-                                                 .borders = vision::Borders::kInclusive}))
+                                                .score_threshold = options.nms_confidence_threshold,
+                                                .borders = vision::Borders::kInclusive}))
     out.push_back(proposals[static_cast<size_t>(i)]);
   return out;
 }

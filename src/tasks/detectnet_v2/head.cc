@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ir/infer.h"
-#include "models/initialise.h"
+#include "models/initialize.h"
 #include "tasks/image_graph.h"
 
 namespace octet::tasks::detectnet_v2 {
@@ -38,8 +38,9 @@ ir::Graph add_head(models::Backbone backbone, int64_t classes, int64_t stride, u
 
 Grid grid_of(const ir::Graph& network) {
   const auto refuse = [](const auto&... what) {
-    fail_usage("the network is no DetectNet_v2: ", what...,
-               "; it has the outputs coverage [batch, classes, rows, columns] and boxes [batch, 4 * classes, rows, columns]");
+    fail_usage(
+        "the network is no DetectNet_v2: ", what...,
+        "; it has the outputs coverage [batch, classes, rows, columns] and boxes [batch, 4 * classes, rows, columns]");
   };
   if (network.outputs().size() != 2) refuse("it has ", network.outputs().size(), " outputs");
   const data::NetworkInput input = image_input(network);
@@ -49,13 +50,14 @@ Grid grid_of(const ir::Graph& network) {
       refuse("output '", output->name, "' is ", ir::type_string(output->type));
   const ir::Shape &c = *coverage->type.shape, &b = *boxes->type.shape;
   if (b[1] != 4 * c[1] || b[2] != c[2] || b[3] != c[3])
-    refuse("output '", boxes->name, "' is ", ir::type_string(boxes->type), " beside ", ir::type_string(coverage->type), " of '",
-           coverage->name, "'");
+    refuse("output '", boxes->name, "' is ", ir::type_string(boxes->type), " beside ", ir::type_string(coverage->type),
+           " of '", coverage->name, "'");
   if (input.height <= 0 || input.width <= 0 || c[1] <= 0 || c[2] <= 0 || c[3] <= 0)
     refuse("the sizes of input '", input.name, "' or of its outputs are free");
   const int64_t stride = input.height / c[2];
   if (stride < 1 || stride * c[2] != input.height || stride * c[3] != input.width)
-    refuse("its grid of ", c[2], " x ", c[3], " cells does not divide the input of ", input.height, " x ", input.width, " pixels");
+    refuse("its grid of ", c[2], " x ", c[3], " cells does not divide the input of ", input.height, " x ", input.width,
+           " pixels");
   return {.classes = static_cast<int>(c[1]),
           .rows = static_cast<int>(c[2]),
           .columns = static_cast<int>(c[3]),

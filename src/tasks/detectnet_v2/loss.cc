@@ -20,7 +20,8 @@ Targets draw(const data::Batch& batch, const Grid& grid, const RasterizerOptions
             .boxes = at::empty({batch.size, 4 * grid.classes, grid.rows, grid.columns}, at::kFloat)};
   for (int64_t i = 0; i < batch.size; ++i) {
     const GridTruth truth = rasterize(batch.truth[static_cast<size_t>(i)].objects, grid, options);
-    std::copy(truth.coverage.begin(), truth.coverage.end(), t.coverage.mutable_data_ptr<float>() + i * grid.coverage_size());
+    std::copy(truth.coverage.begin(), truth.coverage.end(),
+              t.coverage.mutable_data_ptr<float>() + i * grid.coverage_size());
     std::copy(truth.coverage_weight.begin(), truth.coverage_weight.end(),
               t.box_weight.mutable_data_ptr<float>() + i * grid.coverage_size());
     std::copy(truth.boxes.begin(), truth.boxes.end(), t.boxes.mutable_data_ptr<float>() + i * grid.box_size());
@@ -50,7 +51,8 @@ train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const 
       -(target * (coverage + kEpsilon).log() + (1 - target) * (1 - coverage + kEpsilon).log()) *
       at::where(target > 0.5, at::full({}, options_.foreground_weight), at::full({}, 1 - options_.foreground_weight));
   const at::Tensor coverage_cost = entropy.mean({0, 2, 3});  // of each class
-  const at::Tensor distance = (boxes - truth.boxes.to(boxes.device())).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns});
+  const at::Tensor distance =
+      (boxes - truth.boxes.to(boxes.device())).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns});
   const at::Tensor box_cost = (distance * box_weight.unsqueeze(2)).mean({0, 2, 3, 4});
   return {{"coverage", (coverage_cost * class_weight).sum() * (options_.coverage_weight / sum)},
           {"boxes", (box_cost * class_weight).sum() * (options_.box_weight / sum)}};

@@ -1,5 +1,5 @@
-// What DetectNet_v2 descends (TAO's cost_function): cross-entropy of the coverage and the distance of the borders, each the mean
-// over batch and grid, summed over the classes.
+// What DetectNet_v2 descends (TAO's cost_function): cross-entropy of the coverage and the distance of the borders, each
+// the mean over batch and grid, summed over the classes.
 #pragma once
 #include "tasks/detectnet_v2/rasterizer.h"
 #include "train/loss.h"
@@ -7,7 +7,7 @@
 namespace octet::tasks::detectnet_v2 {
 
 struct LossOptions {
-  float foreground_weight = 0.05f;  // coverage_foreground_weight: of cells more than half covered; the others have 1 - it
+  float foreground_weight = 0.05f;  // coverage_foreground_weight: of cells more than half covered; others: 1 - it
   // initial_weight of the objectives; they are made to sum up to 1.
   float coverage_weight = 1, box_weight = 10;
   std::vector<float> class_weights;  // one for each class; empty: 1

@@ -71,16 +71,18 @@ GridTruth rasterize(std::span<const Object> objects, const Grid& grid, const Ras
   std::stable_sort(order.begin(), order.end(), [](const Object* a, const Object* b) { return a->box.y1 < b->box.y1; });
   const float stride = static_cast<float>(grid.stride);
   for (const Object* object : order) {
-    const vision::Box box{object->box.x0 / stride, object->box.y0 / stride, object->box.x1 / stride, object->box.y1 / stride};
+    const vision::Box box{object->box.x0 / stride, object->box.y0 / stride, object->box.x1 / stride,
+                          object->box.y1 / stride};
     const auto [ellipse, deadzone] = ellipses_of(box, raster_of(object->label), options.deadzone_radius);
     const float weight = 1 / std::max(4 * ellipse.radius_x * ellipse.radius_y, 1.0f);
     const auto first = [](float border) { return std::max(0, static_cast<int>(std::floor(std::max(border, 0.0f)))); };
     const auto last = [](float border, int size) {
       return std::min(size - 1, static_cast<int>(std::floor(std::min(border, static_cast<float>(size)))));
     };
-    for (int row = first(deadzone.y - deadzone.radius_y); row <= last(deadzone.y + deadzone.radius_y, grid.rows); ++row) {
-      for (int column = first(deadzone.x - deadzone.radius_x); column <= last(deadzone.x + deadzone.radius_x, grid.columns);
-           ++column) {
+    for (int row = first(deadzone.y - deadzone.radius_y); row <= last(deadzone.y + deadzone.radius_y, grid.rows);
+         ++row) {
+      for (int column = first(deadzone.x - deadzone.radius_x);
+           column <= last(deadzone.x + deadzone.radius_x, grid.columns); ++column) {
         const size_t cell = static_cast<size_t>(grid.at(object->label, row, column));
         const auto write = [&](float coverage, const vision::Box& distances) {
           truth.coverage[cell] = most[cell] = coverage;
@@ -92,7 +94,8 @@ GridTruth rasterize(std::span<const Object> objects, const Grid& grid, const Ras
         const float in_deadzone = covered(deadzone, row, column), in_ellipse = covered(ellipse, row, column);
         if (in_deadzone > 0 && in_deadzone >= most[cell]) write(0, {});
         if (in_ellipse > 0 && in_ellipse >= most[cell]) {
-          const float x = static_cast<float>(column) * stride + kBoxOffset, y = static_cast<float>(row) * stride + kBoxOffset;
+          const float x = static_cast<float>(column) * stride + kBoxOffset,
+                      y = static_cast<float>(row) * stride + kBoxOffset;
           write(in_ellipse, {x - object->box.x0, y - object->box.y0, object->box.x1 - x, object->box.y1 - y});
         }
       }

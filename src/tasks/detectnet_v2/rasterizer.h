@@ -22,9 +22,10 @@ struct RasterizerOptions {
 };
 
 struct GridTruth {
-  std::vector<float> coverage;         // Grid::coverage_size(): the part of a cell inside its ellipse, in sixteenths
-  std::vector<float> coverage_weight;  // the same / max(4 * semi-axes, 1): an object's boxes weigh alike, large or small
-  std::vector<float> boxes;            // Grid::box_size(); 0 where nothing covers the cell
+  std::vector<float> coverage;  // Grid::coverage_size(): the part of a cell inside its ellipse, in sixteenths
+  // The same / max(4 * semi-axes, 1): an object's boxes weigh alike, large or small.
+  std::vector<float> coverage_weight;
+  std::vector<float> boxes;  // Grid::box_size(); 0 where nothing covers the cell
 };
 
 // Objects in pixels of the network's input, in any order; drawn by rising lower border, so that nearer ones (lower in

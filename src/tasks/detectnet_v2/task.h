@@ -1,5 +1,5 @@
-// Detection with DetectNet_v2 (NVIDIA TAO): a grid of cells that propose boxes, clustered to detections, measured by VOC's
-// average precision.
+// Detection with DetectNet_v2 (NVIDIA TAO): a grid of cells that propose boxes, clustered to detections, measured by
+// VOC's average precision.
 #pragma once
 #include "metrics/average_precision.h"
 #include "tasks/detectnet_v2/decode.h"

@@ -31,7 +31,7 @@ void describe(schema::Section& s, OptimizerOptions& optimizer) {
       .known_elsewhere_as({"regularizer", "decay", "l2"})
       .help("L2 term (sgd, adam) or decoupled decay (adamw).");
   s.field("no_decay", optimizer.no_decay)
-      .help("Parameters without weight decay: biases, scale and shift of normalisations.");
+      .help("Parameters without weight decay: biases, scale and shift of normalizations.");
   s.rule("nesterov", [&optimizer] {
     const bool without = optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum <= 0;
     return without ? "needs a momentum above 0" : "";

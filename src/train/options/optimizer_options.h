@@ -8,8 +8,8 @@
 namespace octet::train {
 
 enum class OptimizerType { kSgd, kAdam, kAdamW };
-// Parameters without decay: biases (names that end in bias, and other vectors of a weighted layer), scale and shift of a
-// normalisation.
+// Parameters without decay: biases (names that end in bias, and other vectors of a weighted layer), scale and shift of
+// a normalization.
 enum class NoDecay { kBias, kNorm };
 std::span<const schema::EnumName<OptimizerType>> enum_names(OptimizerType);
 std::span<const schema::EnumName<NoDecay>> enum_names(NoDecay);

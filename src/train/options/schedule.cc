@@ -63,12 +63,13 @@ double schedule_factor(const ScheduleOptions& o, double lr, int64_t step, int64_
   }
   const auto warmup_steps = static_cast<int64_t>(std::llround(o.warmup * static_cast<double>(total)));
   if (step < warmup_steps) return static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
-  const double after = total > warmup_steps
-                           ? static_cast<double>(step - warmup_steps) / static_cast<double>(total - warmup_steps)
-                           : 1.0;
+  const double after =
+      total > warmup_steps ? static_cast<double>(step - warmup_steps) / static_cast<double>(total - warmup_steps) : 1.0;
   switch (o.type) {
-    case ScheduleType::kCosine: return min_factor + (1 - min_factor) * 0.5 * (1 + std::cos(std::numbers::pi * after));
-    case ScheduleType::kLinear: return min_factor + (1 - min_factor) * (1 - after);
+    case ScheduleType::kCosine:
+      return min_factor + (1 - min_factor) * 0.5 * (1 + std::cos(std::numbers::pi * after));
+    case ScheduleType::kLinear:
+      return min_factor + (1 - min_factor) * (1 - after);
     case ScheduleType::kStep: {
       double factor = 1.0;
       for (const double milestone : o.steps)
@@ -76,7 +77,8 @@ double schedule_factor(const ScheduleOptions& o, double lr, int64_t step, int64_
       return factor;
     }
     case ScheduleType::kConstant:
-    case ScheduleType::kSoftStart: break;
+    case ScheduleType::kSoftStart:
+      break;
   }
   return 1.0;
 }

@@ -52,8 +52,9 @@ void describe(schema::Section& s, TrainOptions& train) {
       .help("Evaluate on `data.val` every so many epochs, and at the end.");
   s.field("threads", train.threads)
       .range(0, 1024)
-      .help("Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
-            "split between them; a run that goes on keeps the number that it began with, and refuses another.");
+      .help(
+          "Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
+          "split between them; a run that goes on keeps the number that it began with, and refuses another.");
   s.rule("schedule.min_lr", [&train]() -> std::string {
     if (train.schedule.min_lr <= train.optimizer.lr) return "";
     return str("is ", schema::number_text(train.schedule.min_lr), ", more than optimizer.lr, ",

@@ -43,8 +43,8 @@ TEST(Classification, ALabelBeyondTheOutputsIsAnError) {
   BrighterPixel runner;
   EXPECT_THAT([&] { evaluate(runner, loader, Task({.top_k = 1})); },
               ::testing::ThrowsMessage<UserError>(HasSubstr("image 0 has the label 2, the network has 2 outputs")));
-  const auto unlabelled = pictures_of_two(std::string("\xff\x00", 2), {-1});
-  data::Loader without(*unlabelled, {.batch_size = 1});
+  const auto unlabeled = pictures_of_two(std::string("\xff\x00", 2), {-1});
+  data::Loader without(*unlabeled, {.batch_size = 1});
   EXPECT_THAT([&] { evaluate(runner, without, Task({.top_k = 1})); },
               ::testing::ThrowsMessage<UserError>(HasSubstr("image 0 belongs to no class")));
 }

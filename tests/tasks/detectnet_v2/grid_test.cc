@@ -70,7 +70,8 @@ TEST(Rasterizer, TheNearerObjectHasTheCellsAndADeadZoneAroundThem) {
   // Without a dead zone the rim of the first shows.
   RasterizerOptions bare = kRaster;
   bare.deadzone_radius = 0;
-  EXPECT_NE(rasterize(std::vector{front, back}, kGrid, bare).coverage, rasterize(std::vector{front}, kGrid, bare).coverage);
+  EXPECT_NE(rasterize(std::vector{front, back}, kGrid, bare).coverage,
+            rasterize(std::vector{front}, kGrid, bare).coverage);
 }
 
 TEST(Rasterizer, ObjectsBeyondTheBorderDrawWhatLiesInside) {
@@ -82,17 +83,20 @@ TEST(Rasterizer, ObjectsBeyondTheBorderDrawWhatLiesInside) {
 
 TEST(Decode, ReturnsTheBoxesThatWereDrawn) {
   std::mt19937 random(1);
-  const auto between = [&](int low, int high) { return static_cast<float>(low + static_cast<int>(random() % (high - low))); };
+  const auto between = [&](int low, int high) {
+    return static_cast<float>(low + static_cast<int>(random() % (high - low)));
+  };
   for (const Clustering algorithm : {Clustering::kNms, Clustering::kDbscan}) {
     for (int round = 0; round < 50; ++round) {
       std::vector<Object> objects;
       for (int i = 0; i < 2; ++i) {  // one on each half, of either class
         const float x = between(0, 60) + static_cast<float>(160 * i), y = between(0, 60);
-        objects.push_back({.box = {x, y, x + between(40, 100), y + between(40, 130)}, .label = static_cast<int>(random() % 2)});
+        objects.push_back(
+            {.box = {x, y, x + between(40, 100), y + between(40, 130)}, .label = static_cast<int>(random() % 2)});
       }
       const GridTruth truth = rasterize(objects, kGrid, kRaster);
-      const std::vector<Object> found =
-          cluster(propose(truth.coverage, truth.boxes, kGrid, 0.3f), {.algorithm = algorithm, .dbscan_min_samples = 0.5f});
+      const std::vector<Object> found = cluster(propose(truth.coverage, truth.boxes, kGrid, 0.3f),
+                                                {.algorithm = algorithm, .dbscan_min_samples = 0.5f});
       ASSERT_EQ(found.size(), objects.size());
       for (const Object& object : objects) {
         const auto same = [&](const Object& f) { return f.label == object.label && iou(f.box, object.box) > 0.999f; };
@@ -104,8 +108,10 @@ TEST(Decode, ReturnsTheBoxesThatWereDrawn) {
 
 // Cells around one object say slightly different things; by hand: weights 0.5, 0.3, 0.2.
 TEST(Decode, DbscanTakesTheWeightedMean) {
-  const std::vector<Object> proposals{{.box = {10, 10, 60, 60}, .score = 0.5f}, {.box = {11, 10, 61, 60}, .score = 0.3f},
-                                      {.box = {10, 11, 60, 62}, .score = 0.2f}, {.box = {200, 10, 260, 60}, .score = 0.4f}};
+  const std::vector<Object> proposals{{.box = {10, 10, 60, 60}, .score = 0.5f},
+                                      {.box = {11, 10, 61, 60}, .score = 0.3f},
+                                      {.box = {10, 11, 60, 62}, .score = 0.2f},
+                                      {.box = {200, 10, 260, 60}, .score = 0.4f}};
   const std::vector<Object> found = cluster(proposals, {.dbscan_eps = 0.13f, .dbscan_min_samples = 0.45f});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_FLOAT_EQ(found[0].score, 1.0f);
@@ -116,8 +122,10 @@ TEST(Decode, DbscanTakesTheWeightedMean) {
 }
 
 TEST(Decode, NmsTakesTheBestCoveredBox) {
-  const std::vector<Object> proposals{{.box = {10, 10, 60, 60}, .score = 0.5f}, {.box = {11, 10, 61, 60}, .score = 0.7f},
-                                      {.box = {200, 10, 260, 60}, .score = 0.4f}, {.box = {11, 10, 61, 60}, .label = 1, .score = 0.1f}};
+  const std::vector<Object> proposals{{.box = {10, 10, 60, 60}, .score = 0.5f},
+                                      {.box = {11, 10, 61, 60}, .score = 0.7f},
+                                      {.box = {200, 10, 260, 60}, .score = 0.4f},
+                                      {.box = {11, 10, 61, 60}, .label = 1, .score = 0.1f}};
   const std::vector<Object> found =
       cluster(proposals, {.algorithm = Clustering::kNms, .nms_confidence_threshold = 0.2f});
   ASSERT_EQ(found.size(), 2u);
@@ -126,7 +134,8 @@ TEST(Decode, NmsTakesTheBestCoveredBox) {
 }
 
 TEST(Decode, BoxesStayInTheImageAndAreNeverInsideOut) {
-  std::vector<float> coverage(static_cast<size_t>(kGrid.coverage_size()), 0), boxes(static_cast<size_t>(kGrid.box_size()), 0);
+  std::vector<float> coverage(static_cast<size_t>(kGrid.coverage_size()), 0),
+      boxes(static_cast<size_t>(kGrid.box_size()), 0);
   coverage[static_cast<size_t>(kGrid.at(1, 0, 19))] = 0.5f;
   const float distances[] = {1, 5, 9, -20};
   for (int i = 0; i < 4; ++i) boxes[static_cast<size_t>(kGrid.at(4 + i, 0, 19))] = distances[i];

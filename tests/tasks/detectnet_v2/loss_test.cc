@@ -44,12 +44,12 @@ TEST(DetectNetLoss, IsTheFormulaOfTheReference) {
   for (size_t c = 0; c < 2; ++c) {
     for (size_t i = 0; i < cells; ++i) {
       const double t = truth.coverage[c * cells + i], p = coverage[c * cells + i];
-      cov -= options.class_weights[c] * (t * std::log(p + 1e-5) + (1 - t) * std::log(1 - p + 1e-5)) * (t > 0.5 ? 0.05 : 0.95) /
-             static_cast<double>(cells);
+      cov -= options.class_weights[c] * (t * std::log(p + 1e-5) + (1 - t) * std::log(1 - p + 1e-5)) *
+             (t > 0.5 ? 0.05 : 0.95) / static_cast<double>(cells);
       for (size_t k = 0; k < 4; ++k) {
         const size_t at = (4 * c + k) * cells + i;
-        box += options.class_weights[c] * std::fabs(boxes[at] - truth.boxes[at]) * truth.coverage_weight[c * cells + i] /
-               static_cast<double>(4 * cells);
+        box += options.class_weights[c] * std::fabs(boxes[at] - truth.boxes[at]) *
+               truth.coverage_weight[c * cells + i] / static_cast<double>(4 * cells);
       }
     }
   }
@@ -63,12 +63,14 @@ TEST(DetectNetLoss, IsTheFormulaOfTheReference) {
 
 TEST(DetectNetLoss, NamesAnObjectOfNoClass) {
   Loss loss({});
-  const at::Tensor coverage = at::zeros({1, 2, kGrid.rows, kGrid.columns}), boxes = at::zeros({1, 8, kGrid.rows, kGrid.columns});
+  const at::Tensor coverage = at::zeros({1, 2, kGrid.rows, kGrid.columns}),
+                   boxes = at::zeros({1, 8, kGrid.rows, kGrid.columns});
   EXPECT_THROW(loss({coverage, boxes}, batch_of({{.box = {0, 0, 9, 9}, .label = 2}})), UserError);
 }
 
 TEST(DetectNet, TruthDecodesToItself) {
-  const std::vector<vision::Object> objects = {{.box = {10, 8, 70, 50}, .label = 1}, {.box = {40, 4, 90, 60}, .label = 0}};
+  const std::vector<vision::Object> objects = {{.box = {10, 8, 70, 50}, .label = 1},
+                                               {.box = {40, 4, 90, 60}, .label = 0}};
   const GridTruth truth = rasterize(objects, kGrid, LossOptions{}.rasterizer);
   const Outputs outputs = {{kCoverageOutput, {1, 2, kGrid.rows, kGrid.columns}, truth.coverage},
                            {kBoxOutput, {1, 8, kGrid.rows, kGrid.columns}, truth.boxes}};
@@ -78,13 +80,15 @@ TEST(DetectNet, TruthDecodesToItself) {
   EXPECT_NEAR(evaluator->result().at("map"), 100, 1e-9);
 }
 
-// Two kinds of grey pictures, in scenes.
+// Two kinds of gray pictures, in scenes.
 std::unique_ptr<data::Dataset> shapes() {
   std::string bar(64, '\0'), square(64, '\xff');
   for (size_t i = 0; i < 64; ++i)
     if (i % 8 == 3 || i % 8 == 4) bar[i] = '\xff';
   data::MemoryDataset::Contents contents{.parts = {{.file = "made", .bytes = bar + square, .stride = 64, .count = 2}},
-                                         .height = 8, .width = 8, .channels = 1};
+                                         .height = 8,
+                                         .width = 8,
+                                         .channels = 1};
   contents.labels = {0, 1}, contents.class_names = {"bar", "square"};
   return std::make_unique<data::MemoryDataset>(std::move(contents), 0);
 }
@@ -96,8 +100,9 @@ TEST(DetectNet, LearnsAFewScenes) {
       *pictures, {.width = 96, .height = 64, .min_objects = 2, .max_objects = 3, .min_side = 20, .max_side = 40}, 4);
   data::Loader loader(*scenes, {.batch_size = 4, .shuffle = true}), validation(*scenes, {.batch_size = 4});
   ir::Graph network = add_head(models::build_backbone({.arch = "resnet20", .input = {3, 64, 96}}), 2, 4, 1);
-  const Task task({.classes = 2,
-                   .clustering = {.algorithm = Clustering::kNms, .coverage_threshold = 0.05f, .nms_iou_threshold = 0.3f}});
+  const Task task(
+      {.classes = 2,
+       .clustering = {.algorithm = Clustering::kNms, .coverage_threshold = 0.05f, .nms_iou_threshold = 0.3f}});
   task.check(network);
   const ir::Graph executed = task.executed_graph(network);
   Loss loss({});
@@ -109,8 +114,12 @@ TEST(DetectNet, LearnsAFewScenes) {
   trainer.optimizer.type = train::OptimizerType::kAdam;
   trainer.optimizer.lr = 3e-3;
   trainer.checkpoints = folder;
-  const train::TrainResult result = train::train({.network = network, .executed = executed, .loader = loader, .loss = loss,
-                                                  .validation = validation_of(task, &validation)}, trainer);
+  const train::TrainResult result = train::train({.network = network,
+                                                  .executed = executed,
+                                                  .loader = loader,
+                                                  .loss = loss,
+                                                  .validation = validation_of(task, &validation)},
+                                                 trainer);
   std::filesystem::remove_all(folder);
   EXPECT_GT(result.run.best_metric, 80);
   EXPECT_LT(result.run.history.back().loss, result.run.history.front().loss / 20);

@@ -28,9 +28,9 @@ struct Repair {
   int32_t codes = 0;
 };
 
-// Adds what the copies lack to the sums that their pixels start with. kCentred: signed codes and, in the panel, the
+// Adds what the copies lack to the sums that their pixels start with. kCentered: signed codes and, in the panel, the
 // weights plus 128; else unsigned codes and signed weights.
-template <bool kCentred>
+template <bool kCentered>
 void add_repairs(const Repair* repair, const Repair* end, const int8_t* panel, int32_t* starts) {
   const Y ones = _mm256_set1_epi16(1);
   while (repair < end) {
@@ -41,7 +41,7 @@ void add_repairs(const Repair* repair, const Repair* end, const int8_t* panel, i
       for (int half = 0; half < 2; ++half) {
         const Y weights = load32(panel + repair->panel + half * 32);
         sum[half] = add_pairs(
-            sum[half], kCentred ? _mm256_maddubs_epi16(weights, codes) : _mm256_maddubs_epi16(codes, weights), ones);
+            sum[half], kCentered ? _mm256_maddubs_epi16(weights, codes) : _mm256_maddubs_epi16(codes, weights), ones);
       }
     } while (++repair < end && starts + repair->start == sums);
     store32(sums, sum[0]);

@@ -1,5 +1,5 @@
 // Exact 1x1 convolution on bytes, for processors without byte dot products (larger kernels: conv_byte_windows.h).
-// The tiles multiply copies of the pixels (centred_codes.h): with the centres c of the channels and d = x - c,
+// The tiles multiply copies of the pixels (centered_codes.h): with the centers c of the channels and d = x - c,
 //   sum x w = sum (w + 128) d - 128 sum d + sum c w.
 // The second sum is in front of each copy, the third is added to what all pixels start with. Two dwords of products are
 // added before they become dwords: five instructions for 8 input channels x 8 output channels, where words need eight
@@ -7,19 +7,19 @@
 // vpmaddubsw, vpmaddwd by ones and vpaddd; with too many large pairs the rows are left to conv_words().
 #pragma once
 #include "engine/kernels/avx2/conv_words.h"
-#include "engine/kernels/avx2/learned_centres.h"
+#include "engine/kernels/avx2/learned_centers.h"
 
 namespace octet::kernels {
 namespace {
 
-struct CentredDot {
+struct CenteredDot {
   // The dword in front of a pixel is added to its sums.
   static constexpr bool kPixelTerm = true;
   static OCTET_INLINE Y add(Y sum, Y input, Y weights, Y ones) {
     return add_pairs(sum, _mm256_maddubs_epi16(weights, input), ones);
   }
 };
-struct CentredGroupDot {
+struct CenteredGroupDot {
   static constexpr bool kPixelTerm = true, kTwoDwords = true;
   static OCTET_INLINE Y add(Y sum, const Y (&input)[2], Y first_weights, Y second_weights, Y ones) {
     return add_pairs(
@@ -41,7 +41,7 @@ struct BytePlan {
   int64_t chunk_rows = 0;               // output rows that are copied at once
   int64_t prepared_bytes = 0;
   int64_t pixels_bytes = 0, places_bytes = 0, suspects_bytes = 0, repairs = 0, repairs_bytes = 0, scratch_bytes = 0;
-  int64_t kept_bytes = 0;  // of LearnedCentres
+  int64_t kept_bytes = 0;  // of LearnedCenters
 };
 
 inline BytePlan byte_plan(const ConvArgs& a) {
@@ -60,9 +60,9 @@ inline BytePlan byte_plan(const ConvArgs& a) {
   p.suspects_bytes = round_up((out.w * ((p.dwords + 7) / 8) + 1) * static_cast<int64_t>(sizeof(Suspect)));
   p.repairs = pixels * p.dwords / kRepairShare + kRepairsOfSum;
   p.repairs_bytes = round_up(p.repairs * static_cast<int64_t>(sizeof(Repair)));
-  p.scratch_bytes = p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes +
-                    (smaller(pixels, p.repairs) + 1) * 64;
-  p.kept_bytes = LearnedCentres::bytes(p.dwords, p.layout.blocks);
+  p.scratch_bytes =
+      p.pixels_bytes + p.places_bytes + p.suspects_bytes + p.repairs_bytes + (smaller(pixels, p.repairs) + 1) * 64;
+  p.kept_bytes = LearnedCenters::bytes(p.dwords, p.layout.blocks);
   return p;
 }
 
@@ -95,7 +95,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
   const bool relu = finish.straight() && relu_shortcut(a, g.in_channels);
   const auto* weight_sums = reinterpret_cast<const int32_t*>(a.prepared);
   const auto* panels = reinterpret_cast<const int8_t*>(a.prepared + p.layout.blocks * 64);
-  LearnedCentres centres(a.kept, p.dwords);
+  LearnedCenters centers(a.kept, p.dwords);
   auto* pixels = reinterpret_cast<int8_t*>(scratch) + 4;
   auto* places = reinterpret_cast<PixelPlace*>(scratch + p.pixels_bytes);
   auto* suspects = reinterpret_cast<Suspect*>(scratch + p.pixels_bytes + p.places_bytes);
@@ -111,7 +111,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
     const int64_t pixel = rows.begin * e.out.w + (2 * i + 1) * (rows.end - rows.begin) * e.out.w / (2 * of);
     return row_at(pixel / e.out.w) + pixel % e.out.w * step;
   };
-  if (!centres.known()) centres.learn(sample);
+  if (!centers.known()) centers.learn(sample);
   bool groups = true;
   int64_t all_repairs = 0;
   for (int64_t row = rows.begin; row < rows.end;) {
@@ -124,7 +124,7 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                          .step = step,
                          .pixels = e.out.w,
                          .dwords = p.dwords,
-                         .centres = centres.codes(),
+                         .centers = centers.codes(),
                          .copies = pixels,
                          .places = places,
                          .next = {static_cast<int32_t>(p.pixel_bytes), static_cast<int32_t>(e.out.c_pitch),
@@ -141,15 +141,15 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
       return !repairs.full();  // else there are too many
     };
     if (groups && !copy.template operator()<true>()) {
-      groups = !centres.fresh();
-      if (groups) centres.learn(sample), groups = copy.template operator()<true>();
+      groups = !centers.fresh();
+      if (groups) centers.learn(sample), groups = copy.template operator()<true>();
     }
     if (!groups && !copy.template operator()<false>()) {
       conv_words(a, {row, row + height}, blocks, scratch, {panels, p.even_dwords});
       row += height;
       continue;
     }
-    centres.prepare(a, blocks, relu, panels, weight_sums, p.even_dwords);
+    centers.prepare(a, blocks, relu, panels, weight_sums, p.even_dwords);
     all_repairs += repairs.next - repair_list;
     PixelTile tile{.kernel_h = 1,
                    .segments_per_row = 1,
@@ -159,24 +159,24 @@ inline void conv_bytes(const ConvArgs& a, Range rows, Range blocks, std::byte* s
                    .finish = &finish};
     for (int64_t b = blocks.begin; b < blocks.end; ++b) {
       tile.panel = panels + b * p.even_dwords * 64;
-      for (int64_t i = 0; i < repairs.own; i += 16) std::memcpy(starts + i, centres.starts(b), 64);
+      for (int64_t i = 0; i < repairs.own; i += 16) std::memcpy(starts + i, centers.starts(b), 64);
       add_repairs<true>(repair_list, repairs.next, tile.panel, starts);
       tile.aim(e, n, y0, b * 16);
       const bool few = g.out_channels - b * 16 <= 8;
       if (groups)
         for_each_tile(
-            tile, few ? pixel_tiles<CentredGroupDot, 1>(finish, relu) : pixel_tiles<CentredGroupDot, 2>(finish, relu),
+            tile, few ? pixel_tiles<CenteredGroupDot, 1>(finish, relu) : pixel_tiles<CenteredGroupDot, 2>(finish, relu),
             places, height * e.out.w, row * e.out.w, few ? kHalfGroupTilePixels : kGroupTilePixels);
       else
-        for_each_tile(tile, few ? pixel_tiles<CentredDot, 1>(finish, relu) : pixel_tiles<CentredDot, 2>(finish, relu),
+        for_each_tile(tile, few ? pixel_tiles<CenteredDot, 1>(finish, relu) : pixel_tiles<CenteredDot, 2>(finish, relu),
                       places, height * e.out.w, row * e.out.w, kByteTilePixels);
     }
     row += height;
   }
   if (groups)
-    centres.judge(all_repairs, (rows.end - rows.begin) * e.out.w * p.dwords);
+    centers.judge(all_repairs, (rows.end - rows.begin) * e.out.w * p.dwords);
   else
-    centres.forget();
+    centers.forget();
 }
 
 }  // namespace

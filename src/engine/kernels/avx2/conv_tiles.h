@@ -1,5 +1,5 @@
 // Register blocking of INT8 convolutions with 256-bit vectors: some output pixels x 16 output channels, with the
-// epilogue applied to the sums in registers. The pixels need not be neighbours, so tiles run over the ends of rows. Dot
+// epilogue applied to the sums in registers. The pixels need not be neighbors, so tiles run over the ends of rows. Dot
 // supplies the product of 4 bytes of input with the weights of 8 output channels:
 //   static Y add(Y sum, Y input, Y weights, Y ones);
 // and may have a kPixelTerm: the dword in front of each pixel's input is added to all its sums.

@@ -29,7 +29,7 @@ struct alignas(32) Octad {
   Y start;
   __m256 multiplier, offset;
 };
-// A pair of neighbouring columns holds the first two columns of an output, its last two, only the first or the last.
+// A pair of neighboring columns holds the first two columns of an output, its last two, only the first or the last.
 enum Part { kFirstTwo, kLastTwo, kFirst, kLast };
 
 OCTET_INLINE Y two_lanes(const void* p, const void* q) {

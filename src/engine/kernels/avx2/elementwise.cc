@@ -1,4 +1,4 @@
-// Sums and products of two u8 tensors, copies, tables, nearest resize and dequantisation with 256-bit vectors.
+// Sums and products of two u8 tensors, copies, tables, nearest resize and dequantization with 256-bit vectors.
 #include <cmath>
 #include <optional>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr float kLargest = 30000.0f;
 
 // float(code - zero point) of 8 codes.
-OCTET_INLINE __m256 centred(const uint8_t* p, Y zero_point) {
+OCTET_INLINE __m256 centered(const uint8_t* p, Y zero_point) {
   return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(load8(p)), zero_point));
 }
 
@@ -35,7 +35,7 @@ OCTET_INLINE void combine(const QTensor& a, const QTensor& b, const QTensor& out
     write_line(
         to, n, [&](int64_t i) __attribute__((always_inline)) {
           const auto eight = [&](int64_t j) __attribute__((always_inline)) {
-            return value(centred(left + i + j, a_zero), centred(right + i + j, b_zero));
+            return value(centered(left + i + j, a_zero), centered(right + i + j, b_zero));
           };
           return finish(eight(0), eight(8), eight(16), eight(24));
         });
@@ -46,13 +46,13 @@ OCTET_INLINE void combine(const QTensor& a, const QTensor& b, const QTensor& out
     uint8_t* to = row_of(out, r);
     if (one_pixel) {  // 32 channels of the right operand stay in registers
       for (int64_t c = 0; c < bytes; c += 32) {
-        const __m256 b0 = centred(right + c, b_zero), b1 = centred(right + c + 8, b_zero),
-                     b2 = centred(right + c + 16, b_zero), b3 = centred(right + c + 24, b_zero);
+        const __m256 b0 = centered(right + c, b_zero), b1 = centered(right + c + 8, b_zero),
+                     b2 = centered(right + c + 16, b_zero), b3 = centered(right + c + 24, b_zero);
         for (int64_t x = 0; x < out.w; ++x) {
           const uint8_t* p = left + x * a.c_pitch + c;
           store_first(to + x * out.c_pitch + c,
-                      finish(value(centred(p, a_zero), b0), value(centred(p + 8, a_zero), b1),
-                             value(centred(p + 16, a_zero), b2), value(centred(p + 24, a_zero), b3)),
+                      finish(value(centered(p, a_zero), b0), value(centered(p + 8, a_zero), b1),
+                             value(centered(p + 16, a_zero), b2), value(centered(p + 24, a_zero), b3)),
                       bytes - c);
         }
       }
@@ -132,7 +132,7 @@ void dequantize_avx2(const DequantizeArgs& a, Range rows) {
     for (int64_t x = 0; x < a.in.w; ++x)
       for (int64_t c = 0; c < a.in.c; c += 8)
         _mm256_maskstore_ps(out + x * s.w + c, first_floats(a.in.c - c),
-                            _mm256_mul_ps(centred(in + x * a.in.c_pitch + c, zero_point), scale));
+                            _mm256_mul_ps(centered(in + x * a.in.c_pitch + c, zero_point), scale));
   }
 }
 

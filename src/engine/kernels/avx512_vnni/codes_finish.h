@@ -15,7 +15,8 @@ struct alignas(64) CodesFinish {
 };
 
 // How: see relu_shortcut(); else the numbers are bounded, and the codes with zero point 0 and 0..255, or any, or any
-// and then the table (Constants::table), or the function of steps. A way of its own each, for what is asked in the loop.
+// and then the table (Constants::table), or the function of steps. A way of its own each, for what is asked in the
+// loop.
 enum class Finish { kRelu, kPlain, kAny, kTable, kFunction };
 constexpr int kFinishes = 5;
 

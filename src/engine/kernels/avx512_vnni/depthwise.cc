@@ -132,17 +132,17 @@ void gather(const Job& j, Range rows, int64_t quads) {
   const ConvArgs& a = j.args;
   const ConvGeometry& g = a.geometry;
   const QTensor& to = a.epilogue.out;
-  // With 16 or 32 channels and stride 1 a vector holds 4 or 2 neighbouring pixels.
-  const bool neighbours =
+  // With 16 or 32 channels and stride 1 a vector holds 4 or 2 neighboring pixels.
+  const bool neighbors =
       g.stride_w == 1 && (j.padded == 16 || j.padded == 32) && a.in.c_pitch == j.padded && to.c_pitch == j.padded;
-  const int64_t pixels = neighbours ? 64 / j.padded : 1;
+  const int64_t pixels = neighbors ? 64 / j.padded : 1;
   const int64_t tap_step = g.dilation_w * a.in.c_pitch, row_step = g.dilation_h * a.in.row_stride;
   int64_t taps[kMaxQuads][4];
   for (int64_t q = 0; q < quads; ++q)
     for (int64_t i = 0; i < 4; ++i) taps[q][i] = smaller(q * 4 + i, g.kernel_w - 1) * tap_step;
   Block block;
   for (int64_t c = 0; c < j.padded; c += 64) {
-    const BlockMaker maker{a, j.padded, c, neighbours ? j.padded : 64};
+    const BlockMaker maker{a, j.padded, c, neighbors ? j.padded : 64};
     for (int64_t ky = 0; ky < g.kernel_h; ++ky)
       for (int64_t q = 0; q < quads; ++q)
         maker.set_weights(block.weights[ky * quads + q], maker.tap(ky, q * 4), maker.tap(ky, q * 4 + 1),
@@ -154,7 +154,7 @@ void gather(const Job& j, Range rows, int64_t quads) {
       for (int64_t x = 0; x < to.w; x += pixels) {
         const int64_t left = (to.w - x) * j.padded;
         _mm512_mask_storeu_epi8(
-            out + x * to.c_pitch, !neighbours || left >= 64 ? block.mask : (1ull << left) - 1,
+            out + x * to.c_pitch, !neighbors || left >= 64 ? block.mask : (1ull << left) - 1,
             gather(block, in + x * g.stride_w * a.in.c_pitch, g.kernel_h, row_step, quads, taps, j.constants));
       }
     }

@@ -5,7 +5,7 @@
 namespace octet::kernels {
 namespace {
 
-// One strip: `length` neighbouring output pixels of one row (or two), in every part of the vector.
+// One strip: `length` neighboring output pixels of one row (or two), in every part of the vector.
 struct Strip {
   const uint8_t* in = nullptr;  // first tap of the first pixel
   int64_t in_row = 0, in_pixel = 0;

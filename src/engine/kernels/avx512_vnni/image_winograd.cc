@@ -27,7 +27,7 @@ namespace {
 using Words = Vectors64::Words;
 
 constexpr int64_t kTaps = 4;        // of a phase, along each axis
-constexpr int64_t kPixelBytes = 8;  // of a phase: two neighbouring pixels of the image
+constexpr int64_t kPixelBytes = 8;  // of a phase: two neighboring pixels of the image
 constexpr int64_t kBlockWeightBytes = 6 * kPassWeightBytes;
 constexpr int64_t kTileRows = 2 * 6;  // of the image, that a tile reads
 constexpr int64_t kMostTiles = 40;    // whose V is kept
@@ -142,14 +142,14 @@ void prepare(const ConvArgs& a, std::byte* at) {
   for (int64_t c = 0; c < channels; ++c) p.starts[c] = static_cast<int32_t>(static_cast<uint32_t>(a.acc_init[c]) * 64);
 }
 
-// Four neighbouring columns of a row of both column phases, as words: [column][channels of two pixels, zeros].
+// Four neighboring columns of a row of both column phases, as words: [column][channels of two pixels, zeros].
 OCTET_INLINE Words four_columns(const uint8_t* codes) {
   const Z words = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, -1, -1, -1, -1));
   const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes));
   return (Words)_mm512_shuffle_epi8(_mm512_cvtepu8_epi16(bytes), words);
 }
 
-// The rows of positions of neighbouring columns, at least `count`. rows: those of the image, from the first column on.
+// The rows of positions of neighboring columns, at least `count`. rows: those of the image, from the first column on.
 // Up to 44 bytes are read beyond what outputs need, which is within kReadSlack: two outputs that are not there, and
 // columns up to a vector of them.
 __attribute__((noinline)) void transform_rows(const uint8_t* const (&rows)[kTileRows], int64_t count, std::byte* to) {
@@ -177,7 +177,7 @@ __attribute__((noinline)) void transform_rows(const uint8_t* const (&rows)[kTile
   }
 }
 
-// V of neighbouring tiles.
+// V of neighboring tiles.
 __attribute__((noinline)) void transform_columns(const std::byte* rows, int64_t tiles, std::byte* v) {
   for (int64_t t = 0; t < tiles; ++t, rows += kTileOutputs * kPositionColumnBytes, v += kTileBytes)
 #pragma GCC unroll 3

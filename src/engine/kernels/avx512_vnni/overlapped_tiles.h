@@ -269,7 +269,7 @@ __attribute__((noinline)) void run_narrow_tile(const TileFinish& f, const Pixels
 
 template <Walk W, int V, typename Finish>
 void run_pixels(const TileFinish& f, const Pixels& pixels, Weights& w) {
-  static_assert(V == kUnit || W == Walk::kOneLine, "two vectors: a unit has two pixels, which must be neighbours");
+  static_assert(V == kUnit || W == Walk::kOneLine, "two vectors: a unit has two pixels, which must be neighbors");
   constexpr int kFinishing = W == Walk::kSixteen ? 4 : kUnits;  // times four dwords
   constexpr bool kNarrow = V == kUnit && W != Walk::kSixteen;
   const int64_t rest = kNarrow && w.dwords >= kWorthNarrowTiles ? pixels.count % kPixels<V> : 0,

@@ -1,4 +1,4 @@
-// The finish of four neighbouring pixels of 16 output channels, in registers: for kernels whose sums come tile by tile.
+// The finish of four neighboring pixels of 16 output channels, in registers: for kernels whose sums come tile by tile.
 #pragma once
 #include "engine/kernels/avx512_vnni/codes_finish.h"
 

@@ -1,4 +1,4 @@
-// Max pooling, sums, products and quantisation with the vectors of the compiler, a block of 16 channels at a time.
+// Max pooling, sums, products and quantization with the vectors of the compiler, a block of 16 channels at a time.
 #include "engine/kernels/generic/generic_kernels.h"
 #include "engine/kernels/generic/vector.h"
 

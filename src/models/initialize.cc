@@ -1,4 +1,4 @@
-#include "models/initialise.h"
+#include "models/initialize.h"
 
 #include <cmath>
 #include <numbers>
@@ -32,7 +32,7 @@ double logarithm(double x) {
   double m = std::frexp(x, &exponent);  // [0.5, 1)
   if (m < std::numbers::sqrt2 / 2) {
     m *= 2;
-    exponent--;
+    --exponent;
   }
   const double t = (m - 1) / (m + 1), t2 = t * t;  // |t| < 0.172: ten terms of 2 atanh(t) reach 1e-16
   double sum = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Quantises a small network with ONNX Runtime's quantize_static in every format and runs the files in Octet and in ONNX
-Runtime: foreign_quantised.py PROGRAM [PATTERN]
+"""Quantizes a small network with ONNX Runtime's quantize_static in every format and runs the files in Octet and in ONNX
+Runtime: foreign_quantized.py PROGRAM [PATTERN]
 
 All combinations of QDQ and QOperator, u8 and s8 activations (asymmetric and symmetric), u8 and s8 weights, one scale
 for each tensor or for each channel, opsets 10 to 21, fixed and dynamic batch. Checked:
@@ -37,7 +37,7 @@ class Data(CalibrationDataReader):
 
 
 def float_network(opset, batch, form):
-    """Every kind of layer that quantize_static quantises in this form, in 24 x 24 pixels."""
+    """Every kind of layer that quantize_static quantizes in this form, in 24 x 24 pixels."""
     random = numpy.random.default_rng(opset)
     nodes, constants = [], []
 
@@ -51,7 +51,7 @@ def float_network(opset, batch, form):
         return name
 
     def conv(x, cin, cout, k, stride=1, groups=1):
-        # Not centred on zero, so that asymmetric weights have a zero point of their own.
+        # Not centered on zero, so that asymmetric weights have a zero point of their own.
         w = random.uniform(-0.6, 1, (cout, cin // groups, k, k)) * 2 / numpy.sqrt(cin // groups * k * k)
         name = f"w{len(constants)}"
         inputs = [x, constant(w.astype(numpy.float32), name),

@@ -1,4 +1,4 @@
-// Networks of the zoo with random weights, quantised by the placement rules.
+// Networks of the zoo with random weights, quantized by the placement rules.
 #pragma once
 #include "lower/lower_test_util.h"
 #include "models/zoo.h"
@@ -8,16 +8,16 @@
 
 namespace octet::testing {
 
-struct Quantised {
+struct Quantized {
   ir::Graph graph;
   std::map<std::string, Array> inputs, expected;
 };
 
 // Ranges come from one random image.
-inline Quantised quantised(const std::string& arch, int64_t size, bool is_unsigned = false) {
+inline Quantized quantized(const std::string& arch, int64_t size, bool is_unsigned = false) {
   models::ModelOptions options = models::default_options(arch);
   options.input = {3, size, size}, options.num_classes = 10;
-  Quantised q{.graph = models::build_model(options)};
+  Quantized q{.graph = models::build_model(options)};
   passes::fold_batch_norm(q.graph);
   ir::set_batch(q.graph, 1);
   Random random(7);

@@ -1,5 +1,5 @@
-// The third part of the builder: operators on constants that a DequantizeLinear makes. tf2onnx, pruners and exporters of
-// folded batch norms leave them between the weights and their layer.
+// The third part of the builder: operators on constants that a DequantizeLinear makes. tf2onnx, pruners and exporters
+// of folded batch norms leave them between the weights and their layer.
 #include <algorithm>
 
 #include "ir/axes.h"
@@ -12,7 +12,8 @@ namespace {
 using ir::Tensor;
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.data_type() == b.data_type() && std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
+  return a.data_type() == b.data_type() &&
+         std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
 }
 
 int64_t axis_of(const SourceNode& node) {
@@ -21,14 +22,13 @@ int64_t axis_of(const SourceNode& node) {
 }
 
 // The DequantizeLinear reads the codes of the QuantizeLinear as it made them.
-bool same_parameters(const QuantisedConstant& q, const QuantisedConstant& dq) {
+bool same_parameters(const QuantizedConstant& q, const QuantizedConstant& dq) {
   if (!same_bytes(q.scale, dq.scale)) return false;
-  const auto zeros = [](const QuantisedConstant& c) {
+  const auto zeros = [](const QuantizedConstant& c) {
     return c.zero_point ? c.zero_point->to_ints() : std::vector<int64_t>(static_cast<size_t>(c.scale.size()), 0);
   };
   const size_t rank = q.data.shape().size();
-  return zeros(q) == zeros(dq) &&
-         (q.scale.size() == 1 || ir::find_axis(q.axis, rank) == ir::find_axis(dq.axis, rank));
+  return zeros(q) == zeros(dq) && (q.scale.size() == 1 || ir::find_axis(q.axis, rank) == ir::find_axis(dq.axis, rank));
 }
 
 }  // namespace
@@ -44,15 +44,16 @@ SourceNode Builder::with_zero_point(SourceNode node) {
     if (*code != 0) type = ir::data_type_from_onnx(*code);
   }
   const bool codes = type == ir::DataType::kInt8 || type == ir::DataType::kUInt8 || type == ir::DataType::kInt32;
-  if (!codes || !shape || !ir::is_static(*shape) || shape->size() > 1 || ir::element_count(*shape) > (1 << 20)) return node;
+  if (!codes || !shape || !ir::is_static(*shape) || shape->size() > 1 || ir::element_count(*shape) > (1 << 20))
+    return node;
   const size_t bytes = static_cast<size_t>(ir::element_count(*shape)) * ir::data_type_size(type);
   node.inputs.resize(3);
-  node.inputs[2] =
-      add_constant(node.outputs.at(0) + "_zero_point", Tensor(type, *shape, std::vector<std::byte>(bytes, std::byte{0})));
+  node.inputs[2] = add_constant(node.outputs.at(0) + "_zero_point",
+                                Tensor(type, *shape, std::vector<std::byte>(bytes, std::byte{0})));
   return node;
 }
 
-void Builder::note_quantised(const SourceNode& node) {
+void Builder::note_quantized(const SourceNode& node) {
   const bool dequantize = node.op == "DequantizeLinear";
   if ((!dequantize && node.op != "QuantizeLinear") || node.inputs.size() < 2 || node.outputs.size() != 1) return;
   const auto known = [&](size_t i) {
@@ -66,15 +67,15 @@ void Builder::note_quantised(const SourceNode& node) {
   const Tensor* zero = node.has_input(2) ? &tensor_of(entry(node.inputs[2])) : nullptr;
   const Tensor data = known(0) ? tensor_of(source) : source.codes_of->codes();
   if (dequantize == (data.data_type() == ir::DataType::kFloat32)) return;
-  std::optional<QuantisedConstant> made = quantised_constant(data, scale, zero, axis_of(node));
+  std::optional<QuantizedConstant> made = quantized_constant(data, scale, zero, axis_of(node));
   if (!made) return;
   Entry& out = entry(node.outputs[0]);
   if (!dequantize) {
     out.codes_of = std::move(made);
   } else if (source.codes_of && same_parameters(*source.codes_of, *made)) {
-    out.dequantised = source.codes_of;  // the floats stay what training goes on with
+    out.dequantized = source.codes_of;  // the floats stay what training goes on with
   } else {
-    out.dequantised = std::move(made);
+    out.dequantized = std::move(made);
   }
 }
 
@@ -82,14 +83,14 @@ bool Builder::add_behind_dequantize(const SourceNode& node) {
   if (!can_fold(node.op)) return false;
   FoldRequest request{node.op, node.attributes, {}, node.outputs.size()};
   std::vector<Tensor> values(node.inputs.size());
-  std::vector<const QuantisedConstant*> quantised(node.inputs.size(), nullptr);
+  std::vector<const QuantizedConstant*> quantized(node.inputs.size(), nullptr);
   bool any = false;
-  for (size_t i = 0; i < node.inputs.size(); i++) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
     request.inputs.push_back(nullptr);
     if (node.inputs[i].empty()) continue;
     Entry& e = entry(node.inputs[i]);
-    if (e.dequantised) {
-      quantised[i] = &*e.dequantised;
+    if (e.dequantized) {
+      quantized[i] = &*e.dequantized;
     } else if (e.codes_of) {
       values[i] = e.codes_of->codes();
       request.inputs[i] = &values[i];
@@ -98,32 +99,32 @@ bool Builder::add_behind_dequantize(const SourceNode& node) {
     } else {
       return false;
     }
-    any = any || e.dequantised || e.codes_of;
+    any = any || e.dequantized || e.codes_of;
   }
   if (!any) return false;
-  if (std::any_of(quantised.begin(), quantised.end(), [](const auto* c) { return c != nullptr; })) {
-    if (const auto outputs = moved(request, quantised, budget_)) {
-      add_quantised(node, *outputs);
+  if (std::any_of(quantized.begin(), quantized.end(), [](const auto* c) { return c != nullptr; })) {
+    if (const auto outputs = moved(request, quantized, budget_)) {
+      add_quantized(node, *outputs);
       return true;
     }
   }
-  for (size_t i = 0; i < quantised.size(); i++) {
-    if (!quantised[i]) continue;
-    budget_.charge(4 * quantised[i]->data.size());
-    values[i] = quantised[i]->values();
+  for (size_t i = 0; i < quantized.size(); ++i) {
+    if (!quantized[i]) continue;
+    budget_.charge(4 * quantized[i]->data.size());
+    values[i] = quantized[i]->values();
     request.inputs[i] = &values[i];
   }
   const auto results = fold(request, budget_);
   if (!results) return false;
   if (results->size() != node.outputs.size()) fail("has ", node.outputs.size(), " outputs, expected ", results->size());
-  for (size_t i = 0; i < results->size(); i++) define(node.outputs[i]).constant = (*results)[i];
+  for (size_t i = 0; i < results->size(); ++i) define(node.outputs[i]).constant = (*results)[i];
   return true;
 }
 
-void Builder::add_quantised(const SourceNode& node, const std::vector<QuantisedConstant>& outputs) {
+void Builder::add_quantized(const SourceNode& node, const std::vector<QuantizedConstant>& outputs) {
   if (outputs.size() != node.outputs.size()) fail("has ", node.outputs.size(), " outputs, expected ", outputs.size());
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const QuantisedConstant& c = outputs[i];
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const QuantizedConstant& c = outputs[i];
     const std::string& name = node.outputs[i];
     SourceNode dequantize{"DequantizeLinear", i == 0 ? node.name : fresh_name(name), {}, {name}, {{"axis", c.axis}}};
     dequantize.inputs = {add_constant(name + "_moved", c.data), add_constant(name + "_scale", c.scale)};

@@ -1,4 +1,4 @@
-// Copies of pixels for conv_bytes.h: codes less the *centre* of their channel, which are small, as most of what codes
+// Copies of pixels for conv_bytes.h: codes less the *center* of their channel, which are small, as most of what codes
 // differ in is their channel. The weights of the copies are unsigned (those of the layer plus 128), so products in a
 // 16-bit sum cannot leave it while positive codes sum up to at most 128 and negative ones to at least -128.
 #pragma once
@@ -7,15 +7,15 @@
 namespace octet::kernels {
 namespace {
 
-// The centre of a channel is 128 + 8 n with -16 <= n < 16: eight n x unsigned weights sum up to a 16-bit integer.
-struct Centres {
+// The center of a channel is 128 + 8 n with -16 <= n < 16: eight n x unsigned weights sum up to a 16-bit integer.
+struct Centers {
   int8_t* eighths;  // n for each channel, zero beyond the last; a multiple of 16
-  int8_t* codes;    // 8 n: the centre less 128; readable as far as pixels are copied
+  int8_t* codes;    // 8 n: the center less 128; readable as far as pixels are copied
 };
 
 // About the mean of 32 of the pixels, of which pixel(i, of) returns the address of the `i`th of `of`.
 template <typename Pixel>
-void find_centres(const Pixel& pixel, int64_t dwords, const Centres& to) {
+void find_centers(const Pixel& pixel, int64_t dwords, const Centers& to) {
   constexpr int kPixels = 32;
   const uint8_t* in[kPixels];
   for (int i = 0; i < kPixels; ++i) in[i] = pixel(i, kPixels);
@@ -37,7 +37,7 @@ void find_centres(const Pixel& pixel, int64_t dwords, const Centres& to) {
   store32(to.eighths + 4 * dwords, _mm256_setzero_si256());
 }
 
-// The codes that share a 16-bit sum: a pair, or the pairs at the same place of two neighbouring dwords.
+// The codes that share a 16-bit sum: a pair, or the pairs at the same place of two neighboring dwords.
 template <bool kGroups>
 struct SharedSum {
   static constexpr int kCount = kGroups ? 4 : 2;
@@ -86,7 +86,7 @@ struct PixelRow {
   int64_t step;  // bytes from one pixel to the next
   int64_t pixels;
   int64_t dwords;  // of a pixel
-  const int8_t* centres;
+  const int8_t* centers;
   int8_t* copies;      // of the first pixel, behind the dword in front of it
   PixelPlace* places;  // the first one is set, without a sum of its own
   PixelPlace next;     // how far it is from one place to the next
@@ -97,7 +97,7 @@ struct PixelRow {
 template <bool kGroups>
 OCTET_INLINE void shrink(const PixelRow& row, const Suspect& suspect, const SharedSum<kGroups>& sum, Repairs& repairs) {
   const uint8_t* in = row.in + suspect.pixel * row.step + 4 * suspect.dword;
-  const int8_t* centres = row.centres + 4 * suspect.dword;
+  const int8_t* centers = row.centers + 4 * suspect.dword;
   int8_t* pixel = row.copies + suspect.pixel * row.next.in;
   int8_t* copies = pixel + 4 * suspect.dword;
   const int64_t end = 4 * (row.dwords - suspect.dword);
@@ -106,7 +106,7 @@ OCTET_INLINE void shrink(const PixelRow& row, const Suspect& suspect, const Shar
   for (int i = 0; i < sum.kCount; ++i) {
     const int64_t at = sum.at(i);
     if (at >= end) break;
-    const int code = in[at] - 128 - centres[at];
+    const int code = in[at] - 128 - centers[at];
     const int kept = code > most ? most : code < least ? least : code;
     const int positive = kept > 0 ? kept : 0;
     most -= positive, least -= kept - positive;
@@ -165,16 +165,16 @@ __attribute__((noinline)) void repair_row(const PixelRow& row, int64_t count, Re
   }
 }
 
-// Codes less the centres, and whether a sum may be too large.
+// Codes less the centers, and whether a sum may be too large.
 template <bool kGroups>
 struct Differences {
   Y codes, pair_sums;
   bool large;
 
-  OCTET_INLINE Differences(Y in, Y centres, Y mask) {
+  OCTET_INLINE Differences(Y in, Y centers, Y mask) {
     const Y ones = _mm256_set1_epi8(1);
     // A difference that saturates is too large for a sum as well.
-    codes = _mm256_and_si256(_mm256_subs_epi8(_mm256_xor_si256(in, _mm256_set1_epi8(-128)), centres), mask);
+    codes = _mm256_and_si256(_mm256_subs_epi8(_mm256_xor_si256(in, _mm256_set1_epi8(-128)), centers), mask);
     pair_sums = _mm256_maddubs_epi16(ones, codes);
     const Y magnitudes = _mm256_maddubs_epi16(_mm256_abs_epi8(codes), ones);
     // Sums of magnitudes are a quick test, and enough for most. Those from 127 on have a mean, rounded up, of 64.
@@ -212,13 +212,13 @@ OCTET_INLINE Y half_terms(Y pair_sums) {
   return _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xb1));
 }
 
-// Copies pixels with -128 times the sum of their codes in front. kGroups: two neighbouring dwords share sums.
+// Copies pixels with -128 times the sum of their codes in front. kGroups: two neighboring dwords share sums.
 // kOne: at most 8 dwords.
 template <bool kGroups, bool kOne>
-__attribute__((noinline)) void copy_centred(const PixelRow& row, Repairs& repairs) {
+__attribute__((noinline)) void copy_centered(const PixelRow& row, Repairs& repairs) {
   const Y all = _mm256_set1_epi8(-1), mask = first_floats(row.dwords % 8 == 0 ? 8 : row.dwords % 8);
   const int64_t last = (row.dwords - 1) / 8 * 8, pixels = row.pixels, in_step = row.step, copy_step = row.next.in;
-  const int8_t* const centres = row.centres;
+  const int8_t* const centers = row.centers;
   RowLists lists(row);
   const uint8_t* in = row.in;
   int8_t* to = row.copies;
@@ -226,7 +226,7 @@ __attribute__((noinline)) void copy_centred(const PixelRow& row, Repairs& repair
     lists.add_place();
     Y total = _mm256_setzero_si256();
     const auto copy = [&](int64_t d, Y kept) __attribute__((always_inline)) {
-      const Differences<kGroups> differences(load32(in + 4 * d), load32(centres + 4 * d), kept);
+      const Differences<kGroups> differences(load32(in + 4 * d), load32(centers + 4 * d), kept);
       store32(to + 4 * d, differences.codes);
       lists.add_suspect(x, d, differences.large);
       total = _mm256_add_epi16(total, differences.pair_sums);
@@ -242,8 +242,8 @@ __attribute__((noinline)) void copy_centred(const PixelRow& row, Repairs& repair
 
 // The same for pixels of 4 dwords that follow each other closely: two in a vector.
 template <bool kGroups>
-__attribute__((noinline)) void copy_centred_twos(const PixelRow& row, Repairs& repairs) {
-  const Y all = _mm256_set1_epi8(-1), centres = _mm256_broadcastsi128_si256(load16(row.centres));
+__attribute__((noinline)) void copy_centered_twos(const PixelRow& row, Repairs& repairs) {
+  const Y all = _mm256_set1_epi8(-1), centers = _mm256_broadcastsi128_si256(load16(row.centers));
   const int64_t pixels = row.pixels, copy_step = row.next.in;
   RowLists lists(row);
   const uint8_t* in = row.in;
@@ -251,7 +251,7 @@ __attribute__((noinline)) void copy_centred_twos(const PixelRow& row, Repairs& r
   for (int64_t x = 0; x < pixels; x += 2, in += 32, to += 2 * copy_step) {
     const bool two = x + 1 < pixels;
     const Y codes = two ? load32(in) : _mm256_castsi128_si256(load16(in));
-    const Differences<kGroups> differences(codes, centres, all);
+    const Differences<kGroups> differences(codes, centers, all);
     const Y terms = half_terms(differences.pair_sums);
     const auto put = [&](int i, __m128i copy, __m128i term) __attribute__((always_inline)) {
       lists.add_place();
@@ -265,11 +265,11 @@ __attribute__((noinline)) void copy_centred_twos(const PixelRow& row, Repairs& r
   if (lists.count > 0) repair_row<kGroups>(row, lists.count, repairs);
 }
 
-// copy_centred() for the pixels of `row`.
+// copy_centered() for the pixels of `row`.
 template <bool kGroups>
 void copy_row(const PixelRow& row, Repairs& repairs) {
-  if (row.dwords == 4 && row.step == 16) return copy_centred_twos<kGroups>(row, repairs);
-  (row.dwords <= 8 ? copy_centred<kGroups, true> : copy_centred<kGroups, false>)(row, repairs);
+  if (row.dwords == 4 && row.step == 16) return copy_centered_twos<kGroups>(row, repairs);
+  (row.dwords <= 8 ? copy_centered<kGroups, true> : copy_centered<kGroups, false>)(row, repairs);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "onnx/quantised_constant.h"
+#include "onnx/quantized_constant.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,10 +22,10 @@ bool is_code_type(DataType type) {
 // Which of the scales an element of a tensor has.
 class ScaleIndex {
  public:
-  ScaleIndex(const QuantisedConstant& c) : scales_(static_cast<size_t>(c.scale.size())) {
+  ScaleIndex(const QuantizedConstant& c) : scales_(static_cast<size_t>(c.scale.size())) {
     if (scales_ == 1) return;
     const Shape& shape = c.data.shape();
-    for (size_t d = ir::normal_axis(c.axis, shape.size()) + 1; d < shape.size(); d++)
+    for (size_t d = ir::normal_axis(c.axis, shape.size()) + 1; d < shape.size(); ++d)
       inner_ *= static_cast<size_t>(shape[d]);
   }
   size_t operator()(size_t element) const { return element / inner_ % scales_; }
@@ -34,18 +34,18 @@ class ScaleIndex {
   size_t scales_, inner_ = 1;
 };
 
-DataType code_type(const QuantisedConstant& c) {
+DataType code_type(const QuantizedConstant& c) {
   if (c.data.data_type() != DataType::kFloat32) return c.data.data_type();
   return c.zero_point ? c.zero_point->data_type() : DataType::kUInt8;
 }
 
 template <typename Code>
-Tensor quantised(const QuantisedConstant& c) {
+Tensor quantized(const QuantizedConstant& c) {
   const std::span<const float> values = c.data.values<float>(), scales = c.scale.values<float>();
   const std::vector<int64_t> zeros = c.zero_point ? c.zero_point->to_ints() : std::vector<int64_t>(scales.size(), 0);
   const ScaleIndex index(c);
   return Tensor::made<Code>(c.data.shape(), [&](std::span<Code> out) {
-    for (size_t i = 0; i < out.size(); i++) {
+    for (size_t i = 0; i < out.size(); ++i) {
       const numerics::QuantParams p{scales[index(i)], static_cast<int32_t>(zeros[index(i)]),
                                     std::numeric_limits<Code>::min(), std::numeric_limits<Code>::max()};
       out[i] = static_cast<Code>(numerics::quantize(values[i], p));
@@ -57,7 +57,7 @@ Tensor quantised(const QuantisedConstant& c) {
 struct Parameters {
   std::vector<float> scales;
   std::vector<int64_t> zeros;
-  void add(const QuantisedConstant& c) {
+  void add(const QuantizedConstant& c) {
     const std::span<const float> more = c.scale.values<float>();
     scales.insert(scales.end(), more.begin(), more.end());
     const std::vector<int64_t> more_zeros = c.zero_point ? c.zero_point->to_ints() : std::vector<int64_t>(more.size());
@@ -68,7 +68,7 @@ struct Parameters {
     return scales[i] == scales[j] && zeros[i] == zeros[j];
   }
   bool all_equal() const {
-    for (size_t i = 1; i < scales.size(); i++)
+    for (size_t i = 1; i < scales.size(); ++i)
       if (scales[i] != scales[0] || zeros[i] != zeros[0]) return false;
     return true;
   }
@@ -80,10 +80,10 @@ constexpr int32_t kAnyScale = -1;  // of an element that is 0, which every scale
 std::optional<std::vector<int32_t>> along_axis(const Parameters& all, const Shape& shape, size_t axis,
                                                std::span<const int32_t> numbers) {
   size_t inner = 1;
-  for (size_t d = axis + 1; d < shape.size(); d++) inner *= static_cast<size_t>(shape[d]);
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
   const auto count = static_cast<size_t>(shape[axis]);
   std::vector<int32_t> out(count, kAnyScale);
-  for (size_t i = 0; i < numbers.size(); i++) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
     int32_t& known = out[i / inner % count];
     if (known == kAnyScale) known = numbers[i];
     if (numbers[i] != kAnyScale && !all.equal(known, numbers[i])) return std::nullopt;
@@ -102,13 +102,13 @@ std::optional<Choice> choose(const Parameters& all, const Shape& shape, std::spa
   const int32_t one = first == of_element.end() ? 0 : *first;
   if (std::all_of(first, of_element.end(), [&](int32_t n) { return n == kAnyScale || all.equal(n, one); }))
     return Choice{{one}, std::nullopt};
-  for (size_t axis = 0; axis < shape.size(); axis++)
+  for (size_t axis = 0; axis < shape.size(); ++axis)
     if (const auto numbers = along_axis(all, shape, axis, of_element)) return Choice{*numbers, axis};
   return std::nullopt;
 }
 
 // Gives `c`, whose data is there, its scales.
-void set_parameters(QuantisedConstant& c, const Parameters& all, const Choice& choice, DataType zero_type) {
+void set_parameters(QuantizedConstant& c, const Parameters& all, const Choice& choice, DataType zero_type) {
   const Shape parameter_shape = choice.axis ? Shape{c.data.shape()[*choice.axis]} : Shape();
   c.axis = static_cast<int64_t>(choice.axis.value_or(1));
   std::vector<float> scales;
@@ -142,31 +142,31 @@ Tensor scalar_of(DataType type, int64_t value) {
 }
 
 // For each element of a constant the number of its scale, of which the first is `base`.
-Tensor scale_numbers(const QuantisedConstant& c, int32_t base) {
+Tensor scale_numbers(const QuantizedConstant& c, int32_t base) {
   const ScaleIndex index(c);
   return Tensor::made<int32_t>(c.data.shape(), [&](std::span<int32_t> out) {
-    for (size_t i = 0; i < out.size(); i++) out[i] = base + static_cast<int32_t>(index(i));
+    for (size_t i = 0; i < out.size(); ++i) out[i] = base + static_cast<int32_t>(index(i));
   });
 }
 
 }  // namespace
 
-Tensor QuantisedConstant::codes() const {
+Tensor QuantizedConstant::codes() const {
   if (data.data_type() != DataType::kFloat32) return data;
-  return code_type(*this) == DataType::kInt8 ? quantised<int8_t>(*this) : quantised<uint8_t>(*this);
+  return code_type(*this) == DataType::kInt8 ? quantized<int8_t>(*this) : quantized<uint8_t>(*this);
 }
 
-Tensor QuantisedConstant::values() const {
+Tensor QuantizedConstant::values() const {
   const std::vector<int64_t> q = codes().to_ints();
   const std::span<const float> scales = scale.values<float>();
   const std::vector<int64_t> zeros = zero_point ? zero_point->to_ints() : std::vector<int64_t>(scales.size(), 0);
   const ScaleIndex index(*this);
   return Tensor::made<float>(data.shape(), [&](std::span<float> out) {
-    for (size_t i = 0; i < out.size(); i++) out[i] = static_cast<float>(q[i] - zeros[index(i)]) * scales[index(i)];
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(q[i] - zeros[index(i)]) * scales[index(i)];
   });
 }
 
-std::optional<QuantisedConstant> quantised_constant(const Tensor& data, const Tensor& scale, const Tensor* zero_point,
+std::optional<QuantizedConstant> quantized_constant(const Tensor& data, const Tensor& scale, const Tensor* zero_point,
                                                     int64_t axis) {
   const bool floats = data.data_type() == DataType::kFloat32;
   if (!floats && !is_code_type(data.data_type())) return std::nullopt;
@@ -182,20 +182,20 @@ std::optional<QuantisedConstant> quantised_constant(const Tensor& data, const Te
     const auto normal = ir::find_axis(axis, data.shape().size());
     if (!normal || data.shape()[*normal] != scale.size()) return std::nullopt;
   }
-  return QuantisedConstant{data, scale, zero_point ? std::optional(*zero_point) : std::nullopt, axis};
+  return QuantizedConstant{data, scale, zero_point ? std::optional(*zero_point) : std::nullopt, axis};
 }
 
-std::optional<std::vector<QuantisedConstant>> moved(const FoldRequest& request,
-                                                    const std::vector<const QuantisedConstant*>& quantised,
+std::optional<std::vector<QuantizedConstant>> moved(const FoldRequest& request,
+                                                    const std::vector<const QuantizedConstant*>& quantized,
                                                     FoldBudget& budget) {
   const bool pads = request.op == "Pad";
   if (!internal::is_movement(request.op) || (pads && !pads_by_zero(request))) return std::nullopt;
   Parameters all;
-  std::vector<int32_t> bases(quantised.size(), 0);
+  std::vector<int32_t> bases(quantized.size(), 0);
   DataType data_type = DataType::kUndefined, zero_type = DataType::kUndefined;
   FoldRequest data = request;
-  for (size_t i = 0; i < quantised.size(); i++) {
-    const QuantisedConstant* c = quantised[i];
+  for (size_t i = 0; i < quantized.size(); ++i) {
+    const QuantizedConstant* c = quantized[i];
     if (!c) {
       // Floats among them have no scale.
       const Tensor* other = request.inputs[i];
@@ -222,21 +222,21 @@ std::optional<std::vector<QuantisedConstant>> moved(const FoldRequest& request,
   if (!all.all_equal()) {
     // The same done to the numbers of the scales says which one each element of the result has.
     FoldRequest numbers = data;
-    std::vector<Tensor> number_of(quantised.size());
-    for (size_t i = 0; i < quantised.size(); i++)
-      if (quantised[i]) number_of[i] = scale_numbers(*quantised[i], bases[i]), numbers.inputs[i] = &number_of[i];
+    std::vector<Tensor> number_of(quantized.size());
+    for (size_t i = 0; i < quantized.size(); ++i)
+      if (quantized[i]) number_of[i] = scale_numbers(*quantized[i], bases[i]), numbers.inputs[i] = &number_of[i];
     const Tensor any = Tensor::scalar(kAnyScale);
     if (pads) numbers.inputs[2] = &any;
     FoldBudget same(std::numeric_limits<int64_t>::max());  // as many elements as the data, which was charged
     const internal::Outputs moved_numbers = internal::fold_movement(numbers, same);
     if (!moved_numbers) return std::nullopt;
-    for (size_t i = 0; i < choices.size(); i++)
+    for (size_t i = 0; i < choices.size(); ++i)
       choices[i] = choose(all, (*moved_data)[i].shape(), (*moved_numbers)[i].values<int32_t>());
   }
-  std::vector<QuantisedConstant> out;
-  for (size_t i = 0; i < choices.size(); i++) {
+  std::vector<QuantizedConstant> out;
+  for (size_t i = 0; i < choices.size(); ++i) {
     if (!choices[i]) return std::nullopt;
-    QuantisedConstant c;
+    QuantizedConstant c;
     c.data = (*moved_data)[i];
     set_parameters(c, all, *choices[i], zero_type);
     out.push_back(std::move(c));

@@ -1,4 +1,4 @@
-#include "lower/canonicalise.h"
+#include "lower/canonicalize.h"
 
 #include <algorithm>
 #include <bit>
@@ -24,12 +24,12 @@ bool same_params(const Node& a, const Node& b) {
          x.qmin == y.qmin && x.qmax == y.qmax;
 }
 
-// Codes have a layout in ranks 2 and 4; a quantiser stays where it has one.
+// Codes have a layout in ranks 2 and 4; a quantizer stays where it has one.
 bool has_layout(const Value* v) {
   return v->type.shape->size() == 2 || v->type.shape->size() == 4;
 }
 
-// Nobody has floats for codes if the quantiser moves from the result of `op` to its inputs: the engine moves the codes,
+// Nobody has floats for codes if the quantizer moves from the result of `op` to its inputs: the engine moves the codes,
 // or products read through `op`. A rank without a layout has none to lose.
 bool codes_reach_readers(const Graph& graph, const Node& op, const Value* quantized) {
   if (!has_layout(op.output()) || moves_codes(op)) return true;

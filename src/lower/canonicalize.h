@@ -11,12 +11,12 @@ namespace octet::lower {
 // Add of one constant for each channel becomes Conv with bias. Requires types.
 int fold_bias_adds(ir::Graph& graph);
 
-// Quantisers of one tensor with the same parameters become one.
+// Quantizers of one tensor with the same parameters become one.
 int merge_quantizers(ir::Graph& graph);
 
-// Moves a quantiser of the only kind of reader from behind an operator that commutes with it (moved_codes.h) to its
+// Moves a quantizer of the only kind of reader from behind an operator that commutes with it (moved_codes.h) to its
 // inputs, where the codes come through: the engine moves them, or the products that read them read what lies before.
-// What reads the quantised tensor then reads the operator's output, which takes the quantised tensor's name. Requires
+// What reads the quantized tensor then reads the operator's output, which takes the quantized tensor's name. Requires
 // types; leaves those of new values set.
 int hoist_quantizers(ir::Graph& graph);
 

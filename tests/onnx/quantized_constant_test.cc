@@ -25,7 +25,7 @@ struct Coded {
 Draft draft_of(const Coded& coded, Shape input = {1, 1, 1, 1}) {
   Draft d(19, std::move(input));
   std::vector<int8_t> codes(static_cast<size_t>(ir::element_count(coded.shape)));
-  for (size_t i = 0; i < codes.size(); i++) codes[i] = static_cast<int8_t>(i + 1);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<int8_t>(i + 1);
   const int64_t channels = coded.axis < 0 ? 1 : coded.shape[static_cast<size_t>(coded.axis)];
   Floats scales{1};
   while (static_cast<int64_t>(scales.size()) < channels) scales.push_back(scales.back() * 10);
@@ -41,7 +41,7 @@ Draft draft_of(const Coded& coded, Shape input = {1, 1, 1, 1}) {
 
 // What y = x + w reads as w.
 struct Read {
-  bool quantised;
+  bool quantized;
   Floats values, scales;
   int64_t axis;
   Shape shape;
@@ -59,17 +59,17 @@ Read read(Draft& d) {
           q.input(0)->constant->shape()};
 }
 
-TEST(QuantisedConstants, ScalesMoveWithTheCodes) {
+TEST(QuantizedConstants, ScalesMoveWithTheCodes) {
   Draft transposed = draft_of({{2, 3}, 1});
   const Read t = read(transposed.node("Transpose", {"w0"}, {"w"}, {{"perm", Ints{1, 0}}}));
-  EXPECT_TRUE(t.quantised);
+  EXPECT_TRUE(t.quantized);
   EXPECT_THAT(t.values, ElementsAre(1, 4, 20, 50, 300, 600));
   EXPECT_THAT(t.scales, ElementsAre(1, 10, 100));
   EXPECT_EQ(t.axis, 0);
 
   Draft reshaped = draft_of({{2, 4}, 0});
   const Read r = read(reshaped.constant("to", ints({1, 2, 2, 2})).node("Reshape", {"w0", "to"}, {"w"}));
-  EXPECT_TRUE(r.quantised);
+  EXPECT_TRUE(r.quantized);
   EXPECT_THAT(r.values, ElementsAre(1, 2, 3, 4, 50, 60, 70, 80));
   EXPECT_EQ(r.axis, 1);
 
@@ -80,7 +80,7 @@ TEST(QuantisedConstants, ScalesMoveWithTheCodes) {
 
   Draft gathered = draft_of({{3, 2}, 0});
   const Read g = read(gathered.constant("at", ints({2, 0})).node("Gather", {"w0", "at"}, {"w"}));
-  EXPECT_TRUE(g.quantised);
+  EXPECT_TRUE(g.quantized);
   EXPECT_THAT(g.values, ElementsAre(500, 600, 1, 2));
   EXPECT_THAT(g.scales, ElementsAre(100, 1));
 
@@ -91,11 +91,11 @@ TEST(QuantisedConstants, ScalesMoveWithTheCodes) {
   EXPECT_THAT(s.scales, ElementsAre(10, 100));
 }
 
-TEST(QuantisedConstants, JoinedAndSplit) {
+TEST(QuantizedConstants, JoinedAndSplit) {
   Draft joined = draft_of({{2, 2}, 0});
   joined.constant("s2", floats({}, {7})).node("DequantizeLinear", {"codes", "s2"}, {"v0"});
   const Read c = read(joined.node("Concat", {"w0", "v0"}, {"w"}, {{"axis", int64_t{0}}}));
-  EXPECT_TRUE(c.quantised);
+  EXPECT_TRUE(c.quantized);
   EXPECT_THAT(c.values, ElementsAre(1, 2, 30, 40, 7, 14, 21, 28));
   EXPECT_THAT(c.scales, ElementsAre(1, 10, 7, 7));
 
@@ -103,38 +103,38 @@ TEST(QuantisedConstants, JoinedAndSplit) {
   Draft beside = draft_of({{2, 2}, 0});
   beside.constant("s2", floats({}, {7})).node("DequantizeLinear", {"codes", "s2"}, {"v0"});
   const Read b = read(beside.node("Concat", {"w0", "v0"}, {"w"}, {{"axis", int64_t{1}}}));
-  EXPECT_FALSE(b.quantised);
+  EXPECT_FALSE(b.quantized);
   EXPECT_THAT(b.values, ElementsAre(1, 2, 7, 14, 30, 40, 21, 28));
 
   Draft parts = draft_of({{4, 1}, 0});
   const Read p = read(parts.node("Split", {"w0"}, {"w", "rest"}, {{"num_outputs", int64_t{2}}}));
-  EXPECT_TRUE(p.quantised);
+  EXPECT_TRUE(p.quantized);
   EXPECT_THAT(p.scales, ElementsAre(1, 10));
 }
 
-TEST(QuantisedConstants, PaddedByZeros) {
+TEST(QuantizedConstants, PaddedByZeros) {
   Draft padded = draft_of({{2, 1}, 0, int8_t{1}});
   const Read p = read(padded.constant("by", ints({1, 0, 0, 1})).node("Pad", {"w0", "by"}, {"w"}));
-  EXPECT_TRUE(p.quantised);
+  EXPECT_TRUE(p.quantized);
   EXPECT_THAT(p.values, ElementsAre(0, 0, 0, 0, 10, 0));
   EXPECT_THAT(p.scales, ElementsAre(1, 1, 10));
   Draft filled = draft_of({{2, 1}, 0});
   filled.constant("by", ints({0, 0, 0, 1})).constant("fill", floats({}, {0.3f}));
   const Read f = read(filled.node("Pad", {"w0", "by", "fill"}, {"w"}));
-  EXPECT_FALSE(f.quantised);
+  EXPECT_FALSE(f.quantized);
   EXPECT_THAT(f.values, ElementsAre(1, 0.3f, 20, 0.3f));
 }
 
-TEST(QuantisedConstants, ComputedOnesAreFloats) {
+TEST(QuantizedConstants, ComputedOnesAreFloats) {
   Draft scaled = draft_of({{2, 2}, 0});
   const Read m = read(scaled.constant("g", floats({2}, {2, 0.5f})).node("Mul", {"w0", "g"}, {"w"}));
-  EXPECT_FALSE(m.quantised);
+  EXPECT_FALSE(m.quantized);
   EXPECT_THAT(m.values, ElementsAre(2, 1, 60, 20));
   EXPECT_THAT(m.scales, IsEmpty());
 }
 
-// Floats that a pair quantises are not lost: training goes on with them.
-TEST(QuantisedConstants, FloatsBehindBothMove) {
+// Floats that a pair quantizes are not lost: training goes on with them.
+TEST(QuantizedConstants, FloatsBehindBothMove) {
   for (const bool computed : {false, true}) {
     Draft d(19, {1, 1, 1, 1});
     d.constant("f", floats({2, 2}, {0.2f, 1.4f, 7, 19})).constant("s", floats({2}, {1, 10}));
@@ -143,7 +143,7 @@ TEST(QuantisedConstants, FloatsBehindBothMove) {
     d.node("DequantizeLinear", {"q", "s", "z"}, {"w0"}, {{"axis", int64_t{1}}});
     if (computed) d.node("Neg", {"w0"}, {"n"});
     const Read r = read(d.node("Transpose", {computed ? "n" : "w0"}, {"w"}));
-    EXPECT_EQ(r.quantised, !computed);
+    EXPECT_EQ(r.quantized, !computed);
     if (computed) {
       EXPECT_THAT(r.values, ElementsAre(0, -7, -0.0f, -20));
     } else {
@@ -153,12 +153,12 @@ TEST(QuantisedConstants, FloatsBehindBothMove) {
   }
 }
 
-TEST(QuantisedConstants, BiasesMove) {
+TEST(QuantizedConstants, BiasesMove) {
   Draft d(19, {1, 1, 1, 1});
   d.constant("b", Tensor::of<int32_t>({4}, {1, -2, 100000, 4})).constant("s", floats({4}, {1, 2, 3, 4}));
   d.node("DequantizeLinear", {"b", "s"}, {"b0"}, {{"axis", int64_t{0}}}).constant("to", ints({2, 2}));
   const Read r = read(d.node("Reshape", {"b0", "to"}, {"w"}));
-  EXPECT_FALSE(r.quantised);
+  EXPECT_FALSE(r.quantized);
   EXPECT_THAT(r.values, ElementsAre(1, -4, 300000, 16));
 }
 

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Checks the rules of style that a machine can check.
+
+1. C++ files are as clang-format (.clang-format) leaves them. Skipped with a word where it is not installed.
+2. American spelling everywhere but in quotations: quantize, center, color.
+3. A counter is incremented in front: ++i.
+4. The files that CONTRIBUTING.md names exist.
+5. What scripts/install_packages.sh installs is used: a header or a tool of each package is named in the tree.
+6. Each reader of foreign bytes has a fuzzer.
+Exit status 1 with one line for each breach.
+    scripts/check_style.py --fix    formats and respells in place what it can
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TEXT = {".cc", ".h", ".def", ".cu", ".txt", ".cmake", ".py", ".sh", ".md", ".yaml", ".json"}
+
+STEMS = (
+    "analys binaris canonicalis categoris characteris customis discretis equalis factoris finalis generalis initialis linearis "
+    "localis materialis maximis memoris minimis neutralis normalis optimis organis parametris penalis prioritis quantis "
+    "randomis rasteris realis recognis regularis serialis specialis stabilis standardis summaris symmetris synchronis tokenis "
+    "utilis vectoris visualis"
+).split()
+WORDS = {
+    "artefact": "artifact", "behaviour": "behavior", "cancelled": "canceled", "cancelling": "canceling",
+    "catalogue": "catalog", "centre": "center", "centred": "centered", "centring": "centering", "colour": "color",
+    "favour": "favor", "grey": "gray", "honour": "honor", "labelled": "labeled", "labelling": "labeling",
+    "modelled": "modeled", "modelling": "modeling", "neighbour": "neighbor", "signalled": "signaled",
+    "travelled": "traveled", "travelling": "traveling",
+}  # fmt: skip
+BRITISH_STEM = re.compile(rf"(?i:({'|'.join(STEMS)})(e[dr]?|ers|es|ing|able|ations?))(?![a-z])")
+BRITISH_WORD = re.compile(rf"(?i:({'|'.join(sorted(WORDS, key=len, reverse=True))}))")
+NOUNS = {"analyses"}  # the plural of analysis
+
+COUNTED = r"([A-Za-z_](?:\w|\.|->|\[\w+\])*)(\+\+|--)"
+FOR_COUNTER = re.compile(rf"(\bfor \([^;]*;[^;]*;(?:[^;]*[ ,])?){COUNTED}(?=\)|, )")
+STATEMENT = re.compile(rf"^(\s*(?:(?:if|else|while|for)\b.*[) ] ?)?){COUNTED};")
+
+# What in the tree proves that a package is used. None: what every build needs.
+PACKAGES = {
+    "build-essential": None, "cmake": None, "ninja-build": None, "pkg-config": None, "git": None, "ca-certificates": None,
+    "ccache": r"ccache", "mold": r"mold", "python3": None, "python3-pip": r"-m pip", "python3-venv": r"-m venv",
+    "libprotozero-dev": r"#include <protozero/", "libcli11-dev": r"#include <CLI/", "libyaml-cpp-dev": r"#include <yaml-cpp/",
+    "nlohmann-json3-dev": r"#include <nlohmann/", "libspdlog-dev": r"#include <spdlog/", "libfmt-dev": r"#include <fmt/",
+    "libturbojpeg0-dev": r"#include <turbojpeg", "libwebp-dev": r"#include <webp/", "libopencv-dev": r"#include <opencv2/",
+    "libpugixml-dev": r"#include <pugixml", "zlib1g-dev": r"#include <zlib", "libxxhash-dev": r"#include <xxhash",
+    "libgloo-dev": r"#include <gloo/", "libxbyak-dev": r"#include <xbyak/", "libgtest-dev": r"#include <gtest/",
+    "libgmock-dev": r"#include <gmock/", "libbenchmark-dev": r"#include <benchmark/", "clang": r"clang\+\+",
+    "clang-format": None, "g++-aarch64-linux-gnu": r"aarch64-linux-gnu", "qemu-user": r"qemu-aarch64",
+    "googletest": r"/usr/src/googletest", "dataset-fashion-mnist": r"dataset-fashion-mnist|fashion-mnist",
+}  # fmt: skip
+
+# Readers of foreign bytes and the fuzzer that drives each.
+READERS = {
+    "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
+    "images and annotations": "image_folder_fuzz", "checkpoints": "checkpoint_fuzz", "safetensors": "safetensors_fuzz",
+    "networks, to the run": "graph_fuzz",
+}  # fmt: skip
+
+
+def american(text):
+    def stem(match):
+        head, tail = match.group(1), match.group(2)
+        if (head + tail).lower() in NOUNS:
+            return match.group(0)
+        return head[:-1] + ("Z" if head[-1] == "S" else "z") + tail
+
+    def word(match):
+        found, wanted = match.group(1), WORDS[match.group(1).lower()]
+        return wanted.upper() if found.isupper() else wanted.capitalize() if found[0].isupper() else wanted
+
+    return BRITISH_WORD.sub(word, BRITISH_STEM.sub(stem, text))
+
+
+def counted_in_front(line):
+    previous = None
+    while line != previous:  # a for may have several counters
+        previous = line
+        line = FOR_COUNTER.sub(r"\1\3\2", STATEMENT.sub(r"\1\3\2;", line))
+    return line
+
+
+def tracked():
+    try:
+        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    except (OSError, subprocess.CalledProcessError):  # not a git checkout, as in an unpacked release
+        listed = [p.relative_to(ROOT).as_posix() for d in ("src", "include", "tests", "bench", "docs", "scripts", "examples", "cmake") for p in (ROOT / d).rglob("*")]
+    return [f for f in listed if f and (ROOT / f).is_file() and not f.startswith(("tests/fuzz/corpus/", "bench/results/"))]
+
+
+def unformatted(files, fix):
+    tool = shutil.which("clang-format")
+    if not tool:
+        print("check_style.py: clang-format is not installed; formats are not checked (scripts/install_packages.sh)", file=sys.stderr)
+        return []
+
+    def check(chunk):
+        command = [tool, "-i", *chunk] if fix else [tool, "--dry-run", *chunk]
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        return {line.split(":")[0] for line in run.stderr.splitlines() if "-Wclang-format-violations" in line}
+
+    chunks = [files[n : n + 32] for n in range(0, len(files), 32)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return sorted(set().union(*pool.map(check, chunks)))
+
+
+def main():
+    fix = "--fix" in sys.argv[1:]
+    files = tracked()
+    texts = {f: (ROOT / f).read_text(errors="replace") for f in files if pathlib.PurePath(f).suffix in TEXT}
+    breaches = []
+    this = pathlib.Path(__file__).relative_to(ROOT).as_posix()
+
+    for name, text in texts.items():
+        if name == this:
+            continue
+        respelled = american(text)
+        if respelled != text and fix:
+            (ROOT / name).write_text(respelled)
+        elif respelled != text:
+            for number, (old, new) in enumerate(zip(text.splitlines(), respelled.splitlines()), 1):
+                for found, wanted in zip(re.findall(r"\w+", old), re.findall(r"\w+", new)):
+                    if found != wanted:
+                        breaches.append(f"{name}:{number}: '{found}' is spelled {wanted} here (scripts/check_style.py --fix)")
+        if name.endswith((".cc", ".h", ".cu")):
+            lines = respelled.split("\n")
+            counted = [counted_in_front(line) for line in lines]
+            if counted != lines and fix:
+                (ROOT / name).write_text("\n".join(counted))
+            else:
+                breaches += [f"{name}:{number}: a counter is incremented in front: ++i (scripts/check_style.py --fix)"
+                             for number, (old, new) in enumerate(zip(lines, counted), 1) if old != new]
+
+    sources = [f for f in files if f.endswith((".cc", ".h")) and not f.startswith("examples/")]
+    breaches += [f"{name}: not as clang-format leaves it (scripts/check_style.py --fix)" for name in unformatted(sources, fix)]
+
+    # Paths with a folder and an ending, and folders; <name> stands for any name.
+    for number, line in enumerate(texts["CONTRIBUTING.md"].splitlines(), 1):
+        for path in re.findall(r"`([\w./<>*-]+/[\w./<>*-]*)`", line):
+            if re.match(r"(src|tests|docs|scripts|bench|examples|cmake)/", path):
+                pattern = re.sub(r"<\w+>", "*", path).rstrip("/")
+                if not any(True for _ in ROOT.glob(pattern)):
+                    breaches.append(f"CONTRIBUTING.md:{number}: there is no {path}")
+
+    listed = re.search(r"packages=\((.*?)\)", texts["scripts/install_packages.sh"], re.S).group(1).split()
+    everything = "\n".join(text for name, text in texts.items() if name not in (this, "scripts/install_packages.sh"))
+    for package in listed:
+        if package not in PACKAGES:
+            breaches.append(f"scripts/install_packages.sh: say in {this} how one sees that '{package}' is used")
+        elif PACKAGES[package] and not re.search(PACKAGES[package], everything):
+            breaches.append(f"scripts/install_packages.sh: nothing uses '{package}'; remove it")
+
+    for reader, fuzzer in READERS.items():
+        if f"tests/fuzz/{fuzzer}.cc" not in files:
+            breaches.append(f"tests/fuzz: {reader} need a fuzzer, {fuzzer}.cc")
+
+    print("\n".join(breaches) if breaches else f"style: {len(texts)} files in order")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

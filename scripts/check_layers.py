@@ -33,7 +33,10 @@ USES = {
     "train": ["ir", "onnx", "checkpoint", "passes", "train/options", "data", "engine/kernels"],
     "tasks": ["passes", "metrics", "models", "data"],
     "tasks/losses": ["tasks", "train"],  # by the names of files, not by a folder
-    "cli": ["tasks/losses", "lower", "onnx", "models", "spec", "data", "metrics", "report", "engine", "passes", "quant"],
+    "app": ["tasks", "spec", "lower", "onnx", "report"],
+    "app/training": ["app", "tasks/losses"],
+    "cli": ["app"],
+    "cli/training": ["cli", "app/training"],
 }
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

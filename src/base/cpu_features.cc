@@ -151,4 +151,15 @@ std::string cpu_model_name(std::istream& cpuinfo) {
   return name + " (family " + family + ", model " + model + ")";
 }
 
+Isa chosen_isa(const std::string& name) {
+  if (name.empty() || name == "auto") return default_isa();
+  const Isa isa = parse_isa(name);
+  if (!isa_supported(isa)) {
+    std::string supported;
+    for (const Isa each : supported_isas()) supported += (supported.empty() ? "" : ", ") + std::string(isa_name(each));
+    fail_usage("this CPU has no ", name, "; it has ", supported);
+  }
+  return isa;
+}
+
 }  // namespace octet

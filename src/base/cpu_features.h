@@ -25,6 +25,8 @@ bool isa_supported(Isa isa);
 std::vector<Isa> supported_isas();
 // The best supported one, or what the environment variable OCTET_ISA names (UserError if this CPU lacks it).
 Isa default_isa();
+// What a person asks for by name: empty or "auto" is default_isa(). UserError (exit 2) if this CPU lacks it.
+Isa chosen_isa(const std::string& name);
 // BF16 convolutions run at speed (AVX512-BF16 or AMX-BF16).
 bool has_fast_bf16();
 

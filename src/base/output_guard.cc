@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/destination.h"
 #include "base/error.h"
 
 namespace octet {
@@ -57,6 +58,13 @@ void require_no_output(const fs::path& path, const struct stat& info) {
     if (output.is(info))
       fail_usage(output.flag, " ", output.path.string(), ": is the same file as the input ", path.string(),
                  ", which it would replace; name another output");
+}
+
+void require_file(const std::string& path, const std::string& flag) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) fail_usage(flag, " ", path, ": there is no such file");
+  if (!S_ISREG(info.st_mode)) fail_usage(flag, " ", path, ": is ", file_type_name(info.st_mode), ", expected a file");
+  require_no_output(path);
 }
 
 }  // namespace octet

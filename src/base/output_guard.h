@@ -16,4 +16,7 @@ void guard_output(const std::filesystem::path& path, const std::string& flag);
 void require_no_output(const std::filesystem::path& path);
 void require_no_output(const std::filesystem::path& path, const struct stat& info);
 
+// UserError (exit 2) unless `path` is an existing file and no guarded output; `flag` ("-m") is named in the message.
+void require_file(const std::string& path, const std::string& flag);
+
 }  // namespace octet

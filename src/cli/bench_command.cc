@@ -9,14 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "app/bench/contender.h"
+#include "app/bench/layers.h"
+#include "app/bench/load.h"
+#include "app/bench/windows.h"
 #include "base/cpu_features.h"
 #include "base/cpu_limits.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "cli/bench_contender.h"
-#include "cli/bench_layers.h"
-#include "cli/bench_load.h"
-#include "cli/bench_windows.h"
+#include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "report/text_table.h"
@@ -34,14 +35,16 @@ struct Options {
   std::vector<int64_t> threads;
   int64_t runs = 60, windows = 5, window_ms = 0, batch_size = 0;
 
-  BenchMode bench_mode() const { return mode == "latency" ? BenchMode::kLatency : BenchMode::kThroughput; }
+  app::BenchMode bench_mode() const {
+    return mode == "latency" ? app::BenchMode::kLatency : app::BenchMode::kThroughput;
+  }
 };
 
 struct Row {
   std::string name, kind, file, detail;  // kind: octet_int8, octet_fp32, onnxruntime, openvino
-  std::unique_ptr<Contender> contender;
-  WindowTimes times;
-  TimesAsLong ratio;  // to the first row
+  std::unique_ptr<app::Contender> contender;
+  app::WindowTimes times;
+  app::TimesAsLong ratio;  // to the first row
   bool rival() const { return std::find(std::begin(kRivals), std::end(kRivals), kind) != std::end(kRivals); }
 };
 
@@ -69,13 +72,13 @@ std::string engine_kind(const engine::Plan& plan) {
 }
 
 Row engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, const std::string& file, int threads,
-               BenchMode mode) {
+               app::BenchMode mode) {
   Row row{.kind = engine_kind(plan->plan()), .file = file};
   row.name = str("Octet ", row.kind == "octet_int8" ? "INT8" : "FP32", " (", isa_name(plan->isa()), ")");
-  if (mode == BenchMode::kLatency)
-    row.contender = std::make_unique<EngineLatency>(plan, threads);
+  if (mode == app::BenchMode::kLatency)
+    row.contender = std::make_unique<app::EngineLatency>(plan, threads);
   else
-    row.contender = std::make_unique<EngineThroughput>(plan, threads);
+    row.contender = std::make_unique<app::EngineThroughput>(plan, threads);
   return row;
 }
 
@@ -97,19 +100,19 @@ std::vector<std::string> rival_files(const Options& options, const std::string& 
 
 void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std::vector<Row>& rows) {
   for (const std::string& rival : options.rivals) {
-    const RivalCap cap = rival_cap(rival, isa);
+    const app::RivalCap cap = app::rival_cap(rival, isa);
     if (cap.needed && !cap.possible) {
       log_info(rival, " is left out: nothing holds it to ", isa_name(isa));
       continue;
     }
     for (const std::string& file : rival_files(options, rival)) {
-      auto contender = std::make_unique<RivalContender>(
-          RivalProcess::Options{.peer = rival,
-                                .model = file,
-                                .threads = threads,
-                                .batch = static_cast<int>(batch),
-                                .throughput = options.bench_mode() == BenchMode::kThroughput,
-                                .environment = cap.environment});
+      auto contender = std::make_unique<app::RivalContender>(
+          app::RivalProcess::Options{.peer = rival,
+                                     .model = file,
+                                     .threads = threads,
+                                     .batch = static_cast<int>(batch),
+                                     .throughput = options.bench_mode() == app::BenchMode::kThroughput,
+                                     .environment = cap.environment});
       Row row{.name = rival + " " + contender->process.version(), .kind = rival, .file = file};
       row.detail = contender->process.detail();
       if (!cap.environment.empty()) row.detail += ", " + cap.environment.front();
@@ -123,7 +126,7 @@ void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std
 double least_window_ms(const Options& options) {
   constexpr double kThroughputWindow = 100;
   const auto asked = static_cast<double>(options.window_ms);
-  return options.bench_mode() == BenchMode::kThroughput ? std::max(asked, kThroughputWindow) : asked;
+  return options.bench_mode() == app::BenchMode::kThroughput ? std::max(asked, kThroughputWindow) : asked;
 }
 
 void take_turns(const Options& options, std::vector<Row>& rows) {
@@ -131,7 +134,7 @@ void take_turns(const Options& options, std::vector<Row>& rows) {
   for (size_t w = 0; w < windows; ++w) {
     const int64_t share = options.runs * static_cast<int64_t>(w + 1) / static_cast<int64_t>(windows) -
                           options.runs * static_cast<int64_t>(w) / static_cast<int64_t>(windows);
-    const BenchWindow window{.runs = static_cast<int>(share), .milliseconds = least_window_ms(options)};
+    const app::BenchWindow window{.runs = static_cast<int>(share), .milliseconds = least_window_ms(options)};
     // Another one starts each window, so that nobody always follows the same neighbor.
     for (size_t i = 0; i < rows.size(); ++i) {
       Row& row = rows[(w + i) % rows.size()];
@@ -142,26 +145,27 @@ void take_turns(const Options& options, std::vector<Row>& rows) {
   }
 }
 
-Measurement measure(const Options& options, const BenchModel& model, const BenchModel* baseline, int threads, Isa isa) {
+Measurement measure(const Options& options, const app::BenchModel& model, const app::BenchModel* baseline, int threads,
+                    Isa isa) {
   Measurement m{.threads = threads};
-  const BenchMode mode = options.bench_mode();
+  const app::BenchMode mode = options.bench_mode();
   m.rows.push_back(engine_row(model.prepared, options.model, threads, mode));
   if (baseline) m.rows.push_back(engine_row(baseline->prepared, options.baseline, threads, mode));
   add_rivals(options, threads, model.batch(), isa, m.rows);
   take_turns(options, m.rows);
   for (Row& row : m.rows) {
-    row.ratio = times_as_long(row.times, m.rows.front().times);
+    row.ratio = app::times_as_long(row.times, m.rows.front().times);
     if (row.rival() && (!m.fastest_rival || row.ratio.median < m.fastest_rival->ratio.median)) m.fastest_rival = &row;
   }
   return m;
 }
 
-std::string ratio_text(const TimesAsLong& ratio) {
+std::string ratio_text(const app::TimesAsLong& ratio) {
   return str(digits(ratio.median, 2), " (", digits(ratio.min, 2), "-", digits(ratio.max, 2), ")");
 }
 
-void print(const Measurement& m, BenchMode mode) {
-  std::cout << threads_text(m.threads) << (mode == BenchMode::kLatency ? ":\n" : ", one inference on each:\n");
+void print(const Measurement& m, app::BenchMode mode) {
+  std::cout << threads_text(m.threads) << (mode == app::BenchMode::kLatency ? ":\n" : ", one inference on each:\n");
   report::TextTable table(
       {"engine", "file", "min ms", "median ms", "inferences/s", "times as long as Octet", "how it runs"});
   for (const Row& row : m.rows)
@@ -177,7 +181,7 @@ void print(const Measurement& m, BenchMode mode) {
   std::cout << "\n";
 }
 
-Json ratio_json(const TimesAsLong& ratio) {
+Json ratio_json(const app::TimesAsLong& ratio) {
   return {{"median", ratio.median}, {"min", ratio.min}, {"max", ratio.max}, {"per_window", ratio.per_window}};
 }
 
@@ -207,7 +211,7 @@ Json measurement_json(const Measurement& m) {
   return out;
 }
 
-Json model_json(const BenchModel& model) {
+Json model_json(const app::BenchModel& model) {
   const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   return {{"compile_ms", or_null(model.compile_ms)},
           {"load_to_first_ms", or_null(model.load_to_first_ms)},
@@ -218,7 +222,7 @@ Json model_json(const BenchModel& model) {
           {"arena_mb", model.arena_mb()}};
 }
 
-void print(const BenchModel& model) {
+void print(const app::BenchModel& model) {
   if (model.load_to_first_ms)
     std::cout << "load to first result " << digits(*model.load_to_first_ms, 1) << " ms";
   else
@@ -230,17 +234,17 @@ void print(const BenchModel& model) {
 
 ExitCode run(const Options& options) {
   const Isa isa = chosen_isa(options.isa);
-  const BenchMode mode = options.bench_mode();
+  const app::BenchMode mode = options.bench_mode();
   std::vector<int> thread_counts;
   for (int64_t t : options.threads) thread_counts.push_back(t > 0 ? static_cast<int>(t) : available_cpus());
   if (thread_counts.empty()) thread_counts = {available_cpus()};
   for (const std::string& rival : options.rivals)
     for (const std::string& file : rival_files(options, rival)) require_file(file, "--onnx");
-  const BenchModel model = load_bench_model(options.model, options.batch_size, thread_counts.back(), isa);
-  std::unique_ptr<BenchModel> baseline;
+  const app::BenchModel model = app::load_bench_model(options.model, options.batch_size, thread_counts.back(), isa);
+  std::unique_ptr<app::BenchModel> baseline;
   if (!options.baseline.empty())
-    baseline =
-        std::make_unique<BenchModel>(load_bench_model(options.baseline, model.batch(), thread_counts.back(), isa));
+    baseline = std::make_unique<app::BenchModel>(
+        app::load_bench_model(options.baseline, model.batch(), thread_counts.back(), isa));
 
   std::cout << cpu_model_name() << ", " << isa_name(isa) << ", batch " << model.batch() << ", " << options.mode << ", "
             << options.runs << " runs in " << std::min(options.windows, options.runs) << " windows\n";
@@ -259,22 +263,22 @@ ExitCode run(const Options& options) {
               << digits(exchange_after, 0) << " ns after this\n";
   // The layers run alone, with the last number of threads.
   const int threads = thread_counts.back();
-  EngineLatency engine(model.prepared, mode == BenchMode::kLatency ? threads : 1);
+  app::EngineLatency engine(model.prepared, mode == app::BenchMode::kLatency ? threads : 1);
   // Before and after: two virtual CPUs may share a core for a while, and no peak is there then.
   const engine::MachinePeak before = engine::measure_peak(isa, engine.executor.threads());
-  const std::vector<LayerTime> layers = time_layers(engine, std::max<int64_t>(options.runs, 10));
+  const std::vector<app::LayerTime> layers = app::time_layers(engine, std::max<int64_t>(options.runs, 10));
   const engine::MachinePeak after = engine::measure_peak(isa, engine.executor.threads());
   const engine::MachinePeak& peak = after.int8_gmac_per_s > before.int8_gmac_per_s ? after : before;
   double milliseconds = 0;
-  for (const LayerTime& l : layers) milliseconds += l.us * 1e-3;
-  if (mode == BenchMode::kLatency) milliseconds = measurements.back().rows.front().times.median();
-  const Json totals = totals_json(layers, peak, milliseconds);
+  for (const app::LayerTime& l : layers) milliseconds += l.us * 1e-3;
+  if (mode == app::BenchMode::kLatency) milliseconds = measurements.back().rows.front().times.median();
+  const Json totals = app::totals_json(layers, peak, milliseconds);
   std::cout << "layers with " << threads_text(engine.executor.threads()) << "; peak " << digits(peak.int8_gmac_per_s, 0)
             << " GMAC/s (" << peak.int8_instruction << "), FP32 " << digits(peak.float_gmac_per_s, 0) << " ("
             << peak.float_instruction << "); whole network " << digits(totals["gmacs"], 3) << " GMAC, "
             << digits(totals["gmac_per_s"], 0) << " GMAC/s, " << digits(totals["percent_of_peak"], 1) << " % of peak\n"
-            << layer_table(layers, peak);
-  if (!options.trace.empty()) write_text_output(options.trace, chrome_trace(engine));
+            << app::layer_table(layers, peak);
+  if (!options.trace.empty()) write_text_output(options.trace, app::chrome_trace(engine));
   if (options.json.empty()) return ExitCode::kDone;
   Json json = {{"model", options.model},
                {"cpu", cpu_model_name()},
@@ -294,7 +298,7 @@ ExitCode run(const Options& options) {
                   {"fp32_instruction", peak.float_instruction}};
   json["line_exchange_ns"] = {{"before", exchange_before}, {"after", exchange_after}};
   json["totals"] = totals;
-  json["layers"] = layers_json(layers, peak);
+  json["layers"] = app::layers_json(layers, peak);
   write_text_output(options.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   return ExitCode::kDone;
 }

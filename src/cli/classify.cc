@@ -1,13 +1,13 @@
 #include <chrono>
 
+#include "app/class_names.h"
 #include "base/error.h"
-#include "cli/class_names.h"
 #include "cli/classifier.h"
 #include "report/progress.h"
 
 namespace octet::cli {
 void Classifier::read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file) {
-  class_names_ = class_names_of(metadata, file);
+  class_names_ = app::class_names_of(metadata, file);
   if (static_cast<int64_t>(class_names_.size()) > classes())
     fail_usage(file, ": names ", class_names_.size(), " classes, but has ", classes(), " scores");
 }

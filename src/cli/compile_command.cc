@@ -6,11 +6,12 @@
 #include <memory>
 #include <sstream>
 
+#include "app/network_file.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/network_file.h"
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
 #include "engine/tactics.h"
@@ -85,7 +86,7 @@ engine::Plan compile(const ir::Graph& graph, const lower::CompileOptions& compil
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
-  const ir::Graph graph = load_network(options.model);
+  const ir::Graph graph = app::load_network(options.model);
   const Isa isa = chosen_isa(options.isa);
   if (options.profiles.empty() && options.batch_size == 0 && batch_is_free(graph))
     log_info(

@@ -10,7 +10,7 @@
 #include "engine/engine_file.h"
 #include "engine/executor.h"
 #ifndef OCTET_WITH_TRAINING
-#include "cli/network_file.h"
+#include "app/network_file.h"
 #include "lower/lower.h"
 #endif
 
@@ -94,7 +94,7 @@ std::unique_ptr<Classifier> open_classifier(const std::string& path, const Class
 #ifdef OCTET_WITH_TRAINING
   return open_graph_classifier(path, options);
 #else
-  auto plan = std::make_shared<const engine::Plan>(lower::lower(load_network(path), {}));
+  auto plan = std::make_shared<const engine::Plan>(lower::lower(app::load_network(path), {}));
   return std::make_unique<EngineClassifier>(std::move(plan), path, options);
 #endif
 }

@@ -5,12 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/experiment_data.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_guard.h"
 #include "base/printable.h"
 #include "cli/classifier.h"
 #include "cli/commands.h"
-#include "cli/experiment_data.h"
 #include "cli/flags.h"
 
 namespace octet::cli {
@@ -30,8 +31,8 @@ ExitCode run(const Options& options) {
   if (model->classes() != spec.model.num_classes)
     fail_usage(options.model, ": has ", model->classes(),
                " classes, the spec says model.num_classes: ", spec.model.num_classes);
-  DataStream images = open_evaluation_data(spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size,
-                                           model->class_names());
+  app::DataStream images = app::open_evaluation_data(
+      spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size, model->class_names());
   if (!images.dataset->labeled()) fail_usage("the images to evaluate have no labels; octet infer needs none");
   const int top_k = static_cast<int>(std::min(spec.evaluate.top_k, model->classes()));
   const Classification result = classify(*model, *images.loader, top_k, "evaluate");

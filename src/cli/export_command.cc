@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <memory>
 
+#include "app/export_target.h"
+#include "app/network_file.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_guard.h"
 #include "cli/commands.h"
-#include "cli/export_target.h"
 #include "cli/flags.h"
-#include "cli/network_file.h"
 #include "ir/infer.h"
 #include "onnx/export.h"
 #include "passes/free_batch.h"
@@ -27,7 +28,7 @@ ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   options.output.check();
-  ir::Graph graph = load_network(options.model);
+  ir::Graph graph = app::load_network(options.model);
   const bool quantized = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                      [](const auto& node) { return node->kind == ir::OpKind::kFakeQuantize; });
   if (!quantized && options.data_type != "fp32")
@@ -35,8 +36,8 @@ ExitCode run(const Options& options) {
                ": has no quantizers, so the exported file would run in floating point; run octet calibrate or "
                "octet quantize on it first, or give --data_type fp32 if that is meant");
   const std::string target = options.target.empty() ? spec.export_options.target : options.target;
-  prepare_for_target(graph, target);
-  if (options.data_type == "fp32") drop_quantizers(graph);
+  app::prepare_for_target(graph, target);
+  if (options.data_type == "fp32") app::drop_quantizers(graph);
   if (options.batch_size > 0) {
     passes::require_batch(graph, options.batch_size);
     ir::set_batch(graph, options.batch_size);

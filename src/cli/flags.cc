@@ -178,24 +178,6 @@ CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::s
   return app.add_option("--engine_file", path, what)->type_name("FILE");
 }
 
-void require_file(const std::string& path, const std::string& flag) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) fail_usage(flag, " ", path, ": there is no such file");
-  if (!S_ISREG(info.st_mode)) fail_usage(flag, " ", path, ": is ", file_type_name(info.st_mode), ", expected a file");
-  require_no_output(path);
-}
-
-Isa chosen_isa(const std::string& name) {
-  if (name.empty() || name == "auto") return default_isa();
-  const Isa isa = parse_isa(name);
-  if (!isa_supported(isa)) {
-    std::string supported;
-    for (const Isa each : supported_isas()) supported += (supported.empty() ? "" : ", ") + std::string(isa_name(each));
-    fail_usage("this CPU has no ", name, "; it has ", supported);
-  }
-  return isa;
-}
-
 void write_text_output(const std::string& path, const std::string& text) {
   if (path == "-") {
     std::cout << text;

@@ -83,12 +83,6 @@ CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::s
 // Any other file that is written, replaced without being asked; a UserError (exit 2) before any work when it cannot be.
 CLI::Option* add_written_file_flag(CLI::App& app, const std::string& name, std::string& path, const std::string& what);
 
-// UserError (exit 2) unless `path` is an existing file and no output of this command; `flag` is named in the message.
-void require_file(const std::string& path, const std::string& flag);
-
-// The instruction set that --isa or a spec asks for: empty or "auto" is default_isa().
-Isa chosen_isa(const std::string& name);
-
 // Writes `text` to the file, atomically, or to standard output when `path` is "-".
 void write_text_output(const std::string& path, const std::string& text);
 

@@ -7,14 +7,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/experiment_data.h"
+#include "app/image_files.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_guard.h"
 #include "base/printable.h"
 #include "cli/classifier.h"
 #include "cli/commands.h"
-#include "cli/experiment_data.h"
 #include "cli/flags.h"
-#include "cli/image_files.h"
 
 namespace octet::cli {
 namespace {
@@ -33,11 +34,12 @@ ExitCode run(const Options& options) {
   const std::unique_ptr<Classifier> model =
       open_classifier(options.model, {.threads = options.threads, .isa = options.isa});
   const int64_t batch = model->batch_size() > 0 ? model->batch_size() : options.batch_size;
-  DataStream stream = options.images.empty() ? open_evaluation_data(spec, batch, model->class_names())
-                                             : open_image_files(spec, options.images, model->input_shape(), batch);
+  app::DataStream stream = options.images.empty()
+                               ? app::open_evaluation_data(spec, batch, model->class_names())
+                               : app::open_image_files(spec, options.images, model->input_shape(), batch);
   const Classification result = classify(*model, *stream.loader, 1, "infer");
   const auto classes = static_cast<size_t>(model->classes());
-  const auto names = model->class_names().empty() ? training_class_names(spec) : model->class_names();
+  const auto names = model->class_names().empty() ? app::training_class_names(spec) : model->class_names();
   const auto class_name = [&](int c) {
     return static_cast<size_t>(c) < names.size() ? names[static_cast<size_t>(c)] : std::to_string(c);
   };

@@ -5,9 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/class_names.h"
 #include "base/error.h"
+#include "base/output_guard.h"
 #include "base/printable.h"
-#include "cli/class_names.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "engine/engine_file.h"
@@ -67,13 +68,13 @@ Json summary_json(const ir::GraphSummary& summary, const ir::Graph& graph) {
 }
 
 // Longer entries than a line are for programs; the classes are shown shortened.
-std::string metadata_table(const Metadata& metadata) {
+std::string metadata_table(const app::Metadata& metadata) {
   constexpr size_t kLine = 100;
   std::string out;
   for (const auto& [key, value] : metadata)
     if (value.size() <= kLine && value.find('\n') == std::string::npos)
       out += str("meta    ", printable_line(key), "  ", printable_line(value), "\n");
-  const std::vector<std::string> names = class_names_of(metadata, "the file");
+  const std::vector<std::string> names = app::class_names_of(metadata, "the file");
   std::string line;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string piece = (i > 0 ? ", " : "") + names[i];

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/results_folder.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -13,7 +14,6 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/results_folder.h"
 #include "report/html_report.h"
 #include "report/text_table.h"
 
@@ -40,7 +40,7 @@ std::string mebibytes(const fs::path& file) {
   return error ? "" : fixed(static_cast<double>(size) / (1 << 20), 2);
 }
 
-report::Table stage_table(const ResultsFolder& r) {
+report::Table stage_table(const app::ResultsFolder& r) {
   report::Table table{"Accuracy, size and speed", {"stage", "top-1 %", "file MiB", "ms an image", "what"}, {}, ""};
   const auto row = [&](const char* stage, const ordered_json& evaluated, const char* file, double ms,
                        const char* what) {
@@ -59,7 +59,7 @@ report::Table stage_table(const ResultsFolder& r) {
   return table;
 }
 
-report::Report make_report(const ResultsFolder& r, const spec::ExperimentSpec& spec) {
+report::Report make_report(const app::ResultsFolder& r, const spec::ExperimentSpec& spec) {
   report::Report out;
   out.title = "Octet: " + spec.model.arch;
   out.subtitle = "From float training to the INT8 engine";
@@ -161,7 +161,7 @@ report::Report make_report(const ResultsFolder& r, const spec::ExperimentSpec& s
 ExitCode run(const Options& options) {
   for (const char* const name : {"summary.json", "report.html"}) guard_output(fs::path(options.results) / name, "-r");
   const spec::ExperimentSpec spec = options.spec.load();
-  const ResultsFolder results = read_results_folder(options.results);
+  const app::ResultsFolder results = app::read_results_folder(options.results);
   if (results.empty())
     fail(options.results,
          ": holds no results to report on; expected the files that ./quickstart.sh writes, as float.json "

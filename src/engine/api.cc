@@ -31,7 +31,8 @@ std::vector<TensorInfo> infos(const engine::Plan& plan, const std::vector<int>& 
   return out;
 }
 
-Isa chosen_isa(const std::string& name) {
+// May be one that this CPU lacks: layers can be listed for it.
+Isa listed_isa(const std::string& name) {
   return name.empty() ? default_isa() : parse_isa(name);
 }
 
@@ -69,7 +70,7 @@ struct Engine::Shared {
   std::map<std::pair<int, Isa>, std::shared_ptr<const engine::PreparedPlan>> prepared;
 
   std::shared_ptr<const engine::PreparedPlan> prepared_for(const std::string& isa_name, int profile) {
-    const Isa isa = chosen_isa(isa_name);
+    const Isa isa = listed_isa(isa_name);
     auto chosen = engine::profile_of(plan, profile);
     const std::lock_guard lock(mutex);
     auto& found = prepared[{profile, isa}];
@@ -281,7 +282,7 @@ Throughput Engine::create_throughput(const ThroughputOptions& options) const {
 }
 
 std::vector<LayerReport> Engine::layers(const std::string& isa, int profile) const {
-  return translated([&] { return reports(*engine::profile_of(shared_->plan, profile), chosen_isa(isa)); });
+  return translated([&] { return reports(*engine::profile_of(shared_->plan, profile), listed_isa(isa)); });
 }
 
 }  // namespace octet

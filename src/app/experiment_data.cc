@@ -1,0 +1,119 @@
+#include "app/experiment_data.h"
+
+#include <algorithm>
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "data/class_order.h"
+
+namespace octet::app {
+namespace {
+
+// What a network's scores are called: by the model, else by the training images.
+struct Classes {
+  std::vector<std::string> names;  // empty: by the images themselves
+  std::string whose;
+};
+
+DataStream open(const spec::ExperimentSpec& spec, const data::DatasetOptions& source, data::LoaderOptions options,
+                const Classes& wanted = {}) {
+  data::DatasetOptions d = source;
+  d.exif_orientation = spec.data.exif_orientation;
+  d.channels = static_cast<int>(spec.model.channels());
+  if (d.channels != 1 && d.channels != 3)
+    fail_usage("model.input of the spec has ", d.channels, " channels; images have 1 or 3");
+  d.min_decode_side = data::decode_hint(options.transform);
+  options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
+  options.seed = static_cast<uint64_t>(spec.data.seed);
+  DataStream stream;
+  stream.dataset = data::open_dataset(d);
+  stream.dataset = data::label_by_names(std::move(stream.dataset), wanted.names, source.path.string(), wanted.whose);
+  const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
+  if (stream.dataset->labeled() && classes > spec.model.num_classes)
+    fail_usage(source.path.string(), ": holds ", classes,
+               " classes, the spec says model.num_classes: ", spec.model.num_classes);
+  stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
+  return stream;
+}
+
+// Only images that name the classes themselves have an order of their own to mend, so nothing is read where none is
+// involved.
+Classes classes_for(const spec::ExperimentSpec& spec, const data::DatasetOptions& source,
+                    const std::vector<std::string>& model_classes) {
+  if (!model_classes.empty()) return {model_classes, "of the model"};
+  const auto named = [](const data::DatasetOptions& images) {
+    return data::dataset_format(images.format).class_names != nullptr;
+  };
+  if (!named(source) && !(spec.data.train && named(*spec.data.train))) return {};
+  return {training_class_names(spec), "of the training images"};
+}
+
+}  // namespace
+
+std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) {
+  if (!spec.data.train) return {};
+  return data::read_class_names(*spec.data.train);
+}
+
+data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {
+  data::LoaderOptions options{.batch_size = batch_size > 0 ? batch_size : spec.evaluate.batch_size,
+                              .replace_corrupt = false};
+  options.transform =
+      data::evaluation_transform(data::training_transform(spec.data, spec.model.height(), spec.model.width()));
+  return options;
+}
+
+DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
+                              const std::vector<std::string>& model_classes) {
+  if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
+  data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
+  options.transform = data::training_transform(spec.data, spec.model.height(), spec.model.width());
+  return open(spec, *spec.data.train, options, {model_classes, "of the model"});
+}
+
+DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training) {
+  if (!spec.data.val) return {};
+  return open(spec, *spec.data.val, evaluation_loader_options(spec),
+              {training.class_names(), "of the training images"});
+}
+
+DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size,
+                                const std::vector<std::string>& model_classes) {
+  const data::DatasetOptions* source = spec.data.evaluation_source();
+  if (!source) fail_usage("the spec names no images to evaluate; add data.test or data.val");
+  return open(spec, *source, evaluation_loader_options(spec, batch_size), classes_for(spec, *source, model_classes));
+}
+
+data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options,
+                                               int64_t at_a_time) {
+  options.shuffle = true;
+  options.max_images = spec.quant.calibration.images;
+  options.batch_size = at_a_time > 0 ? at_a_time : spec.quant.calibration.batch_size;
+  options.drop_last = at_a_time > 1;
+  return options;
+}
+
+void check_calibration_batches(const data::Loader& loader) {
+  const data::LoaderOptions& options = loader.options();
+  if (!options.drop_last) return;
+  const int64_t images =
+      options.max_images > 0 ? std::min(options.max_images, loader.dataset().size()) : loader.dataset().size();
+  const int64_t left = images % options.batch_size;
+  if (left == images)
+    fail("the network takes ", options.batch_size, " images at a time, and there are ", images,
+         " to calibrate with; give more images or export the network with a smaller batch");
+  if (left > 0)
+    log_info("the network takes ", options.batch_size, " images at a time: ", left, " of the ", images,
+             " are left out");
+}
+
+DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {
+  const data::DatasetOptions* source = spec.data.calibration_source();
+  if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
+  DataStream stream = open(spec, *source, calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
+  check_calibration_batches(*stream.loader);
+  return stream;
+}
+
+}  // namespace octet::app

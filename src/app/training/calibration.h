@@ -1,0 +1,20 @@
+// Post-training quantization, as calibrate (images of a spec) and quantize (a foreign model and a folder) do it.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "data/loader.h"
+#include "ir/graph.h"
+#include "quant/observer.h"
+#include "quant/options.h"
+
+namespace octet::app {
+
+// Changes the float `graph` into its quantized form: folds batch norms, places quantizers, observes one epoch of
+// `loader`, sets the scales. Returns what was observed.
+quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options);
+
+// Every tensor with the range that was chosen and what the other methods would have chosen.
+nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,
+                                        const quant::CalibrationOptions& options);
+
+}  // namespace octet::app

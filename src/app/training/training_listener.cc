@@ -1,0 +1,75 @@
+#include "app/training/training_listener.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace octet::app {
+namespace {
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+}  // namespace
+
+TrainingListener::TrainingListener(const std::filesystem::path& results, std::string stage, int64_t epochs,
+                                   int64_t images_per_epoch)
+    : stage_(std::move(stage)),
+      epochs_(epochs),
+      images_per_epoch_(images_per_epoch),
+      status_(results / "status.jsonl"),
+      events_(results / "events") {
+  status_.write(
+      {.kind = "train", .status = report::RunStatus::kStarted, .message = "stage " + stage_, .max_epoch = epochs_});
+}
+
+void TrainingListener::on_resume(const checkpoint::RunState& run) {
+  log_info("going on after epoch ", run.epochs_done, " of ", epochs_,
+           run.batches_done > 0 ? str(" and ", run.batches_done, " batches") : "");
+  status_.write({.kind = "train", .message = "resumed", .epoch = run.epochs_done, .max_epoch = epochs_});
+}
+
+void TrainingListener::on_step(const train::StepRecord& step) {
+  const int64_t before = (step.step - 1) * images_per_epoch_ / step.steps;
+  if (!progress_) {
+    images_ = before;
+    progress_ = std::make_unique<report::Progress>(report::ProgressOptions{
+        .label = str(stage_, " epoch ", step.epoch, "/", epochs_), .total = images_per_epoch_, .start = before});
+  }
+  images_ += step.images;
+  progress_->update(images_, "loss " + fixed(step.loss, 4));
+  const int64_t global = (step.epoch - 1) * step.steps + step.step;
+  if (global % 10 == 0) {
+    events_.scalar("train/loss", global, step.loss);
+    events_.scalar("train/learning_rate", global, step.learning_rate);
+  }
+}
+
+void TrainingListener::on_epoch(const checkpoint::EpochRecord& epoch) {
+  std::string metrics = "loss " + fixed(epoch.loss, 4);
+  std::map<std::string, double> kpi = epoch.metrics;
+  for (const auto& [name, value] : epoch.metrics) {
+    events_.scalar("val/" + name, epoch.epoch, value);
+    metrics += "  " + name + " " + fixed(value, name.find("loss") == std::string::npos ? 2 : 4);
+  }
+  events_.scalar("train/epoch_loss", epoch.epoch, epoch.loss);
+  kpi["loss"] = epoch.loss;
+  kpi["seconds"] = epoch.seconds;
+  if (progress_) progress_->finish(metrics);
+  progress_.reset();
+  status_.write({.kind = "epoch", .message = metrics, .epoch = epoch.epoch, .max_epoch = epochs_, .kpi = kpi});
+}
+
+void TrainingListener::finish(bool success, const std::string& message) {
+  progress_.reset();
+  status_.write({.kind = "train",
+                 .status = success ? report::RunStatus::kSuccess : report::RunStatus::kFailure,
+                 .verbosity = success ? "INFO" : "ERROR",
+                 .message = message});
+}
+
+}  // namespace octet::app

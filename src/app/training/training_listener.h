@@ -1,0 +1,32 @@
+// What a person and other programs see of a training run: a progress bar or log lines, status.jsonl, TensorBoard
+// events, and history.json, from which the report draws its curves.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "report/progress.h"
+#include "report/status_log.h"
+#include "report/tensorboard.h"
+#include "train/trainer.h"
+
+namespace octet::app {
+
+class TrainingListener : public train::TrainListener {
+ public:
+  TrainingListener(const std::filesystem::path& results, std::string stage, int64_t epochs, int64_t images_per_epoch);
+  void on_resume(const checkpoint::RunState& run) override;
+  void on_step(const train::StepRecord& step) override;
+  void on_epoch(const checkpoint::EpochRecord& epoch) override;
+  // The last line of status.jsonl.
+  void finish(bool success, const std::string& message);
+
+ private:
+  std::string stage_;
+  int64_t epochs_, images_per_epoch_, images_ = 0;
+  report::StatusLog status_;
+  report::EventWriter events_;
+  std::unique_ptr<report::Progress> progress_;
+};
+
+}  // namespace octet::app

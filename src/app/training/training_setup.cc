@@ -1,0 +1,91 @@
+#include "app/training/training_setup.h"
+
+#include <algorithm>
+
+#include "app/network_file.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "models/zoo.h"
+#include "onnx/import.h"
+#include "passes/pipelines.h"
+#include "tasks/classification/task.h"
+#include "tasks/image_graph.h"
+
+namespace octet::app {
+namespace {
+
+using spec::Stage;
+
+// Takes constants of `source` by name into `graph` where name and shape agree; says how many did.
+void take_weights(ir::Graph& graph, const ir::Graph& source, const std::string& path) {
+  int taken = 0, all = 0;
+  std::string missing;
+  for (ir::Value* constant : graph.constants()) {
+    if (constant->type.data_type != ir::DataType::kFloat32) continue;
+    ++all;
+    const ir::Value* twin = source.find_value(constant->name);
+    if (twin && twin->is_constant() && twin->type == constant->type) {
+      graph.set_constant(constant, *twin->constant);
+      ++taken;
+    } else if (missing.empty()) {
+      missing = constant->name;
+    }
+  }
+  if (taken == 0) fail(path, ": holds no weight that fits the network; names and shapes must agree");
+  log_info(path, ": took ", taken, " of ", all, " constants",
+           missing.empty() ? "" : ", the first without is " + missing);
+}
+
+bool has_quantizers(const ir::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const auto& n) { return n->kind == ir::OpKind::kFakeQuantize; });
+}
+
+}  // namespace
+
+train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage stage,
+                                      const std::filesystem::path& results) {
+  train::TrainerOptions o{spec.schedule_for(stage)};
+  o.checkpoints = results / "checkpoints";
+  o.executor = train::executor_options(o, spec.quant.averaging);
+  if (stage == Stage::kControl) o.executor.precision = train::Precision::kFloat32;
+  o.stop_requested = stop_requested;
+  return o;
+}
+
+ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
+  const std::string file = !model.empty() ? model : stage == Stage::kFloat ? spec.model.pretrained : "";
+  ir::Graph graph;
+  if (stage == Stage::kFloat && !(spec.model.load_graph && !file.empty())) {
+    models::ModelOptions o = spec.model;
+    o.seed = static_cast<uint64_t>(spec.train.seed);
+    graph = models::build_model(o);
+    if (!file.empty()) take_weights(graph, onnx::import_model(file), file);
+  } else {
+    if (file.empty())
+      fail_usage("stage ", spec::stage_name(stage), " goes on from a model: name it with -m (",
+                 stage == Stage::kQat ? "the output of octet calibrate" : "the model of stage float", ")");
+    graph = load_network(file);
+    passes::run_pipeline(graph, passes::training_passes());
+  }
+  ir::infer_shapes(graph);
+  ir::verify(graph);
+  ir::check_finite_constants(graph);
+  tasks::classification::Task({.classes = spec.model.num_classes}).check(graph);
+  data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
+  if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
+    fail_usage(
+        file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
+        ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
+        "train it");
+  if (stage == Stage::kQat && spec.quant.enable_qat && !has_quantizers(graph))
+    fail_usage(file, ": has no quantizers; run octet calibrate on it first and give its output to stage qat");
+  if (stage != Stage::kQat && has_quantizers(graph))
+    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " trains a float model");
+  return graph;
+}
+
+}  // namespace octet::app

@@ -1,0 +1,274 @@
+#include "app/training/verification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "ir/infer.h"
+#include "metrics/top_k.h"
+#include "train/graph_runner.h"
+
+namespace octet::app {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Where both are the same infinity, or both NaN, nothing differs.
+double difference(float a, float b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double d = std::abs(static_cast<double>(a) - b);
+  return std::isnan(d) ? kInfinity : d;
+}
+
+// Values behind one of these jump where its argument moves by the last bit.
+std::set<const ir::Value*> behind_a_jump(const ir::Graph& graph) {
+  std::set<const ir::Value*> jumping;
+  for (const auto& node : graph.nodes())
+    if (node->kind == ir::OpKind::kArgMax || node->kind == ir::OpKind::kFloor ||
+        std::any_of(node->inputs.begin(), node->inputs.end(),
+                    [&](const ir::Value* in) { return jumping.count(in) > 0; }))
+      jumping.insert(node->outputs.begin(), node->outputs.end());
+  jumping.erase(nullptr);
+  return jumping;
+}
+
+class Verifier {
+ public:
+  Verifier(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
+           const data::NetworkInput& input, const VerifyOptions& options)
+      : graph_(graph), own_(std::move(own)), engine_(engine), network_(input), options_(options) {
+    const engine::Plan& plan = engine.plan();
+    if (plan.inputs.size() != graph.inputs().size() || plan.outputs.size() != graph.outputs().size())
+      refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(),
+                 " outputs, the engine ", plan.inputs.size(), " and ", plan.outputs.size()));
+    input_ = &buffer(plan, plan.inputs[0]);
+    images_.resize(static_cast<size_t>(input_->elements()));
+    const std::set<const ir::Value*> jumping = behind_a_jump(graph);
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      const engine::Buffer& theirs = buffer(plan, plan.outputs[i]);
+      const engine::Buffer& ours = buffer(*own_, own_->outputs.at(i));
+      if (theirs.shape != ours.shape)
+        refuse(str("output '", ours.name, "' of the model is ", ir::shape_string(ours.shape), ", output '", theirs.name,
+                   "' of the engine ", ir::shape_string(theirs.shape)));
+      outputs_.emplace_back(static_cast<size_t>(theirs.elements()));
+      result.scores.push_back({.output = ours.name, .discrete = jumping.count(graph.outputs()[i]) > 0});
+    }
+    for (std::vector<float>& output : outputs_) output_pointers_.push_back(output.data());
+    const engine::Buffer& first = buffer(plan, plan.outputs[0]);
+    result.classifier = plan.outputs.size() == 1 && first.shape.size() == 2 && first.shape[0] == input_->shape[0];
+    if (result.classifier) whole_ = std::make_unique<train::GraphRunner>(graph);
+  }
+
+  void add(const data::Batch& batch) {
+    data::require_fit(network_, batch.channels, batch.height, batch.width);
+    data::arrange(batch, network_, images_);
+    const float* in = images_.data();
+    engine_.run(&in, output_pointers_.data());
+    const size_t first = result.mismatches.size();
+    if (result.classifier) compare_classes(batch);
+    result.images += batch.size;
+    const bool mismatched = result.mismatches.size() > first;
+    if (result.tensor_images >= options_.tensor_images && !mismatched) return;
+    const int64_t different = compare_tensors();
+    for (size_t i = first; i < result.mismatches.size(); ++i) result.mismatches[i].different_codes = different;
+    result.tensor_images += batch.size;
+  }
+
+  Verification result;
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) {
+    throw UserError(what + "; was it compiled from this model?", ExitCode::kCheckFailed);
+  }
+  static const engine::Buffer& buffer(const engine::Plan& plan, int id) {
+    return plan.buffers[static_cast<size_t>(id)];
+  }
+
+  void compare_classes(const data::Batch& batch) {
+    const train::FloatArray reference = whole_->run({{input_->shape, images_}}).at(0);
+    const std::vector<float>& scores = outputs_[0];
+    const size_t classes = scores.size() / static_cast<size_t>(input_->shape[0]);
+    OCTET_CHECK(reference.values.size() == scores.size());
+    for (size_t i = 0; i < static_cast<size_t>(batch.size); ++i) {
+      const std::span<const float> expected(reference.values.data() + i * classes, classes);
+      const std::vector<int> best = metrics::top_k(expected, 2);
+      const int predicted = metrics::top_1({scores.data() + i * classes, classes});
+      result.agree += predicted == best[0];
+      if (const int label = batch.truth[i].label; label >= 0) {
+        ++result.labeled;
+        result.graph_hits += best[0] == label;
+        result.engine_hits += predicted == label;
+      }
+      if (predicted == best[0]) continue;
+      const double margin = best.size() > 1 ? static_cast<double>(expected[static_cast<size_t>(best[0])]) -
+                                                  expected[static_cast<size_t>(best[1])]
+                                            : 0;
+      result.mismatches.push_back({batch.indices[i], best[0], predicted, margin, 0});
+    }
+  }
+
+  TensorDumps dump(engine::Executor& executor) {
+    const float* in = images_.data();
+    return tensors_by_name(executor.run_and_dump(&in, output_pointers_.data()));
+  }
+
+  void cut(const TensorDumps& dumped) {
+    engine::Executor own(own_, {.isa = engine_.isa()});
+    tensors_ = find_quantized_tensors(graph_, dumped, dump(own));
+    for (const QuantizedTensor& t : tensors_)
+      result.tensors.push_back({.tensor = t.tensor, .place = t.place, .note = t.note});
+    cut_ = cut_model(graph_, tensors_);
+    pieces_ = std::make_unique<train::GraphRunner>(cut_->pieces);
+    exact_scores_ = std::make_unique<train::GraphRunner>(cut_->scores, "cpu", train::GraphRunner::Arithmetic::kDouble);
+  }
+
+  // That of the tensor in the model, where the engine has the same codes in another one.
+  static std::vector<int64_t> shape_in_model(ir::Shape shape, const engine::TensorDump& dump) {
+    const int64_t elements = std::accumulate(dump.shape.begin(), dump.shape.end(), int64_t{1}, std::multiplies<>());
+    int64_t known = 1;
+    for (int64_t d : shape) known *= d == ir::kDynamic ? 1 : d;
+    for (int64_t& d : shape)
+      if (d == ir::kDynamic) d = elements / known, known = elements;
+    return shape;
+  }
+
+  // Number of codes that differ in this batch.
+  int64_t compare_tensors() {
+    if (!cut_) cut(dump(engine_));
+    const TensorDumps dumped = dump(engine_);  // the outputs, too, are the engine's again
+    std::vector<std::vector<int32_t>> codes;
+    std::vector<std::vector<float>> forced;
+    std::vector<train::FloatView> inputs = {{input_->shape, images_}};
+    for (size_t at : cut_->compared) {
+      const QuantizedTensor& t = tensors_[at];
+      const engine::TensorDump& d = dumped.at(t.engine_tensor);
+      codes.push_back(codes_of(d, t.params));
+      std::vector<float>& values = forced.emplace_back(codes.back().size());
+      for (size_t i = 0; i < values.size(); ++i) values[i] = numerics::dequantize(codes.back()[i], t.params);
+      const ir::TensorType& type = cut_->pieces.inputs()[inputs.size()]->type;
+      const bool moved = t.engine_tensor != t.tensor;
+      inputs.push_back({moved ? shape_in_model(*type.shape, d) : d.shape, {}});
+    }
+    for (size_t i = 0; i < forced.size(); ++i) inputs[i + 1].values = forced[i];
+    const std::vector<train::FloatArray> computed = pieces_->run(inputs);
+    int64_t different = 0;
+    size_t next = outputs_.size();
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const QuantizedTensor& t = tensors_[cut_->compared[i]];
+      const std::span<const float> source = t.of_image ? std::span<const float>(images_) : computed.at(next++).values;
+      different += compare_codes(source, codes[i], t.params, result.tensors[cut_->compared[i]]);
+    }
+    const std::vector<train::FloatArray> exact = exact_scores_->run(inputs);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      compare_scores(exact[i].values, computed[i].values, outputs_[i], result.scores[i]);
+    return different;
+  }
+
+  int64_t compare_codes(std::span<const float> source, const std::vector<int32_t>& codes,
+                        const numerics::QuantParams& params, TensorCheck& check) const {
+    if (source.size() != codes.size())
+      refuse(str("tensor '", check.tensor, "' has ", source.size(), " elements in the model and ", codes.size(),
+                 " in the engine"));
+    int64_t different = 0;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const int32_t expected = numerics::quantize(source[i], params);
+      ++check.elements;
+      if (expected == codes[i]) continue;
+      ++different;
+      const int64_t step = std::abs(static_cast<int64_t>(expected) - codes[i]);
+      check.largest_step = std::max(check.largest_step, step);
+      const double position = static_cast<double>(source[i]) / params.scale + params.zero_point;
+      const double border = (static_cast<double>(expected) + codes[i]) / 2;
+      if (step == 1 && std::abs(position - border) <= options_.border)
+        ++check.ties;
+      else
+        ++check.violations;
+    }
+    check.different += different;
+    return different;
+  }
+
+  static void compare_scores(std::span<const float> exact, std::span<const float> graph, std::span<const float> engine,
+                             ScoreCheck& check) {
+    OCTET_CHECK(exact.size() == engine.size() && graph.size() == engine.size());
+    for (size_t i = 0; i < engine.size(); ++i) {
+      const double apart = difference(exact[i], engine[i]);
+      ++check.elements;
+      check.different += apart > 0;
+      check.largest_difference = std::max(check.largest_difference, apart);
+      if (const double error = difference(exact[i], graph[i]); std::isfinite(error))
+        check.float_error = std::max(check.float_error, error);
+      if (std::isfinite(exact[i])) check.magnitude = std::max(check.magnitude, std::abs(static_cast<double>(exact[i])));
+    }
+  }
+
+  const ir::Graph& graph_;
+  std::shared_ptr<const engine::Plan> own_;
+  engine::Executor& engine_;
+  const data::NetworkInput& network_;
+  const VerifyOptions& options_;
+  std::unique_ptr<train::GraphRunner> whole_;  // of a classifier
+  std::vector<QuantizedTensor> tensors_;
+  std::optional<CutModel> cut_;
+  std::unique_ptr<train::GraphRunner> pieces_, exact_scores_;
+  const engine::Buffer* input_;
+  std::vector<float> images_;
+  std::vector<std::vector<float>> outputs_;
+  std::vector<float*> output_pointers_;
+};
+
+}  // namespace
+
+int64_t Verification::violations() const {
+  int64_t sum = 0;
+  for (const TensorCheck& t : tensors) sum += t.violations;
+  return sum;
+}
+
+int64_t Verification::count(TensorPlace place) const {
+  return std::count_if(tensors.begin(), tensors.end(), [&](const TensorCheck& t) { return t.place == place; });
+}
+
+std::string Verification::objection(double smallest_agreement) const {
+  const int64_t compared = count(TensorPlace::kCompared);
+  const std::string of = str(" of the ", tensors.size(), " quantized tensors of the model");
+  if (compared == 0)
+    return str("the engine holds none", of,
+               ", so it was not compiled from this model, or from it without its quantizers");
+  for (const TensorCheck& t : tensors) {
+    if (t.place == TensorPlace::kMissing)
+      return str(count(TensorPlace::kMissing), of, " are not in the engine, '", t.tensor,
+                 "' among them; compile this model again");
+    if (t.place == TensorPlace::kOtherScale) return str("quantized tensor '", t.tensor, "' has ", t.note);
+  }
+  if (tensor_images == 0) return "no tensor and no score was compared";
+  if (violations() > 0) return str(violations(), " codes are wrong");
+  for (const ScoreCheck& s : scores) {
+    if (!s.discrete && !(s.largest_difference <= s.tolerance()))
+      return str("output '", s.output, "' differs from the model's by ", s.largest_difference,
+                 ", float arithmetic explains ", s.tolerance());
+    if (s.discrete && static_cast<double>(s.different) > (1 - smallest_agreement) * static_cast<double>(s.elements))
+      return str("output '", s.output, "' differs in ", s.different, " of ", s.elements, " elements");
+  }
+  if (classifier && agreement() < smallest_agreement)
+    return str("the classes agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement,
+               " %");
+  return "";
+}
+
+Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
+                           const data::NetworkInput& input, data::Loader& loader, const VerifyOptions& options) {
+  Verifier verifier(graph, std::move(own), engine, input, options);
+  loader.start_epoch(0);
+  while (std::optional<data::Batch> batch = loader.next()) {
+    verifier.add(*batch);
+    if (options.progress) options.progress(verifier.result.images);
+  }
+  if (verifier.result.images == 0) fail("there is no image to verify with");
+  return std::move(verifier.result);
+}
+
+}  // namespace octet::app

@@ -1,0 +1,65 @@
+// octet calibrate: collects ranges of a float model and writes the quantized one (post-training quantization).
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/experiment_data.h"
+#include "app/training/calibration.h"
+#include "app/training/training_setup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/output_guard.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "onnx/export.h"
+#include "tasks/image_graph.h"
+#include "train/torch_runtime.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, json;
+  OutputFlags output;
+};
+
+ExitCode run(const Options& options) {
+  const spec::ExperimentSpec spec = options.spec.load();
+  require_file(options.model, "-m");
+  options.output.check();
+  train::initialize_torch();
+  ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, options.model);
+  app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
+  const quant::CalibrationSet observed = app::calibrate(graph, *images.loader, spec.quant);
+  graph.metadata["octet.stage"] = "calibration";
+  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
+  onnx::export_model(graph, options.output.path, {.quantize_weights = false});
+  log_info("wrote ", options.output.path);
+  if (!options.json.empty())
+    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command calibrate_command() {
+  return {.name = "calibrate",
+          .summary = "Collect activation ranges of a float model and quantize it (PTQ)",
+          .details =
+              "Folds batch norms, places quantizers by the spec's rules, runs `quant.calibration.images` training "
+              "images through the float model and sets the scales. The output is the start of stage qat, and can "
+              "be evaluated, exported and compiled as it is.",
+          .examples = {"octet calibrate -e SPEC.yaml -m results/float/model.onnx -o results/calibrated.onnx"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_spec_flags(app, options->spec);
+            add_model_flag(app, options->model, "Float ONNX model");
+            add_output_flags(app, options->output, "ONNX file with quantizers", ".onnx");
+            add_json_flag(app, options->json);
+            add_key_flag(app);
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

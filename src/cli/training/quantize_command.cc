@@ -1,0 +1,108 @@
+// octet quantize: post-training quantization of a foreign ONNX file with nothing but a folder of images.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/image_files.h"
+#include "app/network_file.h"
+#include "app/training/calibration.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/output_guard.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "onnx/export.h"
+#include "quant/lint_placement.h"
+#include "tasks/image_graph.h"
+#include "train/torch_runtime.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, json, method;
+  std::vector<std::string> images, exclude, exclude_ops;
+  std::vector<double> mean, std;
+  int64_t count = 0;
+  bool unsigned_activations = false;
+  OutputFlags output;
+};
+
+// What the command line says beside, or instead of, a spec.
+spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
+  spec::ExperimentSpec spec = options.spec.load();
+  if (!options.mean.empty()) spec.data.transform.mean = options.mean;
+  if (!options.std.empty()) spec.data.transform.std = options.std;
+  if (!options.mean.empty() || !options.std.empty())
+    if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
+  if (!options.method.empty())
+    spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
+  if (options.count > 0) spec.quant.calibration.images = options.count;
+  if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
+  for (const std::string& name : options.exclude) spec.quant.placement.exclude.push_back({name, ""});
+  for (const std::string& op : options.exclude_ops) spec.quant.placement.exclude.push_back({"", op});
+  const data::NetworkInput input = tasks::image_input(graph);
+  if (input.channels > 0) spec.model.input[0] = input.channels;
+  if (input.height > 0) spec.model.input[1] = input.height;
+  if (input.width > 0) spec.model.input[2] = input.width;
+  return spec;
+}
+
+ExitCode run(const Options& options) {
+  require_file(options.model, "-m");
+  options.output.check();
+  train::initialize_torch();
+  ir::Graph graph = app::load_network(options.model);
+  const spec::ExperimentSpec spec = settings(options, graph);
+  app::DataStream stream = app::open_image_files(
+      spec, options.images, {spec.model.input.begin(), spec.model.input.end()}, spec.quant.calibration.batch_size);
+  data::Loader loader(*stream.dataset,
+                      app::calibration_loader_options(spec, stream.loader->options(), tasks::images_at_a_time(graph)));
+  app::check_calibration_batches(loader);
+  const quant::CalibrationSet observed = app::calibrate(graph, loader, spec.quant);
+  graph.metadata["octet.stage"] = "calibration";
+  onnx::export_model(graph, options.output.path, {.quantize_weights = true});
+  log_info("wrote ", options.output.path);
+  for (const quant::PlacementNote& note : quant::lint_placement(graph)) log_info(note.message);
+  if (!options.json.empty())
+    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command quantize_command() {
+  return {
+      .name = "quantize",
+      .summary = "Quantize any ONNX network with a folder of images (PTQ)",
+      .details =
+          "Needs no spec: -m names the float model, --images files or folders of typical images (never the test "
+          "set), --mean and --std the normalization that the model was trained with (of pixels in 0 .. 1). "
+          "Writes QDQ ONNX that TensorRT, OpenVINO, ONNX Runtime and octet compile take.",
+      .examples = {"octet quantize -m resnet50.onnx --images photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 "
+                   "-o resnet50.qdq.onnx"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_model_flag(app, options->model, "Float ONNX model");
+        app.add_option("--images", options->images, "Image files or folders")->required();
+        add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
+        add_numbers_flag(app, "--mean", options->mean, -1000, 1000, "Subtracted from pixels in 0 .. 1, per channel");
+        add_numbers_flag(app, "--std", options->std, 1e-6, 1000, "Pixels are divided by it, per channel");
+        app.add_option("--method", options->method, "Calibrator: mse (default), max, percentile or entropy");
+        add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
+                        "Images to use at most (default: the spec's, 1000)");
+        app.add_option("--exclude", options->exclude, "Glob of node names that stay float (repeatable)");
+        app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
+        app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
+        app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file for everything not given here");
+        app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE");
+        add_exif_flag(app, options->spec);
+        add_json_flag(app, options->json);
+        return [options] { return run(*options); };
+      }};
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,221 @@
+// octet train: stages float, qat and control of an experiment.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "app/class_names.h"
+#include "app/experiment_data.h"
+#include "app/training/training_listener.h"
+#include "app/training/training_setup.h"
+#include "app/training_record.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/folder_lock.h"
+#include "base/log.h"
+#include "base/output_guard.h"
+#include "base/signals.h"
+#include "base/temporary_path.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "onnx/export.h"
+#include "passes/pipelines.h"
+#include "tasks/classification/loss.h"
+#include "tasks/classification/task.h"
+#include "tasks/training.h"
+#include "train/torch_runtime.h"
+
+namespace octet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  SpecFlags spec;
+  std::string results, model, name = "model", stage = "float";
+  bool force = false;
+};
+
+// What the run leaves out of reach of the next one's options.
+void remove_results(const fs::path& results, const std::string& name) {
+  for (const std::string& entry : {std::string("checkpoints"), std::string("events"), std::string("status.jsonl"),
+                                   std::string("history.json"), std::string("training.json"), name + ".onnx"})
+    remove_output(results / entry);
+}
+
+// What --force removes must not be what the run starts from.
+void require_kept(const fs::path& results, const std::string& model) {
+  std::error_code ignored;
+  const std::string removed = fs::weakly_canonical(results / "checkpoints", ignored).string() + "/";
+  if (!model.empty() && fs::weakly_canonical(model, ignored).string().starts_with(removed))
+    fail_usage(model, ": --force would remove it before the run can start from it; copy it to another folder first");
+}
+
+// The file in which the run keeps its experiment may be the one that it was given.
+bool own_spec_file(const Options& options, const fs::path& kept) {
+  std::error_code error;
+  if (!fs::equivalent(options.spec.path, kept, error) || error) return false;
+  if (!options.spec.overrides.empty() || options.spec.gpus > 0 || options.spec.use_amp)
+    fail_usage("-e ", options.spec.path, ": the run keeps its experiment in this file, and the other flags change it; ",
+               "copy the file to another place and name that");
+  return true;
+}
+
+// By these the images are labeled; empty: the training images name and number the classes anew. A later stage goes on
+// with the classes of its model. A network that is trained afresh may get others, as in transfer learning.
+std::vector<std::string> classes_to_keep(const ir::Graph& graph, const spec::ExperimentSpec& spec, spec::Stage stage) {
+  std::vector<std::string> classes = app::class_names_of(graph.metadata, graph.name);
+  if (stage != spec::Stage::kFloat || classes.empty()) return classes;
+  for (const std::string& name : app::training_class_names(spec))
+    if (std::find(classes.begin(), classes.end(), name) == classes.end()) {
+      log_warning("the training images have the class '", name, "', which ", spec.model.pretrained,
+                  " does not have; its scores get the classes of the training images");
+      return {};
+    }
+  return classes;
+}
+
+bool holds_checkpoints(const fs::path& results) {
+  std::error_code error;
+  return fs::is_directory(results / "checkpoints", error) && !fs::is_empty(results / "checkpoints", error);
+}
+
+// Whether the folder's training can go on as `wanted`. UserError (exit 2) that names what differs where it cannot. A
+// thread count that nobody chose stays what it was: the bytes depend on it.
+void take_up(app::TrainingRecord& wanted, const fs::path& results) {
+  const std::optional<app::TrainingRecord> previous = app::read_training_record(results);
+  constexpr const char* kAdvice = "; name another results folder, or give --force to start anew";
+  if (!previous)
+    fail_usage(results.string(), ": holds a training without its training.json, so nothing tells what it was made with",
+               kAdvice);
+  if (wanted.spec.schedule_for(wanted.stage).threads == 0) wanted.threads = previous->threads;
+  std::vector<std::string> different = differences(*previous, wanted);
+  const int64_t before = epochs(*previous), after = epochs(wanted);
+  const bool same_stage = previous->stage == wanted.stage;
+  if (same_stage && (after < before || (after > before && !different.empty())))
+    different.insert(different.begin(), str(app::epochs_key(wanted), ": ", before, " -> ", after));
+  if (!different.empty()) {
+    std::string list;
+    for (const std::string& each : different) list += (list.empty() ? "" : ", ") + each;
+    fail_usage(results.string(), ": holds a training that differs from this command in ", list, kAdvice);
+  }
+  if (after == before) {
+    wanted.outputs = previous->outputs;
+  } else if (holds_checkpoints(results)) {
+    log_info("going on to ", after, " epochs where ", before, " were asked for; the schedule from here on is that of ",
+             after, ", so the model is not that of ", after, " epochs from the start");
+  } else {
+    fail_usage(results.string(), ": was trained for ", before, " epochs and has no checkpoint from which to go on to ",
+               after, kAdvice);
+  }
+}
+
+ExitCode run(const Options& options) {
+  guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
+  const spec::ExperimentSpec spec = options.spec.load();
+  const spec::Stage stage = spec::parse_stage(options.stage);
+  if (stage == spec::Stage::kCalibration) fail_usage("stage calibration is a command of its own: octet calibrate");
+  if (!options.model.empty()) require_file(options.model, "-m");
+  const fs::path results = options.results, output = results / (options.name + ".onnx");
+  make_results_directory(results);
+  const FolderLock lock(results);
+  if (options.force)
+    for (const std::string& model : {options.model, spec.model.pretrained}) require_kept(results, model);
+  if (options.force) remove_results(results, options.name);
+  const train::TrainOptions& schedule = spec.schedule_for(stage);
+  train::initialize_torch();
+  ir::Graph graph = app::starting_network(spec, stage, options.model);
+  app::DataStream training = app::open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
+  train::TrainerOptions trainer = app::trainer_options(spec, stage, results);
+  app::TrainingRecord record{.stage = stage, .spec = spec, .model = options.model};
+  if (record.model.empty() && stage == spec::Stage::kFloat) record.model = spec.model.pretrained;
+  if (!record.model.empty()) record.model_hash = hash64(read_file(record.model));
+  record.data_hash = training.dataset->content_hash();
+  record.threads = schedule.threads > 0 ? schedule.threads : train::torch_threads();
+  record.precision = train::precision_name(trainer.executor.precision);
+  if (fs::exists(output) || holds_checkpoints(results)) take_up(record, results);
+  if (app::is_finished(output, record)) {
+    log_info(output.string(), " is there already: nothing to do (--force trains anew)");
+    return ExitCode::kDone;
+  }
+  train::set_torch_threads(static_cast<int>(record.threads));
+  trainer.fingerprint = fingerprint(record);
+  if (training.loader->batches_per_epoch() < 1)
+    fail_usage("a batch of ", schedule.batch_size_per_gpu, " images is more than the ", training.dataset->size(),
+               " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
+  app::DataStream validation = app::open_validation_data(spec, *training.dataset);
+  app::keep_class_names(graph.metadata, training.dataset->class_names());
+  if (!own_spec_file(options, results / "spec.yaml")) write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
+  app::write_training_record(results, record);
+  make_results_directory(trainer.checkpoints);
+  remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
+  log_info("stage ", options.stage, ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
+           train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
+  const tasks::classification::Task task({.top_k = static_cast<int>(spec.evaluate.top_k)});
+  const ir::Graph executed = task.executed_graph(graph);
+  tasks::classification::Loss loss(schedule.label_smoothing);
+  const train::Validation measure = tasks::validation_of(task, validation.loader.get());
+  app::TrainingListener listener(results, options.stage, schedule.epochs, training.loader->images_per_epoch());
+  install_stop_handler();  // the training asks for it after every batch
+  try {
+    const train::TrainResult result = train::train(
+        {.network = graph, .executed = executed, .loader = *training.loader, .loss = loss, .validation = measure},
+        trainer, &listener);
+    const data::CorruptReport& corrupt = training.loader->corrupt();
+    for (const auto& [index, entry] : corrupt.entries)
+      log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
+    write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
+    if (result.stopped) {
+      listener.finish(false, "stopped by a signal");
+      fail("stopped by a signal after ", result.run.epochs_done, " of ", schedule.epochs,
+           " epochs; the state is saved and the same command goes on from there");
+    }
+    passes::run_pipeline(graph, passes::deployment_passes());
+    graph.metadata["octet.stage"] = options.stage;
+    graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, stage);
+    graph.metadata["octet.data_hash"] = hex64(training.dataset->content_hash());
+    graph.metadata["octet.version"] = OCTET_VERSION;
+    const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
+    write_file_atomically(output, model);
+    record.outputs[output.filename().string()] = hash64(model);
+    app::write_training_record(results, record);
+    listener.finish(true, "wrote " + output.string());
+    log_info("wrote ", output.string());
+  } catch (const UserError& e) {
+    try {
+      listener.finish(false, e.what());
+    } catch (const UserError&) {
+      // A full disk takes no last line either; the first error is the one to report.
+    }
+    throw;
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command train_command() {
+  return {.name = "train",
+          .summary = "Train a network, or fine-tune it quantization-aware",
+          .details =
+              "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
+              "`finetune`, fake quantization in; stage control is the same fine-tune without quantization. Writes "
+              "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
+              "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
+              "to more epochs. Another spec, stage, model or data set in the same folder is refused.",
+          .examples = {"octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
+                       "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_spec_flags(app, options->spec, Need::kRequired, /*training=*/true);
+            add_results_flag(app, options->results);
+            add_model_flag(app, options->model, "ONNX file to start from (stages qat and control)", Need::kOptional);
+            add_name_flag(app, options->name);
+            add_key_flag(app);
+            app.add_option("--stage", options->stage, "float, qat or control")->capture_default_str();
+            app.add_flag("--force", options->force, "Start anew where results are there already");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

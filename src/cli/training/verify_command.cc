@@ -1,0 +1,241 @@
+// octet verify: does the engine compute what was trained?
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/class_names.h"
+#include "app/experiment_data.h"
+#include "app/network_file.h"
+#include "app/training/verification.h"
+#include "base/error.h"
+#include "base/output_guard.h"
+#include "base/printable.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "engine/engine_file.h"
+#include "engine/profiles.h"
+#include "lower/lower.h"
+#include "passes/pipelines.h"
+#include "report/progress.h"
+#include "report/text_table.h"
+#include "tasks/image_graph.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, engine, json, isa;
+  int64_t threads = 0, tensor_images = 200, batch_size = 50;
+  double agreement = 0.999;
+};
+
+const char* place_name(app::TensorPlace place) {
+  switch (place) {
+    case app::TensorPlace::kCompared:
+      return "compared";
+    case app::TensorPlace::kMerged:
+      return "merged";
+    case app::TensorPlace::kMissing:
+      return "missing";
+    case app::TensorPlace::kOtherScale:
+      return "other scale";
+  }
+  return "";
+}
+
+nlohmann::ordered_json to_json(const app::Verification& v, const Options& options, const std::string& objection) {
+  nlohmann::ordered_json mismatches = nlohmann::ordered_json::array(), tensors = nlohmann::ordered_json::array(),
+                         scores = nlohmann::ordered_json::array();
+  for (const app::Mismatch& m : v.mismatches)
+    mismatches.push_back({{"image", m.image},
+                          {"graph_class", m.graph_class},
+                          {"engine_class", m.engine_class},
+                          {"graph_margin", m.graph_margin},
+                          {"different_codes", m.different_codes}});
+  for (const app::TensorCheck& t : v.tensors)
+    tensors.push_back({{"tensor", t.tensor},
+                       {"place", place_name(t.place)},
+                       {"note", t.note},
+                       {"elements", t.elements},
+                       {"different", t.different},
+                       {"ties", t.ties},
+                       {"violations", t.violations},
+                       {"largest_step", t.largest_step}});
+  for (const app::ScoreCheck& s : v.scores)
+    scores.push_back({{"output", s.output},
+                      {"elements", s.elements},
+                      {"largest_difference", s.largest_difference},
+                      {"tolerance", s.tolerance()},
+                      {"magnitude", s.magnitude},
+                      {"different", s.different}});
+  const double labeled = static_cast<double>(std::max<int64_t>(v.labeled, 1));
+  nlohmann::ordered_json j = {{"model", options.model},
+                              {"engine", options.engine},
+                              {"holds", objection.empty()},
+                              {"objection", objection},
+                              {"images", v.images}};
+  if (v.classifier) {
+    j["agree"] = v.agree;
+    j["agreement"] = v.agreement();
+    j["graph_top1"] = 100.0 * static_cast<double>(v.graph_hits) / labeled;
+    j["engine_top1"] = 100.0 * static_cast<double>(v.engine_hits) / labeled;
+  }
+  j["tensor_images"] = v.tensor_images;
+  j["violations"] = v.violations();
+  j["mismatches"] = mismatches;
+  j["tensors"] = tensors;
+  j["scores"] = scores;
+  return j;
+}
+
+void print(const app::Verification& v, const std::string& objection, Isa isa) {
+  report::TextTable table({"quantized tensor", "codes compared", "different", "ties of one step", "wrong",
+                           "largest step", "why not compared"});
+  for (const app::TensorCheck& t : v.tensors)
+    table.add_row({t.tensor, std::to_string(t.elements), std::to_string(t.different), std::to_string(t.ties),
+                   std::to_string(t.violations), std::to_string(t.largest_step), t.note});
+  std::cout << table.text();
+  for (const app::ScoreCheck& s : v.scores) {
+    if (s.discrete)
+      std::printf("output %s: %lld of %lld elements differ\n", printable_line(s.output).c_str(),
+                  static_cast<long long>(s.different), static_cast<long long>(s.elements));
+    else
+      std::printf("output %s: largest difference %.3g of values up to %.4g, tolerance %.3g\n",
+                  printable_line(s.output).c_str(), s.largest_difference, s.magnitude, s.tolerance());
+  }
+  for (const app::Mismatch& m : v.mismatches)
+    std::printf(
+        "image %lld: the graph says %d, the engine %d; the graph's margin is %.5f, %lld codes differ in its batch\n",
+        static_cast<long long>(m.image), m.graph_class, m.engine_class, m.graph_margin,
+        static_cast<long long>(m.different_codes));
+  std::string counts;
+  if (v.classifier) counts = str("same top-1 on ", v.agree, " of ", v.images, " images; ");
+  counts += str(v.count(app::TensorPlace::kCompared), " of ", v.tensors.size(), " quantized tensors compared");
+  if (const int64_t merged = v.count(app::TensorPlace::kMerged)) counts += str(", ", merged, " within steps");
+  std::printf("%s%s; %lld wrong codes in the tensors of %lld images; %s\n",
+              objection.empty() ? "verified: " : ("NOT VERIFIED: " + printable_line(objection) + "; ").c_str(),
+              counts.c_str(), static_cast<long long>(v.violations()), static_cast<long long>(v.tensor_images),
+              isa_name(isa));
+}
+
+// The input of the engine must be one that the model can have.
+void require_same_input(const data::NetworkInput& network, const std::vector<int64_t>& shape) {
+  const auto fits = [](int64_t wanted, int64_t has) { return wanted < 0 || wanted == has; };
+  const size_t c = network.nhwc ? 3 : 1, h = network.nhwc ? 1 : 2;
+  if (shape.size() == 4 && fits(network.channels, shape[c]) && fits(network.height, shape[h]) &&
+      fits(network.width, shape[h + 1]))
+    return;
+  throw UserError(str("input '", network.name, "' of the model is ",
+                      ir::shape_string(network.shape(network.batch > 0 ? network.batch : ir::kDynamic, network.channels,
+                                                     network.height, network.width)),
+                      ", that of the engine ", ir::shape_string(shape), "; was it compiled from this model?"),
+                  ExitCode::kCheckFailed);
+}
+
+// One size of the input. Returns what does not hold.
+std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& network,
+                        const std::shared_ptr<const engine::Plan>& own, const std::shared_ptr<const engine::Plan>& plan,
+                        spec::ExperimentSpec spec, const Options& options, nlohmann::ordered_json* json) {
+  const std::vector<int64_t>& shape = plan->buffers[static_cast<size_t>(plan->inputs.at(0))].shape;
+  const data::NetworkInput sizes = data::read_network_input(network.name, shape);
+  spec.model.input = {sizes.channels, sizes.height, sizes.width};
+  engine::Executor engine(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)});
+  app::DataStream images =
+      app::open_evaluation_data(spec, shape.at(0), app::class_names_of(graph.metadata, options.model));
+  report::Progress progress({.label = "verify", .total = images.loader->images_per_epoch()});
+  app::VerifyOptions verify;
+  verify.tensor_images = options.tensor_images;
+  verify.progress = [&](int64_t done) { progress.update(done); };
+  const app::Verification v = app::verify_engine(graph, own, engine, sizes, *images.loader, verify);
+  progress.finish();
+  const std::string objection = v.objection(options.agreement);
+  print(v, objection, engine.isa());
+  *json = to_json(v, options, objection);
+  return objection;
+}
+
+ExitCode run(const Options& options) {
+  const spec::ExperimentSpec spec = options.spec.load();
+  require_file(options.model, "-m");
+  if (!options.engine.empty()) require_file(options.engine, "--engine_file");
+  ir::Graph graph = app::load_network(options.model);
+  if (graph.inputs().size() != 1)
+    fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
+  const data::NetworkInput network = tasks::image_input(graph);
+  passes::run_pipeline(graph, passes::checkpoint_passes());
+  if (app::count_activation_quantizers(graph) == 0) {
+    std::printf("NOT VERIFIED: nothing was compared\n");
+    throw UserError(options.model +
+                        ": has no quantizers, so there is nothing that could be verified; give the model that "
+                        "octet calibrate or octet train --stage qat wrote",
+                    ExitCode::kCheckFailed);
+  }
+  const auto compiled = [&](const std::vector<int64_t>& shape) {
+    return std::make_shared<const engine::Plan>(
+        lower::lower(graph, {.input_shape = shape, .isa = chosen_isa(options.isa), .dump_passes = {}}));
+  };
+  nlohmann::ordered_json json;
+  std::string objection;
+  if (options.engine.empty()) {
+    const auto open = [&](int64_t own, size_t i) { return own >= 0 ? own : spec.model.input.at(i); };
+    const auto own =
+        compiled(network.shape(network.batch > 0 ? network.batch : options.batch_size, open(network.channels, 0),
+                               open(network.height, 1), open(network.width, 2)));
+    objection = verify_plan(graph, network, own, own, spec, options, &json);
+  } else {
+    // Its own plan, for every size that it was compiled for: that is the file that is deployed.
+    const std::shared_ptr<const engine::Plan> file = engine::load_engine(options.engine);
+    for (int i = 0; i <= static_cast<int>(file->profiles.size()); ++i) {
+      const std::shared_ptr<const engine::Plan> plan = engine::profile_of(file, i);
+      const std::vector<int64_t>& shape = plan->buffers[static_cast<size_t>(plan->inputs.at(0))].shape;
+      require_same_input(network, shape);
+      if (!file->profiles.empty()) std::printf("profile %s:\n", ir::shape_string(shape).c_str());
+      nlohmann::ordered_json result;
+      const std::string what = verify_plan(graph, network, compiled(shape), plan, spec, options, &result);
+      if (i == 0 || (objection.empty() && !what.empty())) json = result;  // the first that does not hold speaks for all
+      if (objection.empty()) objection = what;
+    }
+  }
+  if (!options.json.empty()) write_text_output(options.json, json.dump(1) + "\n");
+  return objection.empty() ? ExitCode::kDone : ExitCode::kCheckFailed;
+}
+
+}  // namespace
+
+Command verify_command() {
+  return {.name = "verify",
+          .summary = "Prove that an engine computes what was trained",
+          .details =
+              "Runs the fake-quantized model and the engine on the spec's test images. Every quantized tensor of the "
+              "model must be in the engine (but for those that its steps keep to themselves: the table says "
+              "which), and every code that differs must be a tie: one step, the model's value on the rounding "
+              "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
+              "same codes, must agree as numbers as far as float32 goes, and top-1 classes on 99.9 % of the "
+              "images. Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
+              "or if there is nothing to compare.",
+          .examples = {"octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
+          .define = [](CLI::App& app) -> Run {
+            auto options = std::make_shared<Options>();
+            add_spec_flags(app, options->spec);
+            add_model_flag(app, options->model, "Trained ONNX model with quantizers");
+            add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
+            app.add_option("--tensor_images", options->tensor_images,
+                           "Images whose tensors and outputs are compared (mismatching ones always are)")
+                ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
+                ->capture_default_str();
+            add_number_flag(app, "--agreement", options->agreement, 0, 1,
+                            "Smallest share of images with the same top-1")
+                ->capture_default_str();
+            add_batch_size_flag(app, options->batch_size)
+                ->description("Of the occasional engine, where the model leaves it open");
+            add_threads_flag(app, options->threads);
+            add_isa_flag(app, options->isa);
+            add_json_flag(app, options->json);
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace octet::cli

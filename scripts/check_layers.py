@@ -23,7 +23,7 @@ USES = {
     "train/options": ["quant"],
     "vision": ["base"],
     "data": ["vision", "schema"],
-    "spec": ["models", "data", "quant", "train/options"],
+    "spec": ["models", "data", "quant", "train/options", "tasks"],
     "metrics": ["vision"],
     "report": ["base"],
     "engine/kernels": ["numerics"],
@@ -31,7 +31,7 @@ USES = {
     "lower": ["ir", "passes", "engine"],
     "checkpoint": ["ir", "onnx"],
     "train": ["ir", "onnx", "checkpoint", "passes", "train/options", "data", "engine/kernels"],
-    "tasks": ["passes", "metrics", "models", "data"],
+    "tasks": ["passes", "metrics", "models", "data", "schema"],
     "tasks/losses": ["tasks", "train"],  # by the names of files, not by a folder
     "app": ["tasks", "spec", "lower", "onnx", "report"],
     "app/training": ["app", "tasks/losses"],

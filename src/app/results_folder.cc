@@ -48,8 +48,15 @@ std::string ResultsFolder::calibration_method() const {
   return ranges.is_null() ? "none" : ranges.at("method").get<std::string>();
 }
 
+std::string ResultsFolder::metric_text(const char* key, const char* otherwise) const {
+  for (const ordered_json* j : {&float_result, &control_result, &ptq_result, &qat_result, &engine_result})
+    if (!j->is_null()) return j->value(key, otherwise);
+  return otherwise;
+}
+
 ordered_json ResultsFolder::summary() const {
-  const auto top1 = [](const ordered_json& j) { return j.is_null() ? ordered_json(nullptr) : j.at("top1"); };
+  const std::string name = metric();
+  const auto value = [&](const ordered_json& j) { return j.is_null() ? ordered_json(nullptr) : j.at(name); };
   ordered_json seconds = nullptr;
   if (fs::exists(path / "seconds.log")) {
     std::istringstream lines(read_file(path / "seconds.log"));
@@ -57,11 +64,11 @@ ordered_json ResultsFolder::summary() const {
     for (double s; lines >> s;) sum += s;
     seconds = sum;
   }
-  return {{"float_top1", top1(float_result)},
-          {"control_top1", top1(control_result)},
-          {"ptq_top1", top1(ptq_result)},
-          {"qat_top1", top1(qat_result)},
-          {"engine_top1", top1(engine_result)},
+  return {{"float_" + name, value(float_result)},
+          {"control_" + name, value(control_result)},
+          {"ptq_" + name, value(ptq_result)},
+          {"qat_" + name, value(qat_result)},
+          {"engine_" + name, value(engine_result)},
           {"engine_agreement", verification.is_null() ? ordered_json(nullptr) : verification.at("agreement")},
           {"int8_ms", positive_or_null(latency("octet_int8"))},
           {"fp32_ms", positive_or_null(latency("octet_fp32"))},

@@ -20,9 +20,17 @@ struct ResultsFolder {
   // The epochs of STAGE/history.json; an empty array when there is none.
   nlohmann::ordered_json history(const std::string& stage) const;
   std::string calibration_method() const;
-  // summary.json: float_top1, control_top1, ptq_top1, qat_top1, engine_top1 (percent), engine_agreement (0 to 1),
+  // The metric by which the task compares models: its key in the results ("top1") and its name for people ("top-1 %").
+  std::string metric() const { return metric_text("metric", "top1"); }
+  std::string metric_title() const { return metric_text("metric_title", "top-1 %"); }
+  // summary.json, with METRIC as above: float_METRIC, control_METRIC, ptq_METRIC, qat_METRIC, engine_METRIC,
+  // engine_agreement (0 to 1),
   // int8_ms, fp32_ms, onnxruntime_fp32_ms, seconds, cpu; null for what is not known.
   nlohmann::ordered_json summary() const;
+
+ private:
+  // Of the first result that there is.
+  std::string metric_text(const char* key, const char* otherwise) const;
 };
 
 // UserError when the folder is missing or one of the files is damaged.

@@ -48,6 +48,7 @@ std::vector<Command> make_commands() {
   commands.push_back(report_command());
   commands.push_back(models_command());
   commands.push_back(passes_command());
+  commands.push_back(scenes_command());
   commands.push_back(spec_command());
   return commands;
 }

@@ -22,6 +22,7 @@ Command inspect_command();
 Command report_command();
 Command models_command();
 Command passes_command();
+Command scenes_command();
 Command spec_command();
 
 }  // namespace octet::cli

@@ -1,5 +1,6 @@
 // octet evaluate: accuracy of a model file, float, fake-quantized or compiled, on the spec's test images.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -10,9 +11,10 @@
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "base/printable.h"
-#include "cli/classifier.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/open_model.h"
+#include "report/progress.h"
 
 namespace octet::cli {
 namespace {
@@ -23,43 +25,60 @@ struct Options {
   int64_t batch_size = 0, threads = 0;
 };
 
+// "top-1 91.20 %  top-5 99.80 %  loss 0.2512"
+std::string metrics_text(const std::vector<tasks::MetricInfo>& infos, const tasks::Metrics& metrics) {
+  std::string out;
+  for (const tasks::MetricInfo& info : infos) {
+    char number[64];
+    std::snprintf(number, sizeof number, info.unit.empty() ? "%.4f" : "%.2f", metrics.at(info.name));
+    out += str(out.empty() ? "" : "  ", info.title, " ", number, info.unit.empty() ? "" : " ", info.unit);
+  }
+  return out;
+}
+
 ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
+  const tasks::Task& task = *spec.task;
   require_file(options.model, "-m");
-  const std::unique_ptr<Classifier> model =
-      open_classifier(options.model, {.threads = options.threads, .isa = options.isa});
-  if (model->classes() != spec.model.num_classes)
-    fail_usage(options.model, ": has ", model->classes(),
-               " classes, the spec says model.num_classes: ", spec.model.num_classes);
+  const std::unique_ptr<app::Model> model =
+      open_model(options.model, task, {.threads = options.threads, .isa = options.isa});
+  if (const int64_t classes = task.classes(model->signature()); classes >= 0 && classes != spec.model.num_classes)
+    fail_usage(options.model, ": has ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
   app::DataStream images = app::open_evaluation_data(
       spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size, model->class_names());
   if (!images.dataset->labeled()) fail_usage("the images to evaluate have no labels; octet infer needs none");
-  const int top_k = static_cast<int>(std::min(spec.evaluate.top_k, model->classes()));
-  const Classification result = classify(*model, *images.loader, top_k, "evaluate");
+  const std::unique_ptr<tasks::Evaluator> evaluator = task.evaluator();
+  report::Progress progress({.label = "evaluate", .total = images.loader->images_per_epoch()});
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t count = tasks::run_all(
+      *model, *images.loader,
+      [&](const tasks::Outputs& outputs, const data::Batch& batch) { evaluator->add(outputs, batch); },
+      [&](int64_t done) { progress.update(done); });
+  progress.finish();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (const auto& [index, entry] : images.loader->corrupt().entries)
     log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
-  const metrics::TopKAccumulator& accuracy = result.accuracy;
-  char numbers[200];
-  std::snprintf(numbers, sizeof numbers, "top-1 %.2f %%  top-%d %.2f %%  loss %.4f  on %lld images, %.0f images/s",
-                100 * accuracy.top_1(), top_k, 100 * accuracy.top_k(), result.loss,
-                static_cast<long long>(accuracy.images()), static_cast<double>(accuracy.images()) / result.seconds);
-  std::cout << printable_line(str(options.model, " (", model->description(), "): ", numbers)) << '\n';
+  const tasks::Metrics metrics = evaluator->result();
+  const std::vector<tasks::MetricInfo> infos = task.metrics();
+  char speed[100];
+  std::snprintf(speed, sizeof speed, "  on %lld images, %.0f images/s", static_cast<long long>(count),
+                static_cast<double>(count) / seconds);
+  std::cout << printable_line(
+                   str(options.model, " (", model->description(), "): ", metrics_text(infos, metrics), speed))
+            << '\n';
   if (!options.json.empty()) {
-    nlohmann::ordered_json j = {{"model", options.model},
-                                {"ran_as", model->description()},
-                                {"images", accuracy.images()},
-                                {"top1", 100 * accuracy.top_1()},
-                                {"top_k", top_k},
-                                {"topk", 100 * accuracy.top_k()},
-                                {"loss", result.loss},
-                                {"corrupt_images", images.loader->corrupt().count()},
-                                {"seconds", result.seconds}};
+    nlohmann::ordered_json j = {
+        {"model", options.model},     {"ran_as", model->description()},
+        {"task", spec.task.name()},   {"images", count},
+        {"metric", infos.at(0).name}, {"metric_title", infos.at(0).title + " " + infos.at(0).unit}};
+    for (const tasks::MetricInfo& info : infos) j[info.name] = metrics.at(info.name);
+    j["corrupt_images"] = images.loader->corrupt().count();
+    j["seconds"] = seconds;
     nlohmann::ordered_json classes = nlohmann::ordered_json::array();
-    const std::vector<double> per_class = accuracy.per_class_accuracy();
-    for (size_t c = 0; c < per_class.size(); ++c) {
-      const auto& names = images.dataset->class_names();
-      classes.push_back({{"class", c < names.size() ? names[c] : std::to_string(c)}, {"top1", 100 * per_class[c]}});
-    }
+    const std::vector<double> per_class = evaluator->classes();
+    const std::vector<std::string>& names = images.dataset->class_names();
+    for (size_t c = 0; c < per_class.size(); ++c)
+      classes.push_back({{"class", c < names.size() ? names[c] : std::to_string(c)}, {infos.at(0).name, per_class[c]}});
     j["classes"] = classes;
     write_text_output(options.json, j.dump(1) + "\n");
   }
@@ -73,7 +92,8 @@ Command evaluate_command() {
           .summary = "Measure the accuracy of a model or an engine",
           .details =
               "Runs the spec's test images (else its validation images) through an ONNX file, float or with "
-              "quantizers, or through an engine file, and prints top-1 and top-k.",
+              "quantizers, or through an engine file, and prints the metrics of the task: top-1 and top-k of a "
+              "classifier, mean average precision of a detector.",
           .examples = {"octet evaluate -e SPEC.yaml -m results/qat/model.onnx",
                        "octet evaluate -e SPEC.yaml -m results/model.octet --threads 1 --json engine.json"},
           .define = [](CLI::App& app) -> Run {

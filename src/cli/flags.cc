@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <iostream>
@@ -46,24 +47,31 @@ CLI::Validator real_range(double low, double high) {
 }  // namespace
 
 spec::ExperimentSpec SpecFlags::load() const {
-  const std::vector<std::string> tasks = {"classification"};
-  if (!task.empty() && task != tasks[0])
-    fail_usage("unknown task '", task, "'", did_you_mean(task, tasks), " (this version has: classification)");
+  if (!task.empty()) {
+    std::vector<std::string> names;
+    for (const tasks::TaskInfo& info : tasks::all_tasks()) names.push_back(info.name);
+    if (std::find(names.begin(), names.end(), task) == names.end())
+      fail_usage("unknown task '", task, "'", did_you_mean(task, names),
+                 " (this version has: ", schema::join(names, ", "), ")");
+  }
   if (gpus > 1) fail_usage("--gpus ", gpus, ": this version trains on one device; use --gpus 1");
   spec::LoadOptions options;
   options.overrides = overrides;
+  options.default_task = task;
   // Both schedules, also where the file names another precision in `finetune`.
   if (use_amp) options.overrides.insert(options.overrides.begin(), {"train.precision=auto", "finetune.precision=auto"});
   if (gpus == 1) options.overrides.insert(options.overrides.begin(), {"train.device=cuda", "finetune.device=cuda"});
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
   const spec::ExperimentSpec spec =
       path.empty() ? spec::parse_experiment("", "(no experiment file)", options) : spec::load_experiment(path, options);
+  if (!task.empty() && spec.task.name() != task)
+    fail_usage(path, ": is an experiment of task ", spec.task.name(), ", the command line says ", task);
   if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
   return spec;
 }
 
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
-  app.add_option("TASK", flags.task, "classification (the default)")->type_name("");
+  app.add_option("TASK", flags.task, "Task of the experiment (default: what the file says)")->type_name("");
   needed(app.add_option("-e,--experiment_spec,--experiment_spec_file", flags.path,
                         "Experiment file (YAML; docs/spec.md, octet spec)")
              ->type_name("SPEC"),

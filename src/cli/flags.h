@@ -19,7 +19,7 @@ enum class Need { kRequired, kOptional };
 // An experiment file and what the command line changes in it:
 //   [TASK] -e SPEC --set KEY=VALUE ... --gpus N --use_amp
 struct SpecFlags {
-  std::string task;  // "classification", or empty
+  std::string task;  // of tasks.def, or empty: what the file says
   std::string path;  // empty: all defaults
   std::vector<std::string> overrides;
   int64_t gpus = 0;  // 0: not given

@@ -1,6 +1,5 @@
 // octet infer: predictions for images that need no labels.
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -10,61 +9,126 @@
 #include "app/experiment_data.h"
 #include "app/image_files.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "base/printable.h"
-#include "cli/classifier.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/open_model.h"
+#include "data/draw.h"
+#include "data/image_write.h"
+#include "metrics/top_k.h"
+#include "report/progress.h"
 
 namespace octet::cli {
 namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, isa;
+  std::string model, json, isa, draw;
   std::vector<std::string> images;
   int64_t batch_size = 0, threads = 0;
   int top = 1;
+  double min_score = 0.5;
+};
+
+using nlohmann::ordered_json;
+
+// Prints a prediction and says it as JSON.
+class Teller {
+ public:
+  Teller(const Options& options, std::vector<std::string> names, const data::Dataset& images)
+      : options_(options), names_(std::move(names)), images_(images) {}
+
+  void tell(const tasks::Prediction& prediction, const data::Batch& batch, size_t image) {
+    const int64_t index = batch.indices[image];
+    line_ = images_.name(index);
+    json_ = {{"image", line_}};
+    if (const auto* scores = std::get_if<tasks::ClassScores>(&prediction)) tell_classes(*scores);
+    if (const auto* objects = std::get_if<tasks::Objects>(&prediction))
+      tell_objects(*objects, batch.geometry.at(image), index);
+    if (options_.json != "-") std::cout << printable_line(line_) << '\n';
+    predictions.push_back(json_);
+  }
+
+  ordered_json predictions = ordered_json::array();
+
+ private:
+  std::string class_name(int c) const {
+    return static_cast<size_t>(c) < names_.size() ? names_[static_cast<size_t>(c)] : std::to_string(c);
+  }
+  void tell_classes(const tasks::ClassScores& scores) {
+    json_["class"] = metrics::top_1(scores.probabilities);
+    ordered_json top = ordered_json::array();
+    for (int c : metrics::top_k(scores.probabilities,
+                                std::min<int>(options_.top, static_cast<int>(scores.probabilities.size())))) {
+      const double p = scores.probabilities[static_cast<size_t>(c)];
+      char text[64];
+      std::snprintf(text, sizeof text, " %.4f", p);
+      line_ += "  " + class_name(c) + text;
+      top.push_back({{"class", c}, {"name", class_name(c)}, {"probability", p}});
+    }
+    json_["top"] = top;
+  }
+  void tell_objects(const tasks::Objects& objects, const data::Geometry& geometry, int64_t index) {
+    ordered_json list = ordered_json::array();
+    tasks::Objects shown;
+    for (vision::Object object : objects) {
+      if (object.score < options_.min_score) continue;
+      object.box = geometry.to_image(object.box);
+      shown.push_back(object);
+      const vision::Box& b = object.box;
+      char text[128];
+      std::snprintf(text, sizeof text, " %.2f [%.0f %.0f %.0f %.0f]", object.score, b.x0, b.y0, b.x1, b.y1);
+      line_ += "  " + class_name(object.label) + text;
+      list.push_back({{"class", object.label},
+                      {"name", class_name(object.label)},
+                      {"score", object.score},
+                      {"box", {b.x0, b.y0, b.x1, b.y1}}});
+    }
+    json_["objects"] = list;
+    if (options_.draw.empty()) return;
+    data::Image picture = images_.get(index).image;
+    data::draw_objects(picture, shown, [&](int label) { return class_name(label); });
+    const std::filesystem::path name = std::filesystem::path(images_.name(index)).filename();
+    data::write_png(std::filesystem::path(options_.draw) / (name.stem().string() + ".png"), picture);
+  }
+
+  const Options& options_;
+  std::vector<std::string> names_;
+  const data::Dataset& images_;
+  std::string line_;
+  ordered_json json_;
 };
 
 ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
-  const std::unique_ptr<Classifier> model =
-      open_classifier(options.model, {.threads = options.threads, .isa = options.isa});
-  const int64_t batch = model->batch_size() > 0 ? model->batch_size() : options.batch_size;
+  const std::unique_ptr<app::Model> model =
+      open_model(options.model, *spec.task, {.threads = options.threads, .isa = options.isa});
+  const int64_t batch_size = model->batch_size() > 0 ? model->batch_size() : options.batch_size;
   app::DataStream stream = options.images.empty()
-                               ? app::open_evaluation_data(spec, batch, model->class_names())
-                               : app::open_image_files(spec, options.images, model->input_shape(), batch);
-  const Classification result = classify(*model, *stream.loader, 1, "infer");
-  const auto classes = static_cast<size_t>(model->classes());
-  const auto names = model->class_names().empty() ? app::training_class_names(spec) : model->class_names();
-  const auto class_name = [&](int c) {
-    return static_cast<size_t>(c) < names.size() ? names[static_cast<size_t>(c)] : std::to_string(c);
-  };
-  nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < result.predictions.size(); ++i) {
-    const std::span<const float> scores(result.scores.data() + i * classes, classes);
-    const std::string image = stream.dataset->name(result.indices[i]);
-    nlohmann::ordered_json top = nlohmann::ordered_json::array();
-    std::string line = image;
-    for (int c : metrics::top_k(scores, std::min<int>(options.top, static_cast<int>(classes)))) {
-      const double p = std::exp(metrics::log_probability(scores, model->score_kind(), c));
-      char text[256];
-      std::snprintf(text, sizeof text, "  %s %.4f", class_name(c).c_str(), p);
-      line += text;
-      top.push_back({{"class", c}, {"name", class_name(c)}, {"probability", p}});
-    }
-    if (options.json != "-") std::cout << printable_line(line) << '\n';
-    predictions.push_back({{"image", image}, {"class", result.predictions[i]}, {"top", top}});
-  }
+                               ? app::open_evaluation_data(spec, batch_size, model->class_names())
+                               : app::open_image_files(spec, options.images, model->input_shape(), batch_size);
+  if (!options.draw.empty()) make_results_directory(options.draw);
+  Teller teller(options, model->class_names().empty() ? app::training_class_names(spec) : model->class_names(),
+                *stream.dataset);
+  report::Progress progress({.label = "infer", .total = stream.loader->images_per_epoch()});
+  tasks::run_all(
+      *model, *stream.loader,
+      [&](const tasks::Outputs& outputs, const data::Batch& batch) {
+        const std::vector<tasks::Prediction> predictions = spec.task->decode(outputs, batch);
+        for (size_t i = 0; i < predictions.size(); ++i) teller.tell(predictions[i], batch, i);
+      },
+      [&](int64_t done) { progress.update(done); });
+  progress.finish();
   for (const auto& [index, entry] : stream.loader->corrupt().entries)
     log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
   if (!options.json.empty())
     write_text_output(
         options.json,
-        nlohmann::ordered_json{{"model", options.model}, {"ran_as", model->description()}, {"predictions", predictions}}
+        ordered_json{{"model", options.model}, {"ran_as", model->description()}, {"predictions", teller.predictions}}
                 .dump(1) +
             "\n");
   return ExitCode::kDone;
@@ -75,10 +139,11 @@ ExitCode run(const Options& options) {
 Command infer_command() {
   return {
       .name = "infer",
-      .summary = "Predict the classes of images",
+      .summary = "Predict the classes of images, or the objects in them",
       .details =
           "Images are files or folders; without any, the spec's test images are taken. Prints one line an "
-          "image. The spec gives the normalization (data.mean, data.std, data.resize).",
+          "image: classes with their probabilities, or objects with score and box in pixels of the image. The spec "
+          "gives the normalization (data.mean, data.std, data.resize).",
       .examples = {"octet infer -e SPEC.yaml -m results/model.octet cat.jpg photos/",
                    "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json"},
       .define = [](CLI::App& app) -> Run {
@@ -90,6 +155,10 @@ Command infer_command() {
             ->type_name("KEY=VALUE");
         add_model_flag(app, options->model, "ONNX or .octet file");
         app.add_option("--top", options->top, "Classes to show for each image")->check(CLI::Range(1, 1000));
+        app.add_option("--draw", options->draw, "Detectors: folder for pictures with the boxes drawn in")
+            ->type_name("FOLDER");
+        add_number_flag(app, "--min_score", options->min_score, 0, 1e6, "Detectors: least score of what is shown")
+            ->capture_default_str();
         add_exif_flag(app, options->spec);
         add_json_flag(app, options->json);
         add_batch_size_flag(app, options->batch_size);

@@ -41,12 +41,13 @@ std::string mebibytes(const fs::path& file) {
 }
 
 report::Table stage_table(const app::ResultsFolder& r) {
-  report::Table table{"Accuracy, size and speed", {"stage", "top-1 %", "file MiB", "ms an image", "what"}, {}, ""};
+  report::Table table{
+      "Accuracy, size and speed", {"stage", r.metric_title(), "file MiB", "ms an image", "what"}, {}, ""};
   const auto row = [&](const char* stage, const ordered_json& evaluated, const char* file, double ms,
                        const char* what) {
     if (evaluated.is_null()) return;
     table.rows.push_back(
-        {stage, fixed(evaluated.at("top1"), 2), mebibytes(r.path / file), ms > 0 ? fixed(ms, 3) : "", what});
+        {stage, fixed(evaluated.at(r.metric()), 2), mebibytes(r.path / file), ms > 0 ? fixed(ms, 3) : "", what});
   };
   row("float", r.float_result, "float.octet", r.latency("octet_fp32"), "trained network, FP32 engine");
   row("float control", r.control_result, "control/model.onnx", 0, "float, further training without quantization");
@@ -66,14 +67,14 @@ report::Report make_report(const app::ResultsFolder& r, const spec::ExperimentSp
   out.created = report::current_time_text();
   out.cpu = cpu_model_name();
   const ordered_json summary = r.summary();
-  if (summary.at("engine_top1").is_number())
-    out.highlights.push_back(
-        {"INT8 engine top-1", fixed(summary["engine_top1"], 2) + " %",
-         summary.at("control_top1").is_number()
-             ? fixed(summary["engine_top1"].get<double>() - summary["control_top1"].get<double>(), 2) +
-                   " points against the float control"
-             : "",
-         report::Tone::kNeutral});
+  const std::string of_engine = "engine_" + r.metric(), of_control = "control_" + r.metric();
+  if (summary.at(of_engine).is_number())
+    out.highlights.push_back({"INT8 engine, " + r.metric_title(), fixed(summary[of_engine], 2),
+                              summary.at(of_control).is_number()
+                                  ? fixed(summary[of_engine].get<double>() - summary[of_control].get<double>(), 2) +
+                                        " points against the float control"
+                                  : "",
+                              report::Tone::kNeutral});
   if (summary.at("engine_agreement").is_number())
     out.highlights.push_back({"same answer as the trained graph",
                               fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %", "of the test images",
@@ -91,21 +92,22 @@ report::Report make_report(const app::ResultsFolder& r, const spec::ExperimentSp
   out.tables.push_back(stage_table(r));
   for (const char* stage : {"float", "qat", "control"}) {
     report::Curve loss{.title = str(stage, ": training loss"), .x_label = "epoch"};
-    report::Curve accuracy{.title = str(stage, ": validation top-1, %"), .x_label = "epoch"};
-    report::Series losses{.name = "loss"}, top1{.name = "top-1"};
+    report::Curve accuracy{.title = str(stage, ": validation, ", r.metric_title()), .x_label = "epoch"};
+    report::Series losses{.name = "loss"}, metric{.name = r.metric_title()};
     for (const ordered_json& e : r.history(stage)) {
       losses.x.push_back(e.at("epoch"));
       losses.y.push_back(e.at("loss"));
-      if (!e.at("metrics").contains("val_top1")) continue;
-      top1.x.push_back(e["epoch"]);
-      top1.y.push_back(e["metrics"]["val_top1"]);
+      const std::string measured = "val_" + r.metric();
+      if (!e.at("metrics").contains(measured)) continue;
+      metric.x.push_back(e["epoch"]);
+      metric.y.push_back(e["metrics"][measured]);
     }
     if (!losses.x.empty()) {
       loss.series.push_back(losses);
       out.curves.push_back(loss);
     }
-    if (!top1.x.empty()) {
-      accuracy.series.push_back(top1);
+    if (!metric.x.empty()) {
+      accuracy.series.push_back(metric);
       out.curves.push_back(accuracy);
     }
   }

@@ -113,10 +113,10 @@ std::unique_ptr<Dataset> scene_dataset(const Dataset& pictures, const SceneOptio
 
 void write_scenes(const Dataset& pictures, const SceneOptions& options,
                   const std::vector<std::pair<std::string, int64_t>>& splits, const std::filesystem::path& folder,
-                  const std::function<void(int64_t)>& progress) {
+                  int64_t first, const std::function<void(int64_t)>& progress) {
   for (const char* part : {"", "JPEGImages", "Annotations", "ImageSets/Main"})
     std::filesystem::create_directories(folder / part);
-  int64_t index = 0;
+  int64_t index = first;
   for (const auto& [split, count] : splits) {
     std::string list;
     for (const int64_t end = index + count; index < end; ++index) {
@@ -129,7 +129,7 @@ void write_scenes(const Dataset& pictures, const SceneOptions& options,
       write_png(folder / "JPEGImages" / (name + ".png"), scene.image);
       write_file_atomically(folder / "Annotations" / (name + ".xml"), write_voc(annotation, name + ".png"));
       list += name + "\n";
-      if (progress) progress(index + 1);
+      if (progress) progress(index + 1 - first);
     }
     write_file_atomically(folder / "ImageSets/Main" / (split + ".txt"), list);
   }

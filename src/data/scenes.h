@@ -35,11 +35,11 @@ Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t i
 // Scenes 0 to count - 1 as a dataset, made anew whenever one is asked for. `pictures` must outlive it.
 std::unique_ptr<Dataset> scene_dataset(const Dataset& pictures, const SceneOptions& options, int64_t count);
 
-// The same as a VOC folder (annotated_images.h): JPEGImages with PNG files, Annotations, and ImageSets/Main/SPLIT.txt
-// for each of `splits`, whose scenes follow one another. `progress` is told how many are written. UserError where a
-// file cannot be.
+// The scenes from number `first` on as a VOC folder (annotated_images.h): JPEGImages with PNG files, Annotations, and
+// ImageSets/Main/SPLIT.txt for each of `splits`, whose scenes follow one another. `progress` is told how many are
+// written. UserError where a file cannot be.
 void write_scenes(const Dataset& pictures, const SceneOptions& options,
                   const std::vector<std::pair<std::string, int64_t>>& splits, const std::filesystem::path& folder,
-                  const std::function<void(int64_t)>& progress = {});
+                  int64_t first = 0, const std::function<void(int64_t)>& progress = {});
 
 }  // namespace octet::data

@@ -16,4 +16,15 @@ double log_probability(std::span<const float> scores, ScoreKind kind, int index)
   return score - largest - std::log(sum);
 }
 
+std::vector<float> probabilities(std::span<const float> scores, ScoreKind kind) {
+  std::vector<float> out(scores.begin(), scores.end());
+  if (kind == ScoreKind::kProbabilities || out.empty()) return out;
+  const double shift = kind == ScoreKind::kLogits ? *std::max_element(out.begin(), out.end()) : 0;
+  double sum = 0;
+  for (float s : scores) sum += std::exp(s - shift);
+  if (kind == ScoreKind::kLogProbabilities) sum = 1;
+  for (float& value : out) value = static_cast<float>(std::exp(value - shift) / sum);
+  return out;
+}
+
 }  // namespace octet::metrics

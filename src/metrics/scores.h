@@ -1,6 +1,7 @@
 // What the outputs of a classifier mean.
 #pragma once
 #include <span>
+#include <vector>
 
 namespace octet::metrics {
 
@@ -13,5 +14,8 @@ enum class ScoreKind {
 // The natural logarithm of the probability of `index`, one of the classes of an image. At least that of the smallest
 // normal float, so that a probability that became 0 costs a finite amount.
 double log_probability(std::span<const float> scores, ScoreKind kind, int index);
+
+// Of every class of an image.
+std::vector<float> probabilities(std::span<const float> scores, ScoreKind kind);
 
 }  // namespace octet::metrics

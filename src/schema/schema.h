@@ -146,6 +146,10 @@ struct Rule {
 // The keys of one options struct, bound to one object.
 class Section {
  public:
+  Section() = default;
+  // Keeps the object that its keys will be bound to.
+  explicit Section(std::shared_ptr<void> object) : owned_(std::move(object)) {}
+
   template <typename T>
   Field& field(std::string name, T& member) {
     return fields_.emplace_back(std::move(name), slot_for(member));
@@ -179,6 +183,11 @@ class Section {
     auto inner = std::make_shared<Section>();
     describe(*inner, member);
     return fields_.emplace_back(std::move(name), Slot(SectionSlot{std::move(inner)}));
+  }
+
+  // A section that is there or not by a rule of its own.
+  Field& section(std::string name, OptionalSectionSlot slot) {
+    return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
   }
 
   template <typename S>

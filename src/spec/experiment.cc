@@ -23,6 +23,7 @@ void clear_incidentals(train::TrainOptions& options) {
 
 ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
   ExperimentSpec out = spec;
+  out.task.forget_incidentals();
   clear_incidentals(out.train);
   clear_incidentals(out.finetune);
   out.data.threads = 0;
@@ -47,6 +48,7 @@ ExperimentSpec load_experiment(const std::string& path, const LoadOptions& optio
 
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options) {
   schema::Node root = schema::parse_yaml(text, name);
+  if (!options.default_task.empty() && !root.find("task")) schema::apply_override(root, "task=" + options.default_task);
   for (const std::string& assignment : options.overrides) schema::apply_override(root, assignment);
   ExperimentSpec spec;
   Section section;

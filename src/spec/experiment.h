@@ -20,17 +20,16 @@
 #include "data/data_options.h"
 #include "models/zoo.h"
 #include "quant/options.h"
+#include "tasks/registry.h"
 #include "train/options/train_options.h"
 
 namespace octet::spec {
 
-enum class Task { kClassification };
 enum class Stage { kFloat, kCalibration, kQat, kControl };
 
 // ------------------------------------------------------------------------------------- evaluate, export, engine
 struct EvaluateSpec {
   int64_t batch_size = 100;
-  int64_t top_k = 5;  // reported beside top-1
 };
 
 struct ExportSpec {
@@ -45,7 +44,7 @@ struct EngineSpec {
 };
 
 struct ExperimentSpec {
-  Task task = Task::kClassification;
+  tasks::TaskChoice task;
   models::ModelOptions model;
   data::DataOptions data;
   train::TrainOptions train;
@@ -64,6 +63,7 @@ struct ExperimentSpec {
 struct LoadOptions {
   std::vector<std::string> overrides;  // "train.epochs=3": applied to the file's text before it is read
   bool check_files = true;             // input paths must exist
+  std::string default_task;            // where the file names none; empty: the first of tasks.def
 };
 
 // Reads and validates a spec file. UserError with exit code 2 for the first thing wrong: `FILE:LINE:COLUMN: ...`.

@@ -5,7 +5,6 @@
 
 namespace octet::spec {
 
-OCTET_ENUM_NAMES(Task, {Task::kClassification, "classification"})
 OCTET_ENUM_NAMES(Stage, {Stage::kFloat, "float"}, {Stage::kCalibration, "calibration"}, {Stage::kQat, "qat"},
                  {Stage::kControl, "control"})
 
@@ -14,7 +13,6 @@ void describe(Section& s, EvaluateSpec& evaluate) {
       .range(1, 65'536)
       .unit("images")
       .help("Changes speed and memory, not the result.");
-  s.field("top_k", evaluate.top_k).range(1, 1'000'000).help("Accuracy of the k best classes is reported beside top-1.");
 }
 
 namespace {
@@ -72,7 +70,7 @@ train::TrainOptions finetune_defaults(const train::TrainOptions& train) {
 }  // namespace
 
 void describe(Section& s, ExperimentSpec& spec) {
-  s.field("task", spec.task).help("What the network is for.");
+  tasks::describe(s, spec.task);
   s.section("model", spec.model).known_elsewhere_as({"model_config"}).help("The network.");
   s.section("data", spec.data)
       .known_elsewhere_as({"dataset", "dataset_config"})

@@ -8,7 +8,6 @@ namespace octet::spec {
 using schema::EnumName;
 using schema::Section;
 
-std::span<const EnumName<Task>> enum_names(Task);
 std::span<const EnumName<Stage>> enum_names(Stage);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.

@@ -14,6 +14,12 @@ class Runner {
   virtual Outputs run(const data::Batch& batch) = 0;
 };
 
+// Runs one epoch of `loader`, which must neither shuffle nor drop, and gives what comes out to `take`. `progress` is
+// told how many images are done. Returns their number. UserError where there is no image.
+int64_t run_all(Runner& runner, data::Loader& loader,
+                const std::function<void(const Outputs& outputs, const data::Batch& batch)>& take,
+                const std::function<void(int64_t)>& progress = {});
+
 // Over one epoch of `loader`, which must neither shuffle nor drop. `progress` is told how many images are done.
 // UserError where there is no image.
 Metrics evaluate(Runner& runner, data::Loader& loader, const Task& task,

@@ -1,12 +1,12 @@
 // Networks and the images they are fed: LibTorch runs every network on batches of [N, C, H, W], whatever its file says.
 #pragma once
-#include "data/network_input.h"
-#include "ir/graph.h"
+#include "tasks/signature.h"
 
 namespace octet::tasks {
 
-// How the only input of `graph` takes images. UserError (exit 2) naming input and shape where it takes none.
-data::NetworkInput image_input(const ir::Graph& graph);
+inline data::NetworkInput image_input(const ir::Graph& graph) {
+  return image_input(signature_of(graph));
+}
 
 // A copy that takes [N, C, H, W] and is the same otherwise, names of the constants and of the tensor that the network
 // reads included: a Transpose stands before an input with the channels last, and the batch is free where

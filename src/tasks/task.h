@@ -1,6 +1,6 @@
 // A task: what is learned, how it is decoded and how it is measured; without LibTorch. Each has a folder here, with its
-// loss (for LibTorch) in a file of its own, loss.cc. Networks are ir::Graphs; a task says which it can take and what of
-// them is run.
+// loss (for LibTorch) in a file of its own, loss.cc, and a row in tasks.def. Networks are ir::Graphs; a task says which
+// it can take and what of them is run. docs/tasks.md shows how to add one.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,6 +10,11 @@
 
 #include "data/loader.h"
 #include "ir/graph.h"
+#include "metrics/scores.h"
+#include "models/zoo.h"
+#include "schema/schema.h"
+#include "tasks/prediction.h"
+#include "tasks/signature.h"
 
 namespace octet::tasks {
 
@@ -18,15 +23,17 @@ struct OutputView {
   std::string name;
   std::vector<int64_t> shape;
   std::span<const float> values;
+  // What the values are where they are scores of classes: an engine keeps the Softmax that executed_graph() leaves out.
+  metrics::ScoreKind scores = metrics::ScoreKind::kLogits;
 };
 using Outputs = std::vector<OutputView>;  // in the order of the executed graph's outputs
 
 using Metrics = std::map<std::string, double>;
 
-// The metric by which models are compared.
 struct MetricInfo {
-  std::string name;   // as in Metrics
-  std::string title;  // for people: "top-1 %"
+  std::string name;   // as in Metrics: "top1"
+  std::string title;  // for people: "top-1"
+  std::string unit;   // "%", or empty
   bool larger_is_better = true;
 };
 
@@ -37,18 +44,35 @@ class Evaluator {
   // UserError, naming the image, for annotations that the network cannot learn.
   virtual void add(const Outputs& outputs, const data::Batch& batch) = 0;
   virtual Metrics result() const = 0;
+  // Of the first metric, for each class; NaN for a class without images or objects.
+  virtual std::vector<double> classes() const = 0;
 };
 
 class Task {
  public:
   virtual ~Task() = default;
-  // UserError (exit 2) for a network that is none of this task.
-  virtual void check(const ir::Graph& network) const = 0;
+  virtual std::unique_ptr<Task> clone() const = 0;
+
+  // The options of the task: its section of an experiment, which has the task's name.
+  virtual void describe(schema::Section& section) = 0;
+  // Puts those that cannot change what a training gives to their defaults.
+  virtual void forget_incidentals() {}
+
+  // The network that a training starts from.
+  virtual ir::Graph build(const models::ModelOptions& options) const = 0;
+  // UserError (exit 2) for a network that is none of this task, or has another number of classes (0: any).
+  virtual void check(const Signature& network, int64_t classes) const = 0;
+  // How many classes the network tells apart; -1 where it leaves that open. Requires a network that check() takes.
+  virtual int64_t classes(const Signature& network) const = 0;
   // What is trained and evaluated in the place of `network`: images in [N, C, H, W] to the outputs that the evaluator
   // and the loss take; over the same constants by name.
   virtual ir::Graph executed_graph(const ir::Graph& network) const = 0;
+
+  // What the outputs say of each image of the batch.
+  virtual std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const = 0;
   virtual std::unique_ptr<Evaluator> evaluator() const = 0;
-  virtual MetricInfo metric() const = 0;
+  // All of Evaluator::result(), in the order in which people read them; models are compared by the first.
+  virtual std::vector<MetricInfo> metrics() const = 0;
 };
 
 }  // namespace octet::tasks

@@ -2,9 +2,26 @@
 
 #include <ATen/ATen.h>
 
+#include "base/error.h"
 #include "train/step.h"
 
 namespace octet::tasks {
+
+#define OCTET_TASK(name, summary)                                  \
+  namespace name {                                                 \
+  std::unique_ptr<train::Loss> make_loss(const tasks::Task& task); \
+  }
+#include "tasks/tasks.def"
+#undef OCTET_TASK
+
+std::unique_ptr<train::Loss> make_loss(const TaskChoice& task) {
+#define OCTET_TASK(known, summary) \
+  if (task.name() == #known) return known::make_loss(*task);
+#include "tasks/tasks.def"
+#undef OCTET_TASK
+  OCTET_CHECK(false, task.name());
+  return nullptr;
+}
 
 Outputs ExecutorRunner::run(const data::Batch& batch) {
   const std::vector<at::Tensor> tensors = executor_.forward({train::images_of(batch)}, train::Mode::kEval);
@@ -20,7 +37,7 @@ Outputs ExecutorRunner::run(const data::Batch& batch) {
 
 train::Validation validation_of(const Task& task, data::Loader* loader) {
   if (loader == nullptr) return {};
-  const MetricInfo metric = task.metric();
+  const MetricInfo metric = task.metrics().at(0);
   return {.evaluate =
               [&task, loader](train::Executor& executor) {
                 ExecutorRunner runner(executor);

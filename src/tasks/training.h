@@ -1,6 +1,7 @@
 // Where tasks meet the trainer.
 #pragma once
 #include "tasks/evaluate.h"
+#include "tasks/registry.h"
 #include "train/trainer.h"
 
 namespace octet::tasks {
@@ -15,6 +16,9 @@ class ExecutorRunner : public Runner {
   train::Executor& executor_;
   std::vector<std::vector<float>> values_;
 };
+
+// What descends for the chosen task, with its options.
+std::unique_ptr<train::Loss> make_loss(const TaskChoice& task);
 
 // The task's metrics, each as val_NAME, on the images of `loader`; none where that is null. Nothing is owned.
 train::Validation validation_of(const Task& task, data::Loader* loader);

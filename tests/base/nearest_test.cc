@@ -17,7 +17,7 @@ TEST(Nearest, FindsWhatWasMeant) {
   const std::vector<std::string> names = {"epochs", "precision", "optimizer", "batch_size_per_gpu", "lr"};
   EXPECT_EQ(nearest_name("epoch", names), "epochs");
   EXPECT_EQ(nearest_name("Epochs", names), "epochs");
-  EXPECT_EQ(nearest_name("optimizer", names), "optimizer");
+  EXPECT_EQ(nearest_name("optimzer", names), "optimizer");
   EXPECT_EQ(nearest_name("batch_size", names), "batch_size_per_gpu");
   EXPECT_EQ(nearest_name("rl", names), "lr");
   EXPECT_EQ(did_you_mean("presicion", names), "; did you mean 'precision'?");

@@ -40,7 +40,7 @@ class TrainingFolder : public NetworkFiles {
 TEST_F(TrainingFolder, OnlyTheSameCommandIsNothingToDo) {
   EXPECT_THAT(train().err, HasSubstr("nothing to do"));
   // What changes no result is no other command.
-  EXPECT_THAT(train("--set data.threads=1 --set evaluate.top_k=2 --set finetune.epochs=9").err,
+  EXPECT_THAT(train("--set data.threads=1 --set classification.top_k=2 --set finetune.epochs=9").err,
               HasSubstr("nothing to do"));
   expect_refused("--set train.optimizer.lr=0.5", "train.optimizer.lr: 0.01 -> 0.5");
   expect_refused("--set train.epochs=1", "train.epochs: 2 -> 1");

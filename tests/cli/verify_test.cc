@@ -57,8 +57,9 @@ TEST_F(Verify, HoldsForTheEngineOfTheModel) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("profile [1, 3, 8, 8]"));
   EXPECT_THAT(outcome.out, HasSubstr("profile [4, 3, 8, 8]"));
-  EXPECT_THAT(outcome.out,
-              HasSubstr("\nverified: same top-1 on 18 of 18 images; 3 of 3 quantized tensors compared; 0 wrong codes"));
+  EXPECT_THAT(
+      outcome.out,
+      HasSubstr("\nverified: same prediction on 18 of 18 images; 3 of 3 quantized tensors compared; 0 wrong codes"));
   EXPECT_THAT(outcome.out, HasSubstr("output y: largest difference"));
   expect(0, "verify -e spec.yaml -m one.q.onnx");
 }

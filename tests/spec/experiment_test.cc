@@ -188,11 +188,37 @@ TEST(Experiment, SectionHelpKnowsItsSections) {
   EXPECT_NE(text.find("momentum: number; default 0.9; 0 to 1"), std::string::npos) << text;
   EXPECT_EQ(text.find("epochs"), std::string::npos);
   try {
-    section_help("train.optimizer");
+    section_help("train.optimzer");
     FAIL();
   } catch (const UserError& e) {
     EXPECT_NE(std::string(e.what()).find("did you mean 'train.optimizer'?"), std::string::npos);
   }
+}
+
+TEST(Experiment, TheChosenTaskAloneHasASection) {
+  const ExperimentSpec spec = parse("task: detectnet_v2\ndetectnet_v2: {stride: 8}\n");
+  EXPECT_EQ(spec.task.name(), "detectnet_v2");
+  const std::string yaml = to_yaml(spec);
+  EXPECT_NE(yaml.find("\ndetectnet_v2:\n  stride: 8\n"), std::string::npos) << yaml;
+  EXPECT_EQ(yaml.find("classification"), std::string::npos) << "options of tasks that are not used";
+  const ExperimentSpec copy = spec;
+  EXPECT_EQ(to_yaml(copy), yaml);
+  EXPECT_NE(spec_hash(spec, Stage::kFloat), spec_hash(parse("task: detectnet_v2"), Stage::kFloat));
+  try {
+    parse("detectnet_v2: {stride: 8}\n");
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("this experiment is for classification"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Experiment, TheCommandLineNamesTheTaskWhereTheFileDoesNot) {
+  const auto task = [](const std::string& text) {
+    return parse_experiment(text, "s.yaml", {.check_files = false, .default_task = "detectnet_v2"}).task.name();
+  };
+  EXPECT_EQ(task(""), "detectnet_v2");
+  EXPECT_EQ(task("model: {num_classes: 3}"), "detectnet_v2");
+  EXPECT_EQ(task("task: classification"), "classification");
 }
 
 TEST(Experiment, StagesHaveNames) {

@@ -11,7 +11,6 @@
 #include "models/zoo.h"
 #include "onnx/import.h"
 #include "passes/pipelines.h"
-#include "tasks/classification/task.h"
 #include "tasks/image_graph.h"
 
 namespace octet::app {
@@ -62,7 +61,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   if (stage == Stage::kFloat && !(spec.model.load_graph && !file.empty())) {
     models::ModelOptions o = spec.model;
     o.seed = static_cast<uint64_t>(spec.train.seed);
-    graph = models::build_model(o);
+    graph = spec.task->build(o);
     if (!file.empty()) take_weights(graph, onnx::import_model(file), file);
   } else {
     if (file.empty())
@@ -74,7 +73,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   ir::infer_shapes(graph);
   ir::verify(graph);
   ir::check_finite_constants(graph);
-  tasks::classification::Task({.classes = spec.model.num_classes}).check(graph);
+  spec.task->check(tasks::signature_of(graph), spec.model.num_classes);
   data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
   if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
     fail_usage(

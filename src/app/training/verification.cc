@@ -6,9 +6,9 @@
 #include <numeric>
 #include <set>
 
+#include "app/model.h"
 #include "base/error.h"
 #include "ir/infer.h"
-#include "metrics/top_k.h"
 #include "train/graph_runner.h"
 
 namespace octet::app {
@@ -38,8 +38,8 @@ std::set<const ir::Value*> behind_a_jump(const ir::Graph& graph) {
 class Verifier {
  public:
   Verifier(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
-           const data::NetworkInput& input, const VerifyOptions& options)
-      : graph_(graph), own_(std::move(own)), engine_(engine), network_(input), options_(options) {
+           const data::NetworkInput& input, const tasks::Task& task, bool annotated, const VerifyOptions& options)
+      : graph_(graph), own_(std::move(own)), engine_(engine), network_(input), task_(task), options_(options) {
     const engine::Plan& plan = engine.plan();
     if (plan.inputs.size() != graph.inputs().size() || plan.outputs.size() != graph.outputs().size())
       refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(),
@@ -57,9 +57,19 @@ class Verifier {
       result.scores.push_back({.output = ours.name, .discrete = jumping.count(graph.outputs()[i]) > 0});
     }
     for (std::vector<float>& output : outputs_) output_pointers_.push_back(output.data());
-    const engine::Buffer& first = buffer(plan, plan.outputs[0]);
-    result.classifier = plan.outputs.size() == 1 && first.shape.size() == 2 && first.shape[0] == input_->shape[0];
-    if (result.classifier) whole_ = std::make_unique<train::GraphRunner>(graph);
+    result.predicts = is_of_task();
+    if (!result.predicts) return;
+    whole_ = std::make_unique<train::GraphRunner>(graph);
+    for (size_t i = 0; i < plan.outputs.size(); ++i) kinds_.push_back(score_kind_of(plan, i));
+    if (annotated) graph_evaluator_ = task.evaluator(), engine_evaluator_ = task.evaluator();
+  }
+
+  Verification take_result() {
+    if (graph_evaluator_) {
+      result.graph_metrics = graph_evaluator_->result();
+      result.engine_metrics = engine_evaluator_->result();
+    }
+    return std::move(result);
   }
 
   void add(const data::Batch& batch) {
@@ -68,7 +78,7 @@ class Verifier {
     const float* in = images_.data();
     engine_.run(&in, output_pointers_.data());
     const size_t first = result.mismatches.size();
-    if (result.classifier) compare_classes(batch);
+    if (result.predicts) compare_predictions(batch);
     result.images += batch.size;
     const bool mismatched = result.mismatches.size() > first;
     if (result.tensor_images >= options_.tensor_images && !mismatched) return;
@@ -83,30 +93,57 @@ class Verifier {
   [[noreturn]] static void refuse(const std::string& what) {
     throw UserError(what + "; was it compiled from this model?", ExitCode::kCheckFailed);
   }
+  // Whose outputs have a row for each image, too.
+  bool is_of_task() const {
+    for (const std::vector<int64_t>& shape : output_shapes())
+      if (shape.empty() || shape[0] != input_->shape[0]) return false;
+    try {
+      task_.check(tasks::signature_of(graph_), 0);
+      return true;
+    } catch (const UserError&) {
+      return false;  // any network can be verified
+    }
+  }
+  std::vector<std::vector<int64_t>> output_shapes() const {
+    std::vector<std::vector<int64_t>> out;
+    for (int id : engine_.plan().outputs) out.push_back(buffer(engine_.plan(), id).shape);
+    return out;
+  }
   static const engine::Buffer& buffer(const engine::Plan& plan, int id) {
     return plan.buffers[static_cast<size_t>(id)];
   }
 
-  void compare_classes(const data::Batch& batch) {
-    const train::FloatArray reference = whole_->run({{input_->shape, images_}}).at(0);
-    const std::vector<float>& scores = outputs_[0];
-    const size_t classes = scores.size() / static_cast<size_t>(input_->shape[0]);
-    OCTET_CHECK(reference.values.size() == scores.size());
-    for (size_t i = 0; i < static_cast<size_t>(batch.size); ++i) {
-      const std::span<const float> expected(reference.values.data() + i * classes, classes);
-      const std::vector<int> best = metrics::top_k(expected, 2);
-      const int predicted = metrics::top_1({scores.data() + i * classes, classes});
-      result.agree += predicted == best[0];
-      if (const int label = batch.truth[i].label; label >= 0) {
-        ++result.labeled;
-        result.graph_hits += best[0] == label;
-        result.engine_hits += predicted == label;
-      }
-      if (predicted == best[0]) continue;
-      const double margin = best.size() > 1 ? static_cast<double>(expected[static_cast<size_t>(best[0])]) -
-                                                  expected[static_cast<size_t>(best[1])]
-                                            : 0;
-      result.mismatches.push_back({batch.indices[i], best[0], predicted, margin, 0});
+  tasks::Outputs outputs_of(const std::vector<std::vector<int64_t>>& shapes,
+                            const std::vector<std::span<const float>>& values, int64_t images) const {
+    tasks::Outputs out;
+    for (size_t i = 0; i < values.size(); ++i) {
+      std::vector<int64_t> shape = shapes[i];
+      const size_t used = values[i].size() / static_cast<size_t>(shape[0]) * static_cast<size_t>(images);
+      shape[0] = images;
+      out.push_back({graph_.outputs()[i]->name, shape, values[i].first(used), kinds_[i]});
+    }
+    return out;
+  }
+
+  void compare_predictions(const data::Batch& batch) {
+    const std::vector<train::FloatArray> reference = whole_->run({{input_->shape, images_}});
+    std::vector<std::vector<int64_t>> shapes;
+    std::vector<std::span<const float>> of_graph, of_engine;
+    for (size_t i = 0; i < reference.size(); ++i) {
+      OCTET_CHECK(reference[i].values.size() == outputs_[i].size());
+      shapes.push_back(reference[i].shape);
+      of_graph.emplace_back(reference[i].values);
+      of_engine.emplace_back(outputs_[i]);
+    }
+    const tasks::Outputs graph = outputs_of(shapes, of_graph, batch.size),
+                         engine = outputs_of(shapes, of_engine, batch.size);
+    if (graph_evaluator_) graph_evaluator_->add(graph, batch), engine_evaluator_->add(engine, batch);
+    const std::vector<tasks::Prediction> expected = task_.decode(graph, batch), found = task_.decode(engine, batch);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const bool same = tasks::agree(expected[i], found[i]);
+      result.agree += same;
+      if (!same)
+        result.mismatches.push_back({batch.indices[i], tasks::summary(expected[i]), tasks::summary(found[i]), 0});
     }
   }
 
@@ -209,8 +246,11 @@ class Verifier {
   std::shared_ptr<const engine::Plan> own_;
   engine::Executor& engine_;
   const data::NetworkInput& network_;
+  const tasks::Task& task_;
   const VerifyOptions& options_;
-  std::unique_ptr<train::GraphRunner> whole_;  // of a classifier
+  std::unique_ptr<train::GraphRunner> whole_;  // where predictions are compared
+  std::vector<metrics::ScoreKind> kinds_;      // of each output
+  std::unique_ptr<tasks::Evaluator> graph_evaluator_, engine_evaluator_;
   std::vector<QuantizedTensor> tensors_;
   std::optional<CutModel> cut_;
   std::unique_ptr<train::GraphRunner> pieces_, exact_scores_;
@@ -253,22 +293,23 @@ std::string Verification::objection(double smallest_agreement) const {
     if (s.discrete && static_cast<double>(s.different) > (1 - smallest_agreement) * static_cast<double>(s.elements))
       return str("output '", s.output, "' differs in ", s.different, " of ", s.elements, " elements");
   }
-  if (classifier && agreement() < smallest_agreement)
-    return str("the classes agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement,
+  if (predicts && agreement() < smallest_agreement)
+    return str("the predictions agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement,
                " %");
   return "";
 }
 
 Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
-                           const data::NetworkInput& input, data::Loader& loader, const VerifyOptions& options) {
-  Verifier verifier(graph, std::move(own), engine, input, options);
+                           const data::NetworkInput& input, const tasks::Task& task, data::Loader& loader,
+                           const VerifyOptions& options) {
+  Verifier verifier(graph, std::move(own), engine, input, task, loader.dataset().labeled(), options);
   loader.start_epoch(0);
   while (std::optional<data::Batch> batch = loader.next()) {
     verifier.add(*batch);
     if (options.progress) options.progress(verifier.result.images);
   }
   if (verifier.result.images == 0) fail("there is no image to verify with");
-  return std::move(verifier.result);
+  return verifier.take_result();
 }
 
 }  // namespace octet::app

@@ -10,6 +10,7 @@
 #include "data/network_input.h"
 #include "engine/executor.h"
 #include "ir/graph.h"
+#include "tasks/task.h"
 
 namespace octet::app {
 
@@ -44,15 +45,14 @@ struct ScoreCheck {
 
 struct Mismatch {
   int64_t image;
-  int graph_class, engine_class;
-  double graph_margin;      // between the graph's two best scores
-  int64_t different_codes;  // in the whole network, for this image
+  std::string graph, engine;  // what each says: "class 3 (0.41)", "2 sure objects"
+  int64_t different_codes;    // in the whole network, for this image's batch
 };
 
 struct Verification {
-  bool classifier = false;  // one output of rank 2: its classes are compared, too
+  bool predicts = false;  // the network is one of the task: its predictions are compared, too
   int64_t images = 0, agree = 0;
-  int64_t graph_hits = 0, engine_hits = 0, labeled = 0;
+  tasks::Metrics graph_metrics, engine_metrics;  // empty without annotations
   std::vector<Mismatch> mismatches;
   int64_t tensor_images = 0;  // images whose tensors and scores were compared
   std::vector<TensorCheck> tensors;
@@ -61,7 +61,7 @@ struct Verification {
   int64_t violations() const;
   int64_t count(TensorPlace place) const;
   // Empty where the engine computes the model; else one sentence that says what does not hold. `smallest_agreement` of
-  // the classes, and of discrete outputs.
+  // the predictions, and of discrete outputs.
   std::string objection(double smallest_agreement) const;
 };
 
@@ -75,9 +75,11 @@ struct VerifyOptions {
 };
 
 // Does `engine` compute `graph`, which has quantizers? `own`: the plan that the compiler makes of `graph` for the
-// engine's input, which says what tensors an engine of it holds; `input`: that of the graph. Reads one epoch of
+// engine's input, which says what tensors an engine of it holds; `input`: that of the graph. `task` says what
+// predictions are; a network that is none of it is compared by its tensors and outputs alone. Reads one epoch of
 // `loader`. UserError where the two have other inputs or numbers of outputs (exit 3), or there is no image.
 Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
-                           const data::NetworkInput& input, data::Loader& loader, const VerifyOptions& options);
+                           const data::NetworkInput& input, const tasks::Task& task, data::Loader& loader,
+                           const VerifyOptions& options);
 
 }  // namespace octet::app

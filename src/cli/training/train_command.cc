@@ -20,8 +20,6 @@
 #include "cli/flags.h"
 #include "onnx/export.h"
 #include "passes/pipelines.h"
-#include "tasks/classification/loss.h"
-#include "tasks/classification/task.h"
 #include "tasks/training.h"
 #include "train/torch_runtime.h"
 
@@ -151,15 +149,14 @@ ExitCode run(const Options& options) {
   remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
   log_info("stage ", options.stage, ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
            train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
-  const tasks::classification::Task task({.top_k = static_cast<int>(spec.evaluate.top_k)});
-  const ir::Graph executed = task.executed_graph(graph);
-  tasks::classification::Loss loss(schedule.label_smoothing);
-  const train::Validation measure = tasks::validation_of(task, validation.loader.get());
+  const ir::Graph executed = spec.task->executed_graph(graph);
+  const std::unique_ptr<train::Loss> loss = tasks::make_loss(spec.task);
+  const train::Validation measure = tasks::validation_of(*spec.task, validation.loader.get());
   app::TrainingListener listener(results, options.stage, schedule.epochs, training.loader->images_per_epoch());
   install_stop_handler();  // the training asks for it after every batch
   try {
     const train::TrainResult result = train::train(
-        {.network = graph, .executed = executed, .loader = *training.loader, .loss = loss, .validation = measure},
+        {.network = graph, .executed = executed, .loader = *training.loader, .loss = *loss, .validation = measure},
         trainer, &listener);
     const data::CorruptReport& corrupt = training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)

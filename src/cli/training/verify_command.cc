@@ -50,11 +50,8 @@ nlohmann::ordered_json to_json(const app::Verification& v, const Options& option
   nlohmann::ordered_json mismatches = nlohmann::ordered_json::array(), tensors = nlohmann::ordered_json::array(),
                          scores = nlohmann::ordered_json::array();
   for (const app::Mismatch& m : v.mismatches)
-    mismatches.push_back({{"image", m.image},
-                          {"graph_class", m.graph_class},
-                          {"engine_class", m.engine_class},
-                          {"graph_margin", m.graph_margin},
-                          {"different_codes", m.different_codes}});
+    mismatches.push_back(
+        {{"image", m.image}, {"graph", m.graph}, {"engine", m.engine}, {"different_codes", m.different_codes}});
   for (const app::TensorCheck& t : v.tensors)
     tensors.push_back({{"tensor", t.tensor},
                        {"place", place_name(t.place)},
@@ -71,17 +68,16 @@ nlohmann::ordered_json to_json(const app::Verification& v, const Options& option
                       {"tolerance", s.tolerance()},
                       {"magnitude", s.magnitude},
                       {"different", s.different}});
-  const double labeled = static_cast<double>(std::max<int64_t>(v.labeled, 1));
   nlohmann::ordered_json j = {{"model", options.model},
                               {"engine", options.engine},
                               {"holds", objection.empty()},
                               {"objection", objection},
                               {"images", v.images}};
-  if (v.classifier) {
+  if (v.predicts) {
     j["agree"] = v.agree;
     j["agreement"] = v.agreement();
-    j["graph_top1"] = 100.0 * static_cast<double>(v.graph_hits) / labeled;
-    j["engine_top1"] = 100.0 * static_cast<double>(v.engine_hits) / labeled;
+    for (const auto& [name, value] : v.graph_metrics) j["graph_" + name] = value;
+    for (const auto& [name, value] : v.engine_metrics) j["engine_" + name] = value;
   }
   j["tensor_images"] = v.tensor_images;
   j["violations"] = v.violations();
@@ -107,12 +103,11 @@ void print(const app::Verification& v, const std::string& objection, Isa isa) {
                   printable_line(s.output).c_str(), s.largest_difference, s.magnitude, s.tolerance());
   }
   for (const app::Mismatch& m : v.mismatches)
-    std::printf(
-        "image %lld: the graph says %d, the engine %d; the graph's margin is %.5f, %lld codes differ in its batch\n",
-        static_cast<long long>(m.image), m.graph_class, m.engine_class, m.graph_margin,
-        static_cast<long long>(m.different_codes));
+    std::printf("image %lld: the graph says %s, the engine %s; %lld codes differ in its batch\n",
+                static_cast<long long>(m.image), m.graph.c_str(), m.engine.c_str(),
+                static_cast<long long>(m.different_codes));
   std::string counts;
-  if (v.classifier) counts = str("same top-1 on ", v.agree, " of ", v.images, " images; ");
+  if (v.predicts) counts = str("same prediction on ", v.agree, " of ", v.images, " images; ");
   counts += str(v.count(app::TensorPlace::kCompared), " of ", v.tensors.size(), " quantized tensors compared");
   if (const int64_t merged = v.count(app::TensorPlace::kMerged)) counts += str(", ", merged, " within steps");
   std::printf("%s%s; %lld wrong codes in the tensors of %lld images; %s\n",
@@ -149,7 +144,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   app::VerifyOptions verify;
   verify.tensor_images = options.tensor_images;
   verify.progress = [&](int64_t done) { progress.update(done); };
-  const app::Verification v = app::verify_engine(graph, own, engine, sizes, *images.loader, verify);
+  const app::Verification v = app::verify_engine(graph, own, engine, sizes, *spec.task, *images.loader, verify);
   progress.finish();
   const std::string objection = v.objection(options.agreement);
   print(v, objection, engine.isa());
@@ -213,8 +208,9 @@ Command verify_command() {
               "model must be in the engine (but for those that its steps keep to themselves: the table says "
               "which), and every code that differs must be a tie: one step, the model's value on the rounding "
               "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
-              "same codes, must agree as numbers as far as float32 goes, and top-1 classes on 99.9 % of the "
-              "images. Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
+              "same codes, must agree as numbers as far as float32 goes, and predictions (top-1 classes, sure "
+              "objects) on 99.9 % of the images. Engines of several profiles are verified in each. Exit code 3 if "
+              "something does not hold, "
               "or if there is nothing to compare.",
           .examples = {"octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
           .define = [](CLI::App& app) -> Run {
@@ -227,7 +223,7 @@ Command verify_command() {
                 ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
                 ->capture_default_str();
             add_number_flag(app, "--agreement", options->agreement, 0, 1,
-                            "Smallest share of images with the same top-1")
+                            "Smallest share of images with the same prediction")
                 ->capture_default_str();
             add_batch_size_flag(app, options->batch_size)
                 ->description("Of the occasional engine, where the model leaves it open");

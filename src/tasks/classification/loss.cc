@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include "tasks/classification/task.h"
-
 namespace octet::tasks::classification {
+
+std::unique_ptr<train::Loss> make_loss(const tasks::Task& task) {
+  return std::make_unique<Loss>(dynamic_cast<const Task&>(task).options());
+}
 
 train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) {
   const at::Tensor& logits = outputs.at(0);

@@ -1,13 +1,14 @@
 // Cross-entropy with label smoothing (Szegedy et al. 2016).
 #pragma once
+#include "tasks/classification/task.h"
 #include "train/loss.h"
 
 namespace octet::tasks::classification {
 
-// Of logits, one part. `label_smoothing` in [0, 1).
+// Of logits, one part.
 class Loss : public train::Loss {
  public:
-  explicit Loss(double label_smoothing) : label_smoothing_(label_smoothing) {}
+  explicit Loss(const Options& options) : label_smoothing_(options.label_smoothing) {}
   train::LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override;
 
  private:

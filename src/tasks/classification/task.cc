@@ -1,7 +1,6 @@
 #include "tasks/classification/task.h"
 
 #include "base/error.h"
-#include "metrics/scores.h"
 #include "metrics/top_k.h"
 #include "passes/bypass_softmax.h"
 #include "tasks/image_graph.h"
@@ -11,21 +10,26 @@ namespace {
 
 class TopKEvaluator : public Evaluator {
  public:
-  explicit TopKEvaluator(int top_k) : accuracy_(top_k) {}
+  explicit TopKEvaluator(int64_t top_k) : accuracy_(static_cast<int>(top_k)) {}
   void add(const Outputs& outputs, const data::Batch& batch) override {
-    const OutputView& logits = outputs.at(0);
-    const auto classes = static_cast<size_t>(logits.shape.at(1));
+    const OutputView& scores = outputs.at(0);
+    const auto classes = static_cast<size_t>(scores.shape.at(1));
     require_labels(batch, static_cast<int64_t>(classes));
     const std::vector<int64_t> labels = batch.labels();
-    accuracy_.add(logits.values, labels);
+    accuracy_.add(scores.values, labels);
     for (size_t i = 0; i < labels.size(); ++i)
-      loss_ -= metrics::log_probability(logits.values.subspan(i * classes, classes), metrics::ScoreKind::kLogits,
+      loss_ -= metrics::log_probability(scores.values.subspan(i * classes, classes), scores.scores,
                                         static_cast<int>(labels[i]));
   }
   Metrics result() const override {
     return {{"top1", 100.0 * accuracy_.top_1()},
             {str("top", accuracy_.k()), 100.0 * accuracy_.top_k()},
             {"loss", loss_ / static_cast<double>(std::max<int64_t>(accuracy_.images(), 1))}};
+  }
+  std::vector<double> classes() const override {
+    std::vector<double> out = accuracy_.per_class_accuracy();
+    for (double& value : out) value *= 100.0;
+    return out;
   }
 
  private:
@@ -35,19 +39,30 @@ class TopKEvaluator : public Evaluator {
 
 }  // namespace
 
-void Task::check(const ir::Graph& network) const {
-  if (network.inputs().size() != 1 || network.outputs().size() != 1)
-    fail_usage("the network has ", network.inputs().size(), " inputs and ", network.outputs().size(),
+std::unique_ptr<tasks::Task> make_task() {
+  return std::make_unique<Task>(Options{});
+}
+
+void Task::describe(schema::Section& section) {
+  section.field("label_smoothing", options_.label_smoothing)
+      .range(0, 0.999)
+      .help("Share of the target that is spread over all classes.");
+  section.field("top_k", options_.top_k)
+      .range(1, 1'000'000)
+      .help("Accuracy of the k best classes is reported beside top-1.");
+}
+
+void Task::check(const Signature& network, int64_t classes) const {
+  if (network.inputs.size() != 1 || network.outputs.size() != 1)
+    fail_usage("the network has ", network.inputs.size(), " inputs and ", network.outputs.size(),
                " outputs; a classifier has one of each");
   image_input(network);
-  const ir::TensorType& type = network.outputs()[0]->type;
-  if (!type.shape || type.shape->size() != 2)
-    fail_usage("output '", network.outputs()[0]->name, "' is ", ir::type_string(type),
-               "; a classifier's is [batch, classes]");
-  const int64_t actual = type.shape->at(1);
-  if (options_.classes > 0 && actual >= 0 && actual != options_.classes)
-    fail_usage("output '", network.outputs()[0]->name, "' has ", actual,
-               " classes, the spec says model.num_classes: ", options_.classes);
+  const Port& output = network.outputs[0];
+  if (!output.type.shape || output.type.shape->size() != 2)
+    fail_usage("output '", output.name, "' is ", ir::type_string(output.type), "; a classifier's is [batch, classes]");
+  const int64_t actual = this->classes(network);
+  if (classes > 0 && actual >= 0 && actual != classes)
+    fail_usage("output '", output.name, "' has ", actual, " classes, the spec says model.num_classes: ", classes);
 }
 
 ir::Graph Task::executed_graph(const ir::Graph& network) const {
@@ -56,8 +71,25 @@ ir::Graph Task::executed_graph(const ir::Graph& network) const {
   return graph;
 }
 
+std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& batch) const {
+  const OutputView& scores = outputs.at(0);
+  const auto classes = static_cast<size_t>(scores.shape.at(1));
+  std::vector<Prediction> out;
+  for (size_t i = 0; i < static_cast<size_t>(batch.size); ++i)
+    out.push_back(ClassScores{metrics::probabilities(scores.values.subspan(i * classes, classes), scores.scores)});
+  return out;
+}
+
 std::unique_ptr<Evaluator> Task::evaluator() const {
   return std::make_unique<TopKEvaluator>(options_.top_k);
+}
+
+std::vector<MetricInfo> Task::metrics() const {
+  const std::string k = std::to_string(options_.top_k);
+  std::vector<MetricInfo> out = {{.name = "top1", .title = "top-1", .unit = "%"}};
+  if (options_.top_k > 1) out.push_back({.name = "top" + k, .title = "top-" + k, .unit = "%"});
+  out.push_back({.name = "loss", .title = "loss", .unit = "", .larger_is_better = false});
+  return out;
 }
 
 void require_labels(const data::Batch& batch, int64_t classes) {

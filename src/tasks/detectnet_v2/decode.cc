@@ -15,8 +15,8 @@ using vision::Object;
 
 std::vector<Object> cluster_by_nms(std::span<const Object> proposals, const ClusteringOptions& options) {
   std::vector<Object> out;
-  for (const int64_t i : vision::nms(proposals, {.iou_threshold = options.nms_iou_threshold,
-                                                .score_threshold = options.nms_confidence_threshold,
+  for (const int64_t i : vision::nms(proposals, {.iou_threshold = static_cast<float>(options.nms_iou_threshold),
+                                                .score_threshold = static_cast<float>(options.nms_confidence_threshold),
                                                 .borders = vision::Borders::kInclusive}))
     out.push_back(proposals[static_cast<size_t>(i)]);
   return out;
@@ -30,8 +30,9 @@ std::vector<Object> cluster_by_dbscan(std::span<const Object> proposals, const C
     std::vector<Box> boxes;
     std::vector<float> weights;
     for (const Object* member : members) boxes.push_back(member->box), weights.push_back(member->score);
-    const std::vector<int> cluster =
-        vision::dbscan(boxes, weights, {.eps = options.dbscan_eps, .min_weight = options.dbscan_min_samples});
+    const std::vector<int> cluster = vision::dbscan(
+        boxes, weights,
+        {.eps = static_cast<float>(options.dbscan_eps), .min_weight = static_cast<float>(options.dbscan_min_samples)});
     struct Sum {
       double x0 = 0, y0 = 0, x1 = 0, y1 = 0, weight = 0;
     };

@@ -17,13 +17,13 @@ enum class Clustering {
 // Names and meaning as in TAO's clustering_config.
 struct ClusteringOptions {
   Clustering algorithm = Clustering::kDbscan;
-  float coverage_threshold = 0.005f;      // cells with less propose nothing
-  float dbscan_eps = 0.13f;               // greatest 1 - IoU of neighbors
-  float dbscan_min_samples = 1;           // least sum of coverages around a core box
-  float dbscan_confidence_threshold = 0;  // least score
-  float minimum_bounding_box_height = 0;  // pixels; DBSCAN drops lower clusters
-  float nms_iou_threshold = 0.5f;
-  float nms_confidence_threshold = 0;  // least score
+  double coverage_threshold = 0.005;       // cells with less propose nothing
+  double dbscan_eps = 0.13;                // greatest 1 - IoU of neighbors
+  double dbscan_min_samples = 1;           // least sum of coverages around a core box
+  double dbscan_confidence_threshold = 0;  // least score
+  double minimum_bounding_box_height = 0;  // pixels; DBSCAN drops lower clusters
+  double nms_iou_threshold = 0.5;
+  double nms_confidence_threshold = 0;  // least score
 };
 
 // The boxes that the cells propose for one image, clipped to it, by class; their score is the coverage. `coverage` and

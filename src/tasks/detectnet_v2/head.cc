@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "ir/infer.h"
 #include "models/initialize.h"
-#include "tasks/image_graph.h"
 
 namespace octet::tasks::detectnet_v2 {
 namespace {
@@ -36,16 +35,16 @@ ir::Graph add_head(models::Backbone backbone, int64_t classes, int64_t stride, u
   return std::move(graph);
 }
 
-Grid grid_of(const ir::Graph& network) {
+Grid grid_of(const Signature& network) {
   const auto refuse = [](const auto&... what) {
     fail_usage(
         "the network is no DetectNet_v2: ", what...,
         "; it has the outputs coverage [batch, classes, rows, columns] and boxes [batch, 4 * classes, rows, columns]");
   };
-  if (network.outputs().size() != 2) refuse("it has ", network.outputs().size(), " outputs");
+  if (network.outputs.size() != 2) refuse("it has ", network.outputs.size(), " outputs");
   const data::NetworkInput input = image_input(network);
-  const ir::Value *coverage = network.outputs()[0], *boxes = network.outputs()[1];
-  for (const ir::Value* output : {coverage, boxes})
+  const Port *coverage = &network.outputs[0], *boxes = &network.outputs[1];
+  for (const Port* output : {coverage, boxes})
     if (!output->type.shape || output->type.shape->size() != 4)
       refuse("output '", output->name, "' is ", ir::type_string(output->type));
   const ir::Shape &c = *coverage->type.shape, &b = *boxes->type.shape;

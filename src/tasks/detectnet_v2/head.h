@@ -3,6 +3,7 @@
 #pragma once
 #include "models/zoo.h"
 #include "tasks/detectnet_v2/grid.h"
+#include "tasks/signature.h"
 
 namespace octet::tasks::detectnet_v2 {
 
@@ -14,6 +15,6 @@ ir::Graph add_head(models::Backbone backbone, int64_t classes, int64_t stride, u
 
 // The grid of a network with this head. UserError (exit 2) naming input, outputs and shapes for another one, or where
 // the input's height and width are not fixed.
-Grid grid_of(const ir::Graph& network);
+Grid grid_of(const Signature& network);
 
 }  // namespace octet::tasks::detectnet_v2

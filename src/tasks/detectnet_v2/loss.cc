@@ -31,6 +31,10 @@ Targets draw(const data::Batch& batch, const Grid& grid, const RasterizerOptions
 
 }  // namespace
 
+std::unique_ptr<train::Loss> make_loss(const tasks::Task& task) {
+  return std::make_unique<Loss>(dynamic_cast<const Task&>(task).options().loss);
+}
+
 train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) {
   const at::Tensor &coverage = outputs.at(0), &boxes = outputs.at(1);
   const Grid grid{.classes = static_cast<int>(coverage.size(1)),
@@ -40,22 +44,24 @@ train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const 
   require_classes(batch, grid.classes);
   const Targets truth = draw(batch, grid, options_.rasterizer);
   const at::Tensor target = truth.coverage.to(coverage.device()), box_weight = truth.box_weight.to(boxes.device());
-  std::vector<float> weights = options_.class_weights;
+  std::vector<float> weights(options_.class_weights.begin(), options_.class_weights.end());
   if (weights.empty()) weights.assign(static_cast<size_t>(grid.classes), 1.0f);
-  OCTET_CHECK(std::ssize(weights) == grid.classes, "class weights");
+  if (std::ssize(weights) != grid.classes)
+    fail_usage("cost_function.class_weights has ", weights.size(), " values, the network has ", grid.classes,
+               " classes; give one for each");
   const at::Tensor class_weight = at::tensor(weights).to(coverage.device());
-  const float sum = options_.coverage_weight + options_.box_weight;
+  const double sum = options_.coverage_weight + options_.bbox_weight;
 
   constexpr double kEpsilon = 1e-5;
-  const at::Tensor entropy =
-      -(target * (coverage + kEpsilon).log() + (1 - target) * (1 - coverage + kEpsilon).log()) *
-      at::where(target > 0.5, at::full({}, options_.foreground_weight), at::full({}, 1 - options_.foreground_weight));
+  const at::Tensor entropy = -(target * (coverage + kEpsilon).log() + (1 - target) * (1 - coverage + kEpsilon).log()) *
+                             at::where(target > 0.5, at::full({}, options_.coverage_foreground_weight),
+                                       at::full({}, 1 - options_.coverage_foreground_weight));
   const at::Tensor coverage_cost = entropy.mean({0, 2, 3});  // of each class
   const at::Tensor distance =
       (boxes - truth.boxes.to(boxes.device())).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns});
   const at::Tensor box_cost = (distance * box_weight.unsqueeze(2)).mean({0, 2, 3, 4});
   return {{"coverage", (coverage_cost * class_weight).sum() * (options_.coverage_weight / sum)},
-          {"boxes", (box_cost * class_weight).sum() * (options_.box_weight / sum)}};
+          {"boxes", (box_cost * class_weight).sum() * (options_.bbox_weight / sum)}};
 }
 
 }  // namespace octet::tasks::detectnet_v2

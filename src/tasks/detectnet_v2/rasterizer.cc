@@ -40,13 +40,15 @@ struct Ellipses {
 };
 
 Ellipses ellipses_of(const vision::Box& box, const ClassRaster& c, float deadzone_radius) {
-  const float x = box.x0 + c.cov_center_x * box.width(), y = box.y0 + c.cov_center_y * box.height();
-  const float half_x = half_length(box.x0, box.x1, x, c.cov_center_x);
-  const float half_y = half_length(box.y0, box.y1, y, c.cov_center_y);
-  float radius_x = std::max(c.cov_radius_x * half_x, 0.1f), radius_y = std::max(c.cov_radius_y * half_y, 0.1f);
+  const auto center_x = static_cast<float>(c.cov_center_x), center_y = static_cast<float>(c.cov_center_y);
+  const auto least = static_cast<float>(c.bbox_min_radius);
+  const float x = box.x0 + center_x * box.width(), y = box.y0 + center_y * box.height();
+  const float half_x = half_length(box.x0, box.x1, x, center_x), half_y = half_length(box.y0, box.y1, y, center_y);
+  float radius_x = std::max(static_cast<float>(c.cov_radius_x) * half_x, 0.1f);
+  float radius_y = std::max(static_cast<float>(c.cov_radius_y) * half_y, 0.1f);
   // Small ones grow with their shape kept.
-  if (radius_x < c.bbox_min_radius) radius_y *= c.bbox_min_radius / radius_x, radius_x = c.bbox_min_radius;
-  if (radius_y < c.bbox_min_radius) radius_x *= c.bbox_min_radius / radius_y, radius_y = c.bbox_min_radius;
+  if (radius_x < least) radius_y *= least / radius_x, radius_x = least;
+  if (radius_y < least) radius_x *= least / radius_y, radius_y = least;
   const auto with_deadzone = [&](float radius, float half) {
     return std::max(radius, (1 - deadzone_radius) * radius + deadzone_radius * half);
   };
@@ -73,7 +75,8 @@ GridTruth rasterize(std::span<const Object> objects, const Grid& grid, const Ras
   for (const Object* object : order) {
     const vision::Box box{object->box.x0 / stride, object->box.y0 / stride, object->box.x1 / stride,
                           object->box.y1 / stride};
-    const auto [ellipse, deadzone] = ellipses_of(box, raster_of(object->label), options.deadzone_radius);
+    const auto [ellipse, deadzone] =
+        ellipses_of(box, raster_of(object->label), static_cast<float>(options.deadzone_radius));
     const float weight = 1 / std::max(4 * ellipse.radius_x * ellipse.radius_y, 1.0f);
     const auto first = [](float border) { return std::max(0, static_cast<int>(std::floor(std::max(border, 0.0f)))); };
     const auto last = [](float border, int size) {

@@ -11,14 +11,14 @@ namespace octet::tasks::detectnet_v2 {
 
 // Names and meaning as in TAO's bbox_rasterizer_config.
 struct ClassRaster {
-  float cov_center_x = 0.5f, cov_center_y = 0.5f;  // of the ellipse in the box, 0 .. 1
-  float cov_radius_x = 0.4f, cov_radius_y = 0.4f;  // of the half width and half height
-  float bbox_min_radius = 1.0f;                    // cells
+  double cov_center_x = 0.5, cov_center_y = 0.5;  // of the ellipse in the box, 0 .. 1
+  double cov_radius_x = 0.4, cov_radius_y = 0.4;  // of the half width and half height
+  double bbox_min_radius = 1.0;                   // cells
 };
 
 struct RasterizerOptions {
-  std::vector<ClassRaster> classes;  // one for each class of the grid, or one for all
-  float deadzone_radius = 0.67f;     // 0: the ellipse itself, 1: the whole box
+  std::vector<ClassRaster> classes = {ClassRaster{}};  // one for each class of the grid, or one for all
+  double deadzone_radius = 0.67;                       // 0: the ellipse itself, 1: the whole box
 };
 
 struct GridTruth {

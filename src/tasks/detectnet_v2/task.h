@@ -1,30 +1,29 @@
 // Detection with DetectNet_v2 (NVIDIA TAO): a grid of cells that propose boxes, clustered to detections, measured by
 // VOC's average precision.
 #pragma once
-#include "metrics/average_precision.h"
-#include "tasks/detectnet_v2/decode.h"
+#include "tasks/detectnet_v2/head.h"
+#include "tasks/detectnet_v2/options.h"
 #include "tasks/task.h"
 
 namespace octet::tasks::detectnet_v2 {
 
-struct Options {
-  int64_t classes = 0;  // that the network must have; 0: any number
-  ClusteringOptions clustering;
-  float iou_threshold = 0.5f;  // from which a detection is right
-};
-
 class Task : public tasks::Task {
  public:
   explicit Task(const Options& options) : options_(options) {}
-  // Of the form that head.h makes.
-  void check(const ir::Graph& network) const override;
-  ir::Graph executed_graph(const ir::Graph& network) const override;
-  // map, the mean average precision over the classes that occur (percent).
-  std::unique_ptr<Evaluator> evaluator() const override;
-  MetricInfo metric() const override { return {.name = "map", .title = "mAP %"}; }
+  const Options& options() const { return options_; }
 
-  // What the network finds in image `index` of the batch, in pixels of its input.
-  std::vector<vision::Object> decode(const Outputs& outputs, const data::Batch& batch, int64_t index) const;
+  std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
+  void describe(schema::Section& section) override { detectnet_v2::describe(section, options_); }
+  // The head on a backbone of the zoo.
+  ir::Graph build(const models::ModelOptions& options) const override;
+  // Of the form that head.h makes.
+  void check(const Signature& network, int64_t classes) const override;
+  int64_t classes(const Signature& network) const override { return grid_of(network).classes; }
+  ir::Graph executed_graph(const ir::Graph& network) const override;
+  std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // Objects
+  std::unique_ptr<Evaluator> evaluator() const override;
+  // map, the mean average precision over the classes that occur (percent).
+  std::vector<MetricInfo> metrics() const override { return {{.name = "map", .title = "mAP", .unit = "%"}}; }
 
  private:
   Options options_;

@@ -29,9 +29,6 @@ void describe(schema::Section& s, TrainOptions& train) {
   s.section("schedule", train.schedule)
       .known_elsewhere_as({"lr_schedule", "lr_config", "lr_scheduler"})
       .help("Learning rate over time.");
-  s.field("label_smoothing", train.label_smoothing)
-      .range(0, 0.999)
-      .help("Share of the target that is spread over all classes.");
   s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
   s.field("clip_grad_norm", train.clip_grad_norm)
       .range(0, 1e9)

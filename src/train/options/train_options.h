@@ -23,7 +23,6 @@ struct TrainOptions {
   std::string device = "cpu";  // or cuda
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  double label_smoothing = 0.0;
   EmaOptions ema;
   double clip_grad_norm = 0.0;  // 0: off
   int64_t seed = 1;

@@ -18,7 +18,7 @@ TEST(ClassificationLoss, SmoothsLabelsAsPublished) {
   loader.start_epoch(0);
   const std::optional<data::Batch> batch = loader.next();
   ASSERT_TRUE(batch.has_value());
-  Loss loss(0.1);
+  Loss loss({.label_smoothing = 0.1});
   const at::Tensor logits = at::tensor({1.0f, 0.0f}).reshape({1, 2});
   const double log_p0 = -std::log(1 + std::exp(-1.0)), log_p1 = -std::log(1 + std::exp(1.0));
   EXPECT_NEAR(loss({logits}, *batch).at(0).second.item<double>(), -(0.95 * log_p0 + 0.05 * log_p1), 1e-6);

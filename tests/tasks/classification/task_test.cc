@@ -51,9 +51,9 @@ TEST(Classification, ALabelBeyondTheOutputsIsAnError) {
 
 TEST(Classification, SaysWhatDoesNotFit) {
   const ir::Graph graph = brighter_pixel();
-  EXPECT_NO_THROW(Task({.classes = 2}).check(graph));
+  EXPECT_NO_THROW(Task({}).check(signature_of(graph), 2));
   try {
-    Task({.classes = 10}).check(graph);
+    Task({}).check(signature_of(graph), 10);
     FAIL() << "no error";
   } catch (const UserError& e) {
     EXPECT_THAT(e.what(), HasSubstr("has 2 classes, the spec says model.num_classes: 10"));

@@ -101,9 +101,8 @@ TEST(DetectNet, LearnsAFewScenes) {
   data::Loader loader(*scenes, {.batch_size = 4, .shuffle = true}), validation(*scenes, {.batch_size = 4});
   ir::Graph network = add_head(models::build_backbone({.arch = "resnet20", .input = {3, 64, 96}}), 2, 4, 1);
   const Task task(
-      {.classes = 2,
-       .clustering = {.algorithm = Clustering::kNms, .coverage_threshold = 0.05f, .nms_iou_threshold = 0.3f}});
-  task.check(network);
+      {.clustering = {.algorithm = Clustering::kNms, .coverage_threshold = 0.05, .nms_iou_threshold = 0.3}});
+  task.check(signature_of(network), 2);
   const ir::Graph executed = task.executed_graph(network);
   Loss loss({});
   const auto folder = std::filesystem::temp_directory_path() / str("octet-detectnet-", ::getpid());

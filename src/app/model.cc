@@ -1,0 +1,125 @@
+#include "app/model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "app/class_names.h"
+#include "app/network_file.h"
+#include "base/error.h"
+#include "engine/engine_file.h"
+#include "engine/executor.h"
+#include "lower/lower.h"
+
+namespace octet::app {
+namespace {
+
+const engine::Buffer& buffer(const engine::Plan& plan, int id) {
+  return plan.buffers[static_cast<size_t>(id)];
+}
+
+tasks::Signature signature_of(const engine::Plan& plan) {
+  const auto port = [&](int id) {
+    const engine::Buffer& b = buffer(plan, id);
+    return tasks::Port{b.name, {ir::DataType::kFloat32, ir::Shape(b.shape.begin(), b.shape.end())}};
+  };
+  tasks::Signature out;
+  for (int id : plan.inputs) out.inputs.push_back(port(id));
+  for (int id : plan.outputs) out.outputs.push_back(port(id));
+  return out;
+}
+
+class EngineModel : public Model {
+ public:
+  EngineModel(std::shared_ptr<const engine::Plan> plan, const std::string& path, const tasks::Task& task,
+              const RunOptions& options)
+      : signature_(signature_of(*plan)),
+        executor_(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)}) {
+    task.check(signature_, 0);
+    input_ = tasks::image_input(signature_);
+    read_class_names(plan->metadata, path, task.classes(signature_));
+    images_.resize(static_cast<size_t>(buffer(*plan, plan->inputs[0]).elements()));
+    for (size_t i = 0; i < plan->outputs.size(); ++i) {
+      const engine::Buffer& output = buffer(*plan, plan->outputs[i]);
+      if (output.shape.empty() || output.shape[0] != input_.batch)
+        fail_usage(path, ": output '", output.name, "' is ", ir::shape_string(output.shape), " for ", input_.batch,
+                   " images; it must have a row for each");
+      results_.emplace_back(static_cast<size_t>(output.elements()));
+      pointers_.push_back(results_.back().data());
+      kinds_.push_back(score_kind_of(*plan, i));
+    }
+  }
+
+  tasks::Outputs run(const data::Batch& batch) override {
+    data::require_fit(input_, batch.channels, batch.height, batch.width);
+    OCTET_CHECK(batch.size <= input_.batch);
+    data::arrange(batch, input_, images_);
+    const float* in = images_.data();
+    executor_.run(&in, pointers_.data());
+    tasks::Outputs out;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      std::vector<int64_t> shape = *signature_.outputs[i].type.shape;
+      const auto used = results_[i].size() / static_cast<size_t>(shape[0]) * static_cast<size_t>(batch.size);
+      shape[0] = batch.size;
+      out.push_back({signature_.outputs[i].name, shape, {results_[i].data(), used}, kinds_[i]});
+    }
+    return out;
+  }
+  const tasks::Signature& signature() const override { return signature_; }
+  std::vector<int64_t> input_shape() const override { return {input_.channels, input_.height, input_.width}; }
+  int64_t batch_size() const override { return input_.batch; }
+  std::string description() const override {
+    return str("engine, ", isa_name(executor_.isa()), ", ", executor_.threads(),
+               executor_.threads() == 1 ? " thread" : " threads");
+  }
+
+ private:
+  tasks::Signature signature_;
+  engine::Executor executor_;
+  data::NetworkInput input_;
+  std::vector<float> images_;
+  std::vector<std::vector<float>> results_;
+  std::vector<float*> pointers_;
+  std::vector<metrics::ScoreKind> kinds_;
+};
+
+}  // namespace
+
+void Model::read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file,
+                             int64_t classes) {
+  class_names_ = class_names_of(metadata, file);
+  if (classes >= 0 && std::ssize(class_names_) > classes)
+    fail_usage(file, ": names ", class_names_.size(), " classes, but has ", classes, " scores");
+}
+
+metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output) {
+  // From the output back to the step that makes the numbers, through those that only move or convert them.
+  int wanted = plan.root(plan.outputs[output]);
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+    const bool writes =
+        std::any_of(step->outputs.begin(), step->outputs.end(), [&](int id) { return plan.root(id) == wanted; });
+    if (!writes) continue;
+    if (step->kind == "softmax") {
+      // Over the classes, of every image by itself.
+      const std::vector<int64_t>& shape = buffer(plan, plan.outputs[output]).shape;
+      if (shape.size() != 2 || step->ints.at("outer") != shape[0] || step->ints.at("axis") != shape[1]) break;
+      const auto logarithm = step->ints.find("logarithm");
+      return logarithm != step->ints.end() && logarithm->second == 1 ? metrics::ScoreKind::kLogProbabilities
+                                                                     : metrics::ScoreKind::kProbabilities;
+    }
+    static const std::set<std::string> moves = {"strided_copy", "copy", "quantize", "dequantize"};
+    if (moves.count(step->kind) == 0 || step->inputs.size() != 1) break;
+    wanted = plan.root(step->inputs[0]);
+  }
+  return metrics::ScoreKind::kLogits;
+}
+
+std::unique_ptr<Model> open_engine_model(const std::string& path, const tasks::Task& task, const RunOptions& options) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending == ".octet") return std::make_unique<EngineModel>(engine::load_engine(path), path, task, options);
+  if (ending != ".onnx") fail_usage(path, ": unknown kind of model '", ending, "'; expected .onnx or .octet");
+  auto plan = std::make_shared<const engine::Plan>(lower::lower(load_network(path), {}));
+  return std::make_unique<EngineModel>(std::move(plan), path, task, options);
+}
+
+}  // namespace octet::app

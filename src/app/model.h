@@ -1,0 +1,46 @@
+// A network that can be run, whatever it is stored as: an ONNX file (float or fake-quantized; by LibTorch, or by the
+// engine in builds without it) or an engine file.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/plan.h"
+#include "tasks/evaluate.h"
+
+namespace octet::app {
+
+class Model : public tasks::Runner {
+ public:
+  // Of the file, not of what is run in its place.
+  virtual const tasks::Signature& signature() const = 0;
+  // C, H, W of the input; -1 where the file leaves it open.
+  virtual std::vector<int64_t> input_shape() const = 0;
+  // Images at a time, where that is fixed; 0: any number.
+  virtual int64_t batch_size() const = 0;
+  virtual std::string description() const = 0;  // "engine, avx512_vnni, 2 threads"
+  // In the order of the scores; empty where the file does not name them.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+
+ protected:
+  // From the metadata of `file`. UserError (exit 2) when they are more than the `classes` of the network.
+  void read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file, int64_t classes);
+
+ private:
+  std::vector<std::string> class_names_;
+};
+
+struct RunOptions {
+  int64_t threads = 0;  // 0: as many as CPUs
+  std::string isa;      // of engines; empty: the best
+};
+
+// Runs an engine file (.octet), or the engine that is made of an ONNX file on the spot (.onnx). UserError (exit 2) for
+// another ending, and for a network that is none of the task.
+std::unique_ptr<Model> open_engine_model(const std::string& path, const tasks::Task& task, const RunOptions& options);
+
+// What an output of the plan is where it holds scores of classes: whether a Softmax over them made it.
+metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output);
+
+}  // namespace octet::app

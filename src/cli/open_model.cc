@@ -1,0 +1,11 @@
+// What the program without LibTorch can run.
+#include "cli/open_model.h"
+
+namespace octet::cli {
+
+std::unique_ptr<app::Model> open_model(const std::string& path, const tasks::Task& task,
+                                       const app::RunOptions& options) {
+  return app::open_engine_model(path, task, options);
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,80 @@
+// octet scenes: a first data set for detectors, made of labeled pictures.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "data/dataset.h"
+#include "data/scenes.h"
+#include "report/progress.h"
+
+namespace octet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string pictures, format = "idx", output;
+  int64_t train = 1000, test = 250, width = 320, height = 192, seed = 0;
+};
+
+ExitCode run(const Options& options) {
+  std::error_code error;
+  if (fs::exists(options.output, error) &&
+      !(fs::is_directory(options.output, error) && fs::is_empty(options.output, error)))
+    fail_usage("-o ", options.output, ": is there already and not an empty folder; name another one");
+  make_results_directory(options.output);
+  const data::SceneOptions scene{.width = static_cast<int>(options.width),
+                                 .height = static_cast<int>(options.height),
+                                 .max_side = static_cast<int>(std::min({int64_t{88}, options.width, options.height})),
+                                 .seed = static_cast<uint64_t>(options.seed)};
+  report::Progress progress({.label = "scenes", .total = options.train + options.test});
+  int64_t done = 0;
+  // Objects of a test scene are seen in none that is learned from.
+  for (const auto& [split, count] :
+       {std::pair{std::string("train"), options.train}, {std::string("test"), options.test}}) {
+    const std::unique_ptr<data::Dataset> pictures =
+        data::open_dataset({.format = options.format, .path = options.pictures, .split = split});
+    data::write_scenes(*pictures, scene, {{split, count}}, options.output, done,
+                       [&](int64_t n) { progress.update(done + n); });
+    done += count;
+  }
+  progress.finish();
+  log_info("wrote ", options.train, " scenes to learn from and ", options.test, " to test with to ", options.output);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command scenes_command() {
+  return {
+      .name = "scenes",
+      .summary = "Make a data set for detectors out of labeled pictures",
+      .details =
+          "Pastes pictures of a labeled data set, such as Fashion-MNIST, at random places, sizes and tints onto "
+          "colored grounds, and writes the scenes as a Pascal VOC folder with the splits train and test: a first data "
+          "set with exact boxes where none is at hand. Objects of the test scenes come from the pictures' own "
+          "test split. The same options give the same files.",
+      .examples = {"octet scenes --pictures /usr/share/datasets/fashion-mnist -o scenes"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        app.add_option("--pictures", options->pictures, "Labeled data set with the splits train and test")
+            ->required()
+            ->type_name("PATH");
+        app.add_option("--format", options->format, "Of the pictures: a format of `octet spec data.train`")
+            ->capture_default_str();
+        app.add_option("-o,--output", options->output, "Folder to write, new or empty")->required();
+        add_number_flag(app, "--train", options->train, 1, 1'000'000, "Scenes to learn from")->capture_default_str();
+        add_number_flag(app, "--test", options->test, 1, 1'000'000, "Scenes to test with")->capture_default_str();
+        add_number_flag(app, "--width", options->width, 32, 16384, "Of a scene, pixels")->capture_default_str();
+        add_number_flag(app, "--height", options->height, 32, 16384, "Of a scene, pixels")->capture_default_str();
+        add_number_flag(app, "--seed", options->seed, 0, 1'000'000'000, "Other scenes")->capture_default_str();
+        return [options] { return run(*options); };
+      }};
+}
+
+}  // namespace octet::cli

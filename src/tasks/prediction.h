@@ -1,0 +1,25 @@
+// What a network says of one image, in the terms of its task.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "vision/box.h"
+
+namespace octet::tasks {
+
+struct ClassScores {
+  std::vector<float> probabilities;  // of each class, 0 .. 1
+};
+using Objects = std::vector<vision::Object>;  // in pixels of the network's input
+
+using Prediction = std::variant<ClassScores, Objects>;
+
+// Whether two runs of one network say the same of an image: the same best class; the same sure objects, where an object
+// is sure from a score of 0.5 and the same as one of its class, however sure, of an IoU of at least 0.9.
+bool agree(const Prediction& a, const Prediction& b);
+
+// For messages: "class 3 (0.41)", "2 sure objects".
+std::string summary(const Prediction& prediction);
+
+}  // namespace octet::tasks

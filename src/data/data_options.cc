@@ -76,7 +76,9 @@ void describe(schema::Section& s, DataOptions& data) {
 
 void resolve_splits(DataOptions& data) {
   const auto resolve = [](std::optional<DatasetOptions>& source, const char* split) {
-    if (source && source->split.empty() && dataset_format(source->format).fixed_splits) source->split = split;
+    if (!source) return;
+    if (source->split == "auto") source->split.clear();
+    if (source->split.empty() && dataset_format(source->format).fixed_splits) source->split = split;
   };
   resolve(data.train, "train");
   resolve(data.calibration, "train");

@@ -56,11 +56,14 @@ void describe(schema::Section& s, DatasetOptions& source) {
       .help(
           "idx: label file, where `path` is an image file and the labels are not beside it. Classes of an image_folder "
           "are its sub-folders, sorted.");
-  s.choice("split", source.split, {{"", "auto"}, {"train", "train"}, {"test", "test"}})
+  s.field("split", source.split)
+      .check("a name without slashes",
+             [](const std::string& name) { return name.find('/') == std::string::npos && name != "." && name != ".."; })
       .known_elsewhere_as({"subset"})
       .help(
-          "Half of an idx or cifar folder (auto: train for `train` and `calibration`, test for `val` and `test`); "
-          "image_folder: sub-folder of that name (auto: none).");
+          "idx and cifar: train or test (empty or auto: train for `train` and `calibration`, test for `val` and "
+          "`test`); voc: the images that ImageSets/Main/SPLIT.txt lists; image_folder and kitti: sub-folder of that "
+          "name. Empty or auto: all.");
   s.field("offset", source.offset)
       .range(0, 1e12)
       .unit("images")
@@ -70,6 +73,13 @@ void describe(schema::Section& s, DatasetOptions& source) {
       .unit("images")
       .known_elsewhere_as({"count", "num_images"})
       .help("How many images are taken from there; 0: all that follow.");
+  s.rule("split", [&source]() -> std::string {
+    const std::string& split = source.split;
+    if (!dataset_format(source.format).fixed_splits || split.empty() || split == "auto" || split == "train" ||
+        split == "test")
+      return "";
+    return str("is '", split, "'; the format ", source.format, " has train and test");
+  });
   s.rule("labels", [&source]() -> std::string {
     if (source.labels.empty() || dataset_format(source.format).separate_labels) return "";
     std::vector<std::string> takers;

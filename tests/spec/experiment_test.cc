@@ -221,6 +221,16 @@ TEST(Experiment, TheCommandLineNamesTheTaskWhereTheFileDoesNot) {
   EXPECT_EQ(task("task: classification"), "classification");
 }
 
+TEST(Experiment, SplitsOfFoldersHaveAnyName) {
+  const auto split = [](const std::string& source) { return parse("data: {val: {" + source + "}}").data.val->split; };
+  EXPECT_EQ(split("format: voc, path: d, split: val"), "val");
+  EXPECT_EQ(split("format: idx, path: d"), "test");
+  EXPECT_EQ(split("format: idx, path: d, split: auto"), "test");
+  EXPECT_EQ(split("format: image_folder, path: d, split: auto"), "");
+  EXPECT_THROW(split("format: idx, path: d, split: val"), UserError);
+  EXPECT_THROW(split("format: voc, path: d, split: ../val"), UserError);
+}
+
 TEST(Experiment, StagesHaveNames) {
   for (const Stage stage : {Stage::kFloat, Stage::kCalibration, Stage::kQat, Stage::kControl})
     EXPECT_EQ(parse_stage(stage_name(stage)), stage);

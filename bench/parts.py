@@ -54,7 +54,19 @@ def kept_measurement(measurement):
             "ratio": ratio and {k: rounded(ratio[k]) for k in ("median", "min", "max")}, "contenders": contenders}
 
 
+def compact(value, indent=0):
+    """JSON with a line for everything that fits into one: a measurement is a few lines, not a hundred."""
+    line = json.dumps(value)
+    if len(line) + indent <= 400 or not isinstance(value, (dict, list)):
+        return line
+    pad = " " * (indent + 1)
+    items = [f"{json.dumps(k)}: {compact(v, indent + 1)}" for k, v in value.items()] if isinstance(value, dict) else \
+        [compact(v, indent + 1) for v in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return opening + "\n" + ",\n".join(pad + item for item in items) + "\n" + " " * indent + closing
+
+
 def write_json(path, report):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=1) + "\n")
+    path.write_text(compact(report) + "\n")
     print(f"wrote {path}")

@@ -30,7 +30,7 @@ def arguments():
     parser.add_argument("--work", type=pathlib.Path, default=parts.ROOT / "build/bench/product", help="models, engines, raw reports")
     parser.add_argument("--again", action="store_true", help="make also the rivals' models anew")
     parser.add_argument("--output", type=pathlib.Path, help="default: bench/results/product-<cpu>.json")
-    parser.add_argument("--check", action="store_true", help="fail when a ratio of bench/product_targets.json does not hold")
+    parser.add_argument("--check", action="store_true", help="fail when a ratio of bench/targets.json does not hold")
     return parser.parse_args()
 
 

@@ -3,7 +3,7 @@
 
     product_table.py REPORT.json                      prints them
     product_table.py REPORT.json --update DOC.md      puts them between the markers "product: begin" and "product: end"
-    product_table.py REPORT.json --check              fails when a ratio of bench/product_targets.json does not hold
+    product_table.py REPORT.json --check              fails when a ratio of bench/targets.json does not hold
 """
 import argparse
 import json
@@ -13,7 +13,7 @@ import sys
 
 TITLES = {"resnet18": "ResNet-18", "resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "efficientnet_b0": "EfficientNet-B0"}
 SETS = {"amx_int8": "AMX", "avx512_vnni": "AVX-512 VNNI", "avx_vnni": "AVX-VNNI", "avx2": "AVX2"}
-TARGETS = json.loads((pathlib.Path(__file__).parent / "product_targets.json").read_text())
+TARGETS = json.loads((pathlib.Path(__file__).parent / "targets.json").read_text())["product"]
 BEGIN, END = "<!-- product: begin (bench/product_table.py) -->", "<!-- product: end -->"
 
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "data/class_order.h"
 #include "data/dataset.h"
 #include "data/scenes.h"
 #include "report/progress.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string pictures, format = "idx", output;
+  std::vector<std::string> names;
   int64_t train = 1000, test = 250, width = 320, height = 192, seed = 0;
 };
 
@@ -37,8 +39,9 @@ ExitCode run(const Options& options) {
   // Objects of a test scene are seen in none that is learned from.
   for (const auto& [split, count] :
        {std::pair{std::string("train"), options.train}, {std::string("test"), options.test}}) {
-    const std::unique_ptr<data::Dataset> pictures =
+    std::unique_ptr<data::Dataset> pictures =
         data::open_dataset({.format = options.format, .path = options.pictures, .split = split});
+    if (!options.names.empty()) pictures = data::rename_classes(std::move(pictures), options.names);
     data::write_scenes(*pictures, scene, {{split, count}}, options.output, done,
                        [&](int64_t n) { progress.update(done + n); });
     done += count;
@@ -59,7 +62,8 @@ Command scenes_command() {
           "colored grounds, and writes the scenes as a Pascal VOC folder with the splits train and test: a first data "
           "set with exact boxes where none is at hand. Objects of the test scenes come from the pictures' own "
           "test split. The same options give the same files.",
-      .examples = {"octet scenes --pictures /usr/share/datasets/fashion-mnist -o scenes"},
+      .examples = {"octet scenes --pictures /usr/share/datasets/fashion-mnist "
+                   "--names top,trousers,top,dress,top,shoe,top,shoe,bag,shoe -o scenes"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.add_option("--pictures", options->pictures, "Labeled data set with the splits train and test")
@@ -67,6 +71,10 @@ Command scenes_command() {
             ->type_name("PATH");
         app.add_option("--format", options->format, "Of the pictures: a format of `octet spec data.train`")
             ->capture_default_str();
+        app.add_option("--names", options->names,
+                       "Names of the pictures' classes in order; equal ones become one class")
+            ->delimiter(',')
+            ->type_name("NAME,NAME,...");
         app.add_option("-o,--output", options->output, "Folder to write, new or empty")->required();
         add_number_flag(app, "--train", options->train, 1, 1'000'000, "Scenes to learn from")->capture_default_str();
         add_number_flag(app, "--test", options->test, 1, 1'000'000, "Scenes to test with")->capture_default_str();

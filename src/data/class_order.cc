@@ -89,4 +89,18 @@ std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const 
   return std::make_unique<Relabeled>(std::move(dataset), std::move(labels), names);
 }
 
+std::unique_ptr<Dataset> rename_classes(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names) {
+  const size_t classes = dataset->class_names().size();
+  if (names.size() != classes)
+    fail_usage(names.size(), " names for the ", classes, " classes of the data set; give one for each");
+  std::vector<std::string> distinct;
+  std::vector<int> labels;
+  for (const std::string& name : names) {
+    const auto found = std::find(distinct.begin(), distinct.end(), name);
+    labels.push_back(static_cast<int>(found - distinct.begin()));
+    if (found == distinct.end()) distinct.push_back(name);
+  }
+  return std::make_unique<Relabeled>(std::move(dataset), std::move(labels), std::move(distinct));
+}
+
 }  // namespace octet::data

@@ -19,4 +19,8 @@ bool are_numbers(const std::vector<std::string>& class_names);
 std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names,
                                         const std::string& where, const std::string& whose);
 
+// `dataset` with the name `names[i]` for its class i. Classes of the same name become one; the labels number the names
+// in the order in which they first come. UserError (exit 2) where there are not as many names as classes.
+std::unique_ptr<Dataset> rename_classes(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names);
+
 }  // namespace octet::data

@@ -55,6 +55,16 @@ TEST(ClassOrder, NumbersKeepTheirMeaning) {
               AllOf(HasSubstr("labels up to 2"), HasSubstr("2: 'cat', 'dog'")));
 }
 
+TEST(ClassOrder, RenamedClassesMayBecomeOne) {
+  const auto renamed = rename_classes(dataset_of({"0", "1", "2"}, {0, 1, 2, 2}), {"shoe", "bag", "shoe"});
+  EXPECT_THAT(labels_of(*renamed), ElementsAre(0, 1, 0, 0));
+  EXPECT_THAT(renamed->class_names(), ElementsAre("shoe", "bag"));
+  EXPECT_THAT(message_of([] {
+                rename_classes(dataset_of({"0", "1"}, {0}), {"shoe"});
+              }),
+              HasSubstr("1 names for the 2 classes"));
+}
+
 TEST(ClassOrder, UnknownNamesAreRefused) {
   EXPECT_THAT(message_of([] {
                 label_by_names(dataset_of({"cat", "dogs"}, {0, 1}), {"cat", "dog"}, "val", "of the model");

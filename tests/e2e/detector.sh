@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# A detector in small, by the ordinary commands: scenes with real objects, trained, calibrated, trained quantization-aware,
+# exported, compiled, measured, verified, and its boxes drawn.
+#   tests/e2e/detector.sh BIN_FOLDER
+set -euo pipefail
+octet="$1/octet"
+here="$(cd "$(dirname "$0")" && pwd)"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+die() { echo "FAILED: $*" >&2; [ ! -e log ] || cat log >&2; exit 1; }
+run() { "$octet" "$@" >log 2>&1 || die "exit code $?: octet $*"; echo "ok: $(tail -n 1 log | cut -c1-180)"; }
+value() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+at_least() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) >= float(sys.argv[2]))' "$1" "$2" || die "$3: $1 is below $2"; }
+
+run scenes --pictures /usr/share/datasets/fashion-mnist -o scenes --train 240 --test 60 --width 128 --height 96
+run scenes --pictures /usr/share/datasets/fashion-mnist -o again --train 240 --test 60 --width 128 --height 96
+diff -r scenes again >/dev/null || die "the same options made other scenes"
+cp "$here/detector.yaml" spec.yaml
+run train detectnet_v2 -e spec.yaml -r float
+run evaluate -e spec.yaml -m float/model.onnx --json float.json
+at_least "$(value float.json map)" 45 "mAP of the float detector"
+run calibrate -e spec.yaml -m float/model.onnx -o calibrated.onnx --json ranges.json
+run evaluate -e spec.yaml -m calibrated.onnx --json ptq.json
+at_least "$(value ptq.json map)" "$(python3 -c "print($(value float.json map) - 3)")" "mAP after calibration"
+run train -e spec.yaml -r qat --stage qat -m calibrated.onnx
+run evaluate -e spec.yaml -m qat/model.onnx --json qat.json
+run export -e spec.yaml -m qat/model.onnx -o model.qdq.onnx
+run compile -m model.qdq.onnx -o model.octet
+run evaluate -e spec.yaml -m model.octet --json engine.json
+at_least "$(value engine.json map)" "$(python3 -c "print($(value qat.json map) - 0.5)")" "mAP of the engine"
+run verify -e spec.yaml -m qat/model.onnx --engine_file model.octet --json verify.json
+[ "$(value verify.json holds)" = True ] || die "not verified"
+run infer -e spec.yaml -m model.octet --json objects.json --draw pictures
+[ "$(find pictures -name '*.png' | wc -l)" -eq 60 ] || die "not every scene was drawn"
+python3 - <<'PY' || die "objects without a box in the scene"
+import json
+images = json.load(open("objects.json"))["predictions"]
+boxes = [o["box"] for i in images for o in i["objects"]]
+assert len(images) == 60 and len(boxes) > 30
+assert all(0 <= b[0] < b[2] <= 128 and 0 <= b[1] < b[3] <= 96 for b in boxes)
+PY
+run report -e spec.yaml -r .
+[ -n "$(value summary.json engine_map)" ] || die "the summary has no mAP"
+# An experiment of one task and a network of another.
+if "$octet" evaluate -e "$here/spec.yaml" -m model.octet >log 2>&1; then die "a detector was taken for a classifier"; fi
+grep -q "a classifier has one of each" log || die "the message does not say why"

@@ -11,6 +11,7 @@ Exit status 1 with one line for each breach.
     scripts/check_style.py --fix    formats and respells in place what it can
 """
 import concurrent.futures
+import doctest
 import os
 import pathlib
 import re
@@ -39,8 +40,8 @@ BRITISH_WORD = re.compile(rf"(?i:({'|'.join(sorted(WORDS, key=len, reverse=True)
 NOUNS = {"analyses"}  # the plural of analysis
 
 COUNTED = r"([A-Za-z_](?:\w|\.|->|\[\w+\])*)(\+\+|--)"
-FOR_COUNTER = re.compile(rf"(\bfor \([^;]*;[^;]*;(?:[^;]*[ ,])?){COUNTED}(?=\)|, )")
-STATEMENT = re.compile(rf"^(\s*(?:(?:if|else|while|for)\b.*[) ] ?)?){COUNTED};")
+FOR_COUNTER = re.compile(rf"(\bfor \([^;]*;[^;]*; ?(?:[^;]*, )?){COUNTED}(?=\)|, )")
+STATEMENT = re.compile(rf"^(\s*(?:(?:if|else|while|for)\b(?:.*\))? )?){COUNTED};")
 
 # What in the tree proves that a package is used. None: what every build needs.
 PACKAGES = {
@@ -79,6 +80,15 @@ def american(text):
 
 
 def counted_in_front(line):
+    """Turns i++ into ++i where nobody reads its value.
+
+    >>> counted_in_front("  for (; i < n; i++, a.b[c]++) if (is(i)) found[i]++;")
+    '  for (; i < n; ++i, ++a.b[c]) if (is(i)) ++found[i];'
+    >>> counted_in_front("    if (tall == is(t)) ordered[t] = next++;")
+    '    if (tall == is(t)) ordered[t] = next++;'
+    >>> counted_in_front("for (; i < n; at[i] = next++) use(i++);")
+    'for (; i < n; at[i] = next++) use(i++);'
+    """
     previous = None
     while line != previous:  # a for may have several counters
         previous = line
@@ -112,6 +122,8 @@ def unformatted(files, fix):
 
 def main():
     fix = "--fix" in sys.argv[1:]
+    if doctest.testmod().failed:
+        return 1
     files = tracked()
     texts = {f: (ROOT / f).read_text(errors="replace") for f in files if pathlib.PurePath(f).suffix in TEXT}
     breaches = []

@@ -28,7 +28,7 @@ struct Tiles {
     int64_t next = 0;
     const auto take = [&](bool tall, bool wide) {
       for (int64_t t = 0; t < count; ++t)
-        if (is_tall(out, t) == tall && is_wide(out, t) == wide) ordered[t] = ++next;
+        if (is_tall(out, t) == tall && is_wide(out, t) == wide) ordered[t] = next++;
     };
     take(false, true);
     first_whole = next;

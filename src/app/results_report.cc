@@ -1,0 +1,167 @@
+#include "app/results_report.h"
+
+#include <cmath>
+#include <cstdio>
+#include <system_error>
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+
+namespace octet::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string mebibytes(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? "" : fixed(static_cast<double>(size) / (1 << 20), 2);
+}
+
+void add_highlights(const ResultsFolder& r, report::Report& out) {
+  const ordered_json summary = r.summary();
+  const std::string of_engine = "engine_" + r.metric(), of_control = "control_" + r.metric();
+  if (summary.at(of_engine).is_number())
+    out.highlights.push_back({"INT8 engine, " + r.metric_title(), fixed(summary[of_engine], 2),
+                              summary.at(of_control).is_number()
+                                  ? fixed(summary[of_engine].get<double>() - summary[of_control].get<double>(), 2) +
+                                        " points against the float control"
+                                  : "",
+                              report::Tone::kNeutral});
+  if (summary.at("engine_agreement").is_number())
+    out.highlights.push_back({"same answer as the trained graph",
+                              fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %", "of the test images",
+                              r.verified() ? report::Tone::kGood : report::Tone::kBad});
+  if (summary.at("int8_ms").is_number() && summary.at("fp32_ms").is_number())
+    out.highlights.push_back({"INT8 latency", fixed(summary["int8_ms"], 3) + " ms",
+                              fixed(summary["fp32_ms"].get<double>() / summary["int8_ms"].get<double>(), 2) +
+                                  " times faster than the FP32 engine",
+                              report::Tone::kNeutral});
+}
+
+// How each stage was trained.
+void add_curves(const ResultsFolder& r, report::Report& out) {
+  for (const char* stage : {"float", "qat", "control"}) {
+    report::Curve loss{.title = str(stage, ": training loss"), .x_label = "epoch"};
+    report::Curve accuracy{.title = str(stage, ": validation, ", r.metric_title()), .x_label = "epoch"};
+    report::Series losses{.name = "loss"}, metric{.name = r.metric_title()};
+    for (const ordered_json& e : r.history(stage)) {
+      losses.x.push_back(e.at("epoch"));
+      losses.y.push_back(e.at("loss"));
+      const std::string measured = "val_" + r.metric();
+      if (!e.at("metrics").contains(measured)) continue;
+      metric.x.push_back(e["epoch"]);
+      metric.y.push_back(e["metrics"][measured]);
+    }
+    if (!losses.x.empty()) {
+      loss.series.push_back(losses);
+      out.curves.push_back(loss);
+    }
+    if (!metric.x.empty()) {
+      accuracy.series.push_back(metric);
+      out.curves.push_back(accuracy);
+    }
+  }
+}
+
+void add_layers(const ResultsFolder& r, report::Report& out) {
+  if (r.bench.is_null()) return;
+  report::BarChart chart{.title = "Latency of each layer", .unit = "us", .groups = {"INT8", "FP32"}};
+  for (const ordered_json& l : r.bench.at("layers"))
+    chart.bars.push_back({.label = l.at("name").get<std::string>() + "  " + l.at("op").get<std::string>(),
+                          .to = l.at("us").get<double>(),
+                          .group = l.at("precision") == "int8" ? 0 : 1});
+  out.bars.push_back(chart);
+  report::Table layers{
+      "Layers of the engine", {"layer", "operation", "precision", "kernel", "us", "why not INT8"}, {}, ""};
+  for (const ordered_json& l : r.bench["layers"])
+    layers.rows.push_back(
+        {l.at("name"), l.at("op"), l.at("precision"), l.at("kernel"), fixed(l.at("us"), 1), l.at("reason")});
+  out.tables.push_back(layers);
+}
+
+void add_ranges(const ResultsFolder& r, report::Report& out) {
+  if (r.ranges.is_null()) return;
+  report::BarChart chart{.title = "Range of each quantized activation",
+                         .unit = "",
+                         .note = "What the calibrator chose; values beyond are clipped."};
+  report::Table methods{
+      "What each calibrator would choose (amax)", {"tensor", "largest value", "chosen", "clipped %"}, {}, ""};
+  for (const ordered_json& m : r.ranges.at("tensors").at(0).at("methods")) methods.columns.push_back(m.at("method"));
+  for (const ordered_json& t : r.ranges["tensors"]) {
+    const double amax = t.at("amax"), low = t.at("min").get<double>() < 0 ? -amax : 0;
+    chart.bars.push_back({.label = t.at("tensor"), .from = low, .to = amax});
+    std::vector<std::string> row = {t["tensor"],
+                                    fixed(std::max(std::abs(t["min"].get<double>()), t["max"].get<double>()), 4),
+                                    fixed(amax, 4), fixed(100 * t.at("clipped_fraction").get<double>(), 4)};
+    for (const ordered_json& m : t.at("methods")) row.push_back(fixed(m.at("amax"), 4));
+    methods.rows.push_back(row);
+  }
+  out.bars.push_back(chart);
+  out.tables.push_back(methods);
+}
+
+void add_verification(const ResultsFolder& r, report::Report& out) {
+  if (r.verification.is_null()) return;
+  report::Table tensors{
+      "Engine against trained graph, tensor by tensor",
+      {"tensor", "codes compared", "different", "ties of one step", "wrong"},
+      {},
+      "Each tensor is computed by the graph from the engine's own codes before it. A tie is a value on "
+      "the border between two codes."};
+  for (const ordered_json& t : r.verification.at("tensors"))
+    tensors.rows.push_back({t.at("tensor"), str(t.at("elements").get<int64_t>()), str(t.at("different").get<int64_t>()),
+                            str(t.at("ties").get<int64_t>()), str(t.at("violations").get<int64_t>())});
+  out.tables.push_back(tensors);
+}
+
+}  // namespace
+
+report::Table stage_table(const ResultsFolder& r) {
+  report::Table table{
+      "Accuracy, size and speed", {"stage", r.metric_title(), "file MiB", "ms an image", "what"}, {}, ""};
+  const auto row = [&](const char* stage, const ordered_json& evaluated, const char* file, double ms,
+                       const char* what) {
+    if (evaluated.is_null()) return;
+    table.rows.push_back(
+        {stage, fixed(evaluated.at(r.metric()), 2), mebibytes(r.path / file), ms > 0 ? fixed(ms, 3) : "", what});
+  };
+  row("float", r.float_result, "float.octet", r.latency("octet_fp32"), "trained network, FP32 engine");
+  row("float control", r.control_result, "control/model.onnx", 0, "float, further training without quantization");
+  row("PTQ", r.ptq_result, "calibrated.onnx", 0, "calibrated only, fake-quantized graph");
+  row("QAT", r.qat_result, "model.qdq.onnx", 0, "trained quantization-aware, fake-quantized graph");
+  row("INT8 engine", r.engine_result, "model.octet", r.latency("octet_int8"), "the QAT model compiled");
+  if (r.latency("onnxruntime") > 0)
+    table.rows.push_back({"ONNX Runtime FP32", "", mebibytes(r.path / "float/model.onnx"),
+                          fixed(r.latency("onnxruntime"), 3), "the float model, same run, in turns"});
+  return table;
+}
+
+report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec& spec) {
+  report::Report out;
+  out.title = "Octet: " + spec.model.arch;
+  out.subtitle = "From float training to the INT8 engine";
+  out.created = report::current_time_text();
+  out.cpu = cpu_model_name();
+  add_highlights(r, out);
+  out.facts = {{"network", spec.model.arch},
+               {"spec hash", spec::spec_hash(spec)},
+               {"CPU", cpu_model_name()},
+               {"best instruction set", isa_name(default_isa())},
+               {"calibration", r.calibration_method()}};
+  out.tables.push_back(stage_table(r));
+  add_curves(r, out);
+  add_layers(r, out);
+  add_ranges(r, out);
+  add_verification(r, out);
+  return out;
+}
+
+}  // namespace octet::app

@@ -1,0 +1,85 @@
+// Which quantized tensors of a model its engine holds, found in what a real engine gave.
+#include "app/model_cut.h"
+
+#include <gmock/gmock.h>
+
+#include "lower/lower_test_util.h"
+
+namespace octet::app {
+namespace {
+
+using ir::OpKind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::QuantNet;
+
+// Quantized image -> conv -> Relu -> quantizer -> conv -> quantizer -> output.
+class ModelCut : public ::testing::Test {
+ protected:
+  ModelCut() {
+    ir::Value* v = net_.fq(net_.input({1, 3, 8, 8}), 0.02f, true, 128);
+    v = net_.op(OpKind::kConv, {v, net_.weights({8, 3, 3, 3}, 0)}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    v = net_.fq(net_.op(OpKind::kRelu, {v}), 0.03f);
+    v = net_.op(OpKind::kConv, {v, net_.weights({4, 8, 1, 1}, 0)});
+    net_.finish({net_.fq(v, 0.05f)});
+    engine::Executor executor(testing::compile(net_.graph), {.threads = 1});
+    const std::vector<float> x = testing::Random(5).values(3 * 8 * 8, -1, 1);
+    std::vector<float> y(4 * 8 * 8);
+    const float* in[] = {x.data()};
+    float* out[] = {y.data()};
+    dumps_ = tensors_by_name(executor.run_and_dump(in, out));
+  }
+
+  QuantNet net_{3};
+  TensorDumps dumps_;
+};
+
+TEST_F(ModelCut, EveryQuantizerIsFoundAndBecomesAnInput) {
+  const std::vector<QuantizedTensor> tensors = find_quantized_tensors(net_.graph, dumps_, dumps_);
+  ASSERT_EQ(tensors.size(), 3u);
+  EXPECT_EQ(count_activation_quantizers(net_.graph), 3);  // those of weights are none
+  for (const QuantizedTensor& t : tensors) EXPECT_EQ(t.place, TensorPlace::kCompared) << t.tensor << ": " << t.note;
+  EXPECT_TRUE(tensors[0].of_image);
+  EXPECT_FALSE(tensors[1].of_image);
+
+  const CutModel cut = cut_model(net_.graph, tensors);
+  EXPECT_THAT(cut.compared, ElementsAre(0, 1, 2));
+  EXPECT_EQ(cut.pieces.inputs().size(), 4u);   // the image, and every tensor
+  EXPECT_EQ(cut.pieces.outputs().size(), 3u);  // the output, and what two quantizers round
+  EXPECT_EQ(cut.scores.outputs().size(), 1u);
+  EXPECT_EQ(cut.pieces.outputs()[1]->name, tensors[1].source);
+}
+
+TEST_F(ModelCut, ATensorThatThisEngineLacksIsMissing) {
+  const std::vector<QuantizedTensor> whole = find_quantized_tensors(net_.graph, dumps_, dumps_);
+  TensorDumps less = dumps_;
+  less.erase(whole[1].engine_tensor);
+  EXPECT_EQ(find_quantized_tensors(net_.graph, less, dumps_)[1].place, TensorPlace::kMissing);
+  // Where no engine of the model holds it, it is part of a step.
+  const QuantizedTensor merged = find_quantized_tensors(net_.graph, less, less)[1];
+  EXPECT_EQ(merged.place, TensorPlace::kMerged);
+  EXPECT_THAT(merged.note, HasSubstr("is part of the step that makes '" + whole[2].tensor + "'"));
+}
+
+TEST_F(ModelCut, AnotherScaleIsNoMatch) {
+  const std::vector<QuantizedTensor> whole = find_quantized_tensors(net_.graph, dumps_, dumps_);
+  TensorDumps scaled = dumps_;
+  scaled.at(whole[1].engine_tensor).scale *= 2;
+  const QuantizedTensor t = find_quantized_tensors(net_.graph, scaled, dumps_)[1];
+  EXPECT_EQ(t.place, TensorPlace::kOtherScale);
+  EXPECT_THAT(t.note, HasSubstr("0.03"));
+}
+
+TEST(CodesOf, FloatsAreCodesWhereAllAreMultiplesOfTheScale) {
+  const numerics::QuantParams params{.scale = 0.5f, .zero_point = 10, .qmin = 0, .qmax = 255};
+  engine::TensorDump dump;
+  dump.values = {-5, 0, 1.5f, 122.5f};
+  EXPECT_THAT(codes_of(dump, params), ElementsAre(0, 10, 13, 255));
+  dump.values[2] = 1.25f;
+  EXPECT_TRUE(codes_of(dump, params).empty());
+  dump.is_codes = true, dump.codes = {3, 4};
+  EXPECT_THAT(codes_of(dump, params), ElementsAre(3, 4));
+}
+
+}  // namespace
+}  // namespace octet::app

@@ -1,0 +1,86 @@
+#include "app/results_report.h"
+
+#include <gmock/gmock.h>
+
+#include "app/scratch_folder.h"
+#include "base/error.h"
+
+namespace octet::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ResultsReport : public ScratchFolder {
+ protected:
+  void write_evaluation(const std::string& name, double map) const {
+    write(name, nlohmann::json{{"metric", "map"}, {"metric_title", "mAP %"}, {"map", map}}.dump());
+  }
+};
+
+TEST_F(ResultsReport, AnEmptyFolderHasNothingToSay) {
+  const ResultsFolder results = read_results_folder(folder_);
+  EXPECT_TRUE(results.empty());
+  EXPECT_THAT(stage_table(results).rows, IsEmpty());
+  EXPECT_THAT(results_report(results, {}).curves, IsEmpty());
+}
+
+TEST_F(ResultsReport, StagesAreComparedByTheMetricOfTheTask) {
+  write_evaluation("float.json", 91.25);
+  write_evaluation("control.json", 91.5);
+  write_evaluation("engine.json", 90.75);
+  write("model.octet", std::string(3 << 20, 'x'));
+  write("bench.json", R"({"results": [{"kind": "octet_int8", "min_ms": 0.5}, {"kind": "octet_fp32", "min_ms": 2}],
+                          "layers": [{"name": "conv", "op": "conv", "precision": "int8", "kernel": "k", "us": 7.25,
+                                      "reason": ""}]})");
+  const ResultsFolder results = read_results_folder(folder_);
+  const report::Table table = stage_table(results);
+  EXPECT_THAT(table.columns, ElementsAre("stage", "mAP %", "file MiB", "ms an image", "what"));
+  ASSERT_THAT(table.rows, SizeIs(3));
+  EXPECT_THAT(table.rows[0], ElementsAre("float", "91.25", "", "2.000", HasSubstr("FP32 engine")));
+  EXPECT_THAT(table.rows[2], ElementsAre("INT8 engine", "90.75", "3.00", "0.500", HasSubstr("compiled")));
+
+  const report::Report report = results_report(results, {});
+  ASSERT_THAT(report.highlights, SizeIs(2));
+  EXPECT_EQ(report.highlights[0].label, "INT8 engine, mAP %");
+  EXPECT_EQ(report.highlights[0].note, "-0.75 points against the float control");
+  EXPECT_EQ(report.highlights[1].note, "4.00 times faster than the FP32 engine");
+  ASSERT_THAT(report.bars, SizeIs(1));
+  EXPECT_EQ(report.bars[0].bars.at(0).to, 7.25);
+}
+
+TEST_F(ResultsReport, CurvesLeaveOutEpochsThatWereNotMeasured) {
+  write_evaluation("float.json", 50);
+  write("qat/history.json", R"([{"epoch": 1, "loss": 0.5, "metrics": {}},
+                                {"epoch": 2, "loss": 0.25, "metrics": {"val_map": 60}}])");
+  const report::Report report = results_report(read_results_folder(folder_), {});
+  ASSERT_THAT(report.curves, SizeIs(2));
+  EXPECT_THAT(report.curves[0].series.at(0).y, ElementsAre(0.5, 0.25));
+  EXPECT_EQ(report.curves[1].title, "qat: validation, mAP %");
+  EXPECT_THAT(report.curves[1].series.at(0).x, ElementsAre(2));
+}
+
+TEST_F(ResultsReport, WhatDidNotHoldIsMarkedAsBad) {
+  const std::string tensors =
+      R"("tensors": [{"tensor": "t", "elements": 8, "different": 1, "ties": 0, "violations": 1}]})";
+  write("verify.json", R"({"holds": false, "agreement": 0.5, "agree": 1, "images": 2, )" + tensors);
+  const report::Report bad = results_report(read_results_folder(folder_), {});
+  ASSERT_THAT(bad.highlights, SizeIs(1));
+  EXPECT_EQ(bad.highlights[0].tone, report::Tone::kBad);
+  EXPECT_THAT(bad.tables.back().rows, ElementsAre(ElementsAre("t", "8", "1", "0", "1")));
+}
+
+TEST_F(ResultsReport, ADamagedFileIsNamed) {
+  write("qat.json", "{\"top1\": ");
+  try {
+    read_results_folder(folder_);
+    FAIL() << "read";
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("qat.json: is damaged"));
+  }
+}
+
+}  // namespace
+}  // namespace octet::app

@@ -16,7 +16,8 @@ using Objects = std::vector<vision::Object>;  // in pixels of the network's inpu
 using Prediction = std::variant<ClassScores, Objects>;
 
 // Whether two runs of one network say the same of an image: the same best class; the same sure objects, where an object
-// is sure from a score of 0.5 and the same as one of its class, however sure, of an IoU of at least 0.9.
+// is sure from a score of 0.6 and the same as one of its class, however sure, of an IoU of at least 0.5. That the
+// numbers behind them are the same is what the codes and the outputs are compared for.
 bool agree(const Prediction& a, const Prediction& b);
 
 // For messages: "class 3 (0.41)", "2 sure objects".

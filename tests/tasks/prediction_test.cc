@@ -17,10 +17,13 @@ TEST(Agreement, OfObjectsIsThatTheSureOnesAreThere) {
   other.push_back({.box = {200, 0, 300, 100}, .label = 0, .score = 0.3f});
   EXPECT_TRUE(agree(sure, other));
   EXPECT_TRUE(agree(other, sure));
-  other[1].score = 0.6f;
+  other[1].score = 0.59f;
+  EXPECT_TRUE(agree(sure, other)) << "at the border of being kept";
+  other[1].score = 0.61f;
   EXPECT_FALSE(agree(sure, other)) << "an object that one alone is sure of";
   EXPECT_FALSE(agree(sure, Objects{{.box = {0, 0, 100, 100}, .label = 2, .score = 0.9f}})) << "another class";
-  EXPECT_FALSE(agree(sure, Objects{{.box = {0, 0, 100, 80}, .label = 1, .score = 0.9f}})) << "another place";
+  EXPECT_FALSE(agree(sure, Objects{{.box = {0, 0, 100, 40}, .label = 1, .score = 0.9f}})) << "another place";
+  EXPECT_TRUE(agree(sure, Objects{{.box = {0, 0, 100, 60}, .label = 1, .score = 0.9f}})) << "another cluster of it";
   EXPECT_TRUE(agree(Objects{}, Objects{}));
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The tables of docs/performance.md from bench/results/inference-<cpu>.json.
+"""The tables of docs/studies and docs/performance.md from bench/results/inference-<cpu>.json.
 
-    performance_table.py FILE.json                          prints them as Markdown
-    performance_table.py FILE.json --update docs/performance.md
-        replaces what stands between the two marker lines of that file
-    performance_table.py FILE.json --check                  exit status 1 when a required ratio does not hold
+    performance_table.py FILE.json                                 prints them as Markdown
+    performance_table.py FILE.json --update docs/studies/CPU.md    replaces what stands between the marker lines of that file
+    performance_table.py FILE.json... --summary docs/performance.md
+        the same there with one row for each machine and instruction set
+    performance_table.py FILE.json --check                         exit status 1 when a required ratio does not hold
 """
 import argparse
 import json
@@ -12,7 +13,8 @@ import pathlib
 import statistics
 import sys
 
-BEGIN, END = "<!-- tables: begin (bench/performance_table.py) -->", "<!-- tables: end -->"
+TABLES = ("<!-- tables: begin (bench/performance_table.py) -->", "<!-- tables: end -->")
+SUMMARY = ("<!-- summary: begin (bench/performance_table.py) -->", "<!-- summary: end -->")
 TITLES = {"resnet50": "ResNet-50", "resnet18": "ResNet-18", "mobilenetv2": "MobileNetV2", "efficientnetb0": "EfficientNet-B0",
           "detectnet": "DetectNet_v2-R18, 960x544"}
 ISA_TITLES = {"amx_int8": "AMX", "avx512_vnni": "AVX-512 VNNI", "avx_vnni": "AVX-VNNI", "avx2": "AVX2"}
@@ -51,7 +53,10 @@ def ratio_rows(report):
             target = TARGETS.get(network, {}).get(isa)
             ratio = m["ratio"]
             rival = min(m["contenders"][1:], key=lambda c: statistics.median(c["times_as_long"]))
-            yield {"network": network, "isa": isa, "ratio": ratio["median"], "target": target, "cells": [
+            short = f"{m['min_ms']:.2f} ms, {digits_of(ratio['median'], target)}" + (f" of {target[0]:.1f}" if target else "")
+            missed = target is not None and ratio["median"] < target[0]
+            yield {"network": network, "isa": isa, "ratio": ratio["median"], "target": target, "missed": missed,
+                   "short": f"**{short}**" if missed else short, "cells": [
                 TITLES.get(network, network), ISA_TITLES.get(isa, isa), f"{m['min_ms']:.3f} ({m['median_ms']:.3f})",
                 f"{rival['min_ms']:.3f} ({rival['median_ms']:.3f})", rival["name"] + ", " + rival["graph"].rsplit("_", 1)[-1],
                 f"**{digits_of(ratio['median'], target)}** ({ratio['min']:.2f}-{ratio['max']:.2f})",
@@ -136,26 +141,45 @@ def markdown(report):
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def update(path, text):
+def summary(reports):
+    """What each machine has for the headline measurement, with misses in bold."""
+    networks = [n for n in TITLES if any(n in report["networks"] for report in reports)]
+    rows = []
+    for report in reports:
+        shorts = {}  # by instruction set
+        for row in ratio_rows(report):
+            shorts.setdefault(row["isa"], {})[row["network"]] = row["short"]
+        rows += [[report["cpu"], ISA_TITLES.get(isa, isa), report["date"]] + [cells.get(n, "-") for n in networks]
+                 for isa, cells in shorts.items()]
+    return table(["CPU, two threads", "instruction set", "measured"] + [TITLES[n] for n in networks], rows)
+
+
+def update(path, text, markers):
+    begin, end = markers
     lines = path.read_text()
-    if lines.count(BEGIN) != 1 or lines.count(END) != 1 or lines.index(BEGIN) > lines.index(END):
-        sys.exit(f"{path}: expected the lines '{BEGIN}' and '{END}', once each")
-    before, rest = lines.split(BEGIN)
-    path.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
+    if lines.count(begin) != 1 or lines.count(end) != 1 or lines.index(begin) > lines.index(end):
+        sys.exit(f"{path}: expected the lines '{begin}' and '{end}', once each")
+    before, rest = lines.split(begin)
+    path.write_text(before + begin + "\n" + text + end + rest.split(end)[1])
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The tables of docs/performance.md.")
-    parser.add_argument("report", type=pathlib.Path)
-    parser.add_argument("--update", type=pathlib.Path, metavar="FILE.md", help="replace what stands between the markers")
+    parser = argparse.ArgumentParser(description="The tables of docs/studies and docs/performance.md.")
+    parser.add_argument("reports", type=pathlib.Path, nargs="+", metavar="FILE.json")
+    parser.add_argument("--update", type=pathlib.Path, metavar="FILE.md", help="replace the tables between its markers")
+    parser.add_argument("--summary", type=pathlib.Path, metavar="FILE.md", help="replace the summary between its markers")
     parser.add_argument("--check", action="store_true", help="exit status 1 when a required ratio does not hold")
     options = parser.parse_args()
-    report = json.loads(options.report.read_text())
-    if options.update:
-        update(options.update, markdown(report))
+    reports = [json.loads(path.read_text()) for path in options.reports]
+    if options.summary:
+        update(options.summary, summary(reports), SUMMARY)
+    elif len(reports) > 1:
+        parser.error("several reports have a summary only: --summary FILE.md")
+    elif options.update:
+        update(options.update, markdown(reports[0]), TABLES)
     else:
-        print(markdown(report), end="")
-    missed = [r for r in ratio_rows(report) if r["target"] and r["ratio"] < r["target"][0]]
+        print(markdown(reports[0]), end="")
+    missed = [r for report in reports for r in ratio_rows(report) if r["missed"]]
     if options.check and missed:
         sys.exit("required but missed: " + ", ".join(f"{r['network']} {r['isa']} {digits_of(r['ratio'], r['target'])} < {r['target'][0]}" for r in missed))
 

@@ -164,11 +164,11 @@ class Table(unittest.TestCase):
         return {"cpu": "A CPU", "cpus": 2, "best_isa": "amx_int8", "date": "2026-01-01", "load_average_before": 0.1, "windows": 3,
                 "window_ms": 100, "tactics": "timing", "networks": {"resnet18": {"amx_int8": row}}}
 
-    def table(self, report, *arguments):
+    def table(self, report, *arguments, document="docs/studies/amx.md"):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
             (path / "report.json").write_text(json.dumps(report))
-            (path / "doc.md").write_text((ROOT / "docs/performance.md").read_text())
+            (path / "doc.md").write_text((ROOT / document).read_text())
             done = subprocess.run([sys.executable, ROOT / "bench/performance_table.py", "report.json", *arguments], cwd=path,
                                   capture_output=True, text=True)
             return done, (path / "doc.md").read_text()
@@ -194,13 +194,26 @@ class Table(unittest.TestCase):
         self.assertIn("**1.597** (1.50-1.70) | 1.6 | 2.0 | **missed** |", done.stdout)
 
     def test_update_replaces_what_stands_between_the_markers(self):
-        before = (ROOT / "docs/performance.md").read_text()
+        before = (ROOT / "docs/studies/amx.md").read_text()
         done, after = self.table(self.report(1.7), "--update", "doc.md")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("**1.70**", after)
         for text in (before, after):
             self.assertEqual(text.count("<!-- tables: begin"), 1)
         self.assertEqual(before.split("<!-- tables: end -->")[1], after.split("<!-- tables: end -->")[1])
+
+    def test_the_summary_has_a_row_for_each_instruction_set(self):
+        before = (ROOT / "docs/performance.md").read_text()
+        done, after = self.table(self.report(1.597), "report.json", "--summary", "doc.md", document="docs/performance.md")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = "| A CPU | AMX | 2026-01-01 | **0.70 ms, 1.597 of 1.6** |"
+        self.assertEqual([line for line in after.splitlines() if line.startswith("| A CPU")], [row, row])
+        self.assertEqual(before.split("<!-- summary: end -->")[1], after.split("<!-- summary: end -->")[1])
+
+    def test_several_reports_have_no_other_tables(self):
+        done, _ = self.table(self.report(1.7), "report.json", "--update", "doc.md")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--summary FILE.md", done.stderr)
 
 
 class ProductTable(unittest.TestCase):

@@ -70,6 +70,9 @@ class Task {
 
   // What the outputs say of each image of the batch.
   virtual std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const = 0;
+  // The share of images whose predictions of graph and engine have to agree(), where the user names none. Next to a
+  // threshold a code that falls the other way changes what is predicted; the rest of the proof knows no threshold.
+  virtual double expected_agreement() const { return 0.999; }
   virtual std::unique_ptr<Evaluator> evaluator() const = 0;
   // All of Evaluator::result(), in the order in which people read them; models are compared by the first.
   virtual std::vector<MetricInfo> metrics() const = 0;

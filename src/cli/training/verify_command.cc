@@ -29,7 +29,7 @@ struct Options {
   SpecFlags spec;
   std::string model, engine, json, isa;
   int64_t threads = 0, tensor_images = 200, batch_size = 50;
-  double agreement = 0.999;
+  double agreement = -1;  // as the task expects
 };
 
 const char* place_name(app::TensorPlace place) {
@@ -146,7 +146,8 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   verify.progress = [&](int64_t done) { progress.update(done); };
   const app::Verification v = app::verify_engine(graph, own, engine, sizes, *spec.task, *images.loader, verify);
   progress.finish();
-  const std::string objection = v.objection(options.agreement);
+  const std::string objection =
+      v.objection(options.agreement < 0 ? spec.task->expected_agreement() : options.agreement);
   print(v, objection, engine.isa());
   *json = to_json(v, options, objection);
   return objection;
@@ -222,9 +223,9 @@ Command verify_command() {
                            "Images whose tensors and outputs are compared (mismatching ones always are)")
                 ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
                 ->capture_default_str();
-            add_number_flag(app, "--agreement", options->agreement, 0, 1,
-                            "Smallest share of images with the same prediction")
-                ->capture_default_str();
+            add_number_flag(
+                app, "--agreement", options->agreement, 0, 1,
+                "Smallest share of images with the same prediction; unless given: 0.999, of detectors 0.99");
             add_batch_size_flag(app, options->batch_size)
                 ->description("Of the occasional engine, where the model leaves it open");
             add_threads_flag(app, options->threads);

@@ -92,7 +92,7 @@ struct Scratch {
 bool applies(const ConvArgs& a) {
   if (!lean_winograd_applies(a)) return false;
   const Tiles tiles(a.epilogue.out);
-  return !tiles.thirds && input_bytes(a, Passes(tiles)) <= kMostInputBytes;  // thirds: see interleaved_winograd.cc
+  return !tiles.thirds && input_bytes(a, Passes(tiles)) <= kMostInputBytes;  // its code has no F(3,3)
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {

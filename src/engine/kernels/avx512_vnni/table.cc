@@ -25,7 +25,6 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.conv_tactics.push_back(resident_weights_tactic());
   table.conv_tactics.push_back(lean_winograd_tactic());
   table.conv_tactics.push_back(register_winograd_tactic());
-  table.conv_tactics.push_back(interleaved_winograd_tactic());
   set_direct_conv(table, conv_avx512_vnni, kIsa, direct_cost);
   table.conv_tactics.back().fetches_ahead = true;
   table.make_residual_tables = make_residual_tables_avx2;

@@ -1,4 +1,5 @@
 #include "engine/kernels/winograd_tactic.h"
+#include "engine/kernels/cpu_model.h"
 
 #include <algorithm>
 
@@ -17,9 +18,6 @@ struct Rates {
   double transform;  // cycles for an input channel of a tile
   double finish;     // cycles for an output channel of a tile
 };
-constexpr double kStreamed = 3.5;  // bytes of weights a cycle from beyond the L2 cache, other layers between
-constexpr double kKept = 1 << 20;  // bytes of weights that stay in the L2 cache
-constexpr double kCyclesPerMicrosecond = 3500;
 
 // Cycles of the busiest of `threads` threads.
 double cycles(const ConvArgs& a, const WinogradBlocking& blocking, const Rates& rates, int threads, ConvSplit split) {
@@ -35,7 +33,7 @@ double cycles(const ConvArgs& a, const WinogradBlocking& blocking, const Rates& 
   const double products = static_cast<double>(kWinogradPositions) * tiles * channels * outputs / rates.products;
   const double turns = std::max(1.0, tiles / static_cast<double>(plan.block_tiles));
   const double bytes = static_cast<double>(kWinogradPositions) * channels * outputs * 2;
-  const double streamed = bytes > kKept ? bytes * turns / kStreamed : 0;
+  const double streamed = bytes > cpu_model().l2_bytes ? bytes * turns / cpu_model().streamed_per_cycle : 0;
   return std::max(products, streamed) + tiles * (channels * rates.transform + outputs * rates.finish);
 }
 
@@ -59,8 +57,7 @@ struct Avx512Vnni : Avx2 {
 struct Avx512VnniRows : Avx512Vnni {
   static constexpr const char* kName = "row_winograd";
   static constexpr const WinogradKernel& kKernel = row_winograd_avx512_vnni;
-  // As many loads as products at once are only free on AMD's processors.
-  static Rates rates() { return __builtin_cpu_is("amd") ? Rates{53.5, 7, 7} : Rates{40, 7, 7}; }
+  static Rates rates() { return cpu_model().shared_ports ? Rates{40, 7, 7} : Rates{53.5, 7, 7}; }
   static bool applies(const ConvArgs& a) {
     const Epilogue& e = a.epilogue;
     return winograd_applies(a) && e.out.data != nullptr && e.residual.data == nullptr &&
@@ -80,7 +77,7 @@ struct Tactic {
     kKernel.run(a, plan(a), a.prepared, a.scratch, rows, blocks);
   }
   static double time(const ConvArgs& a, int threads, ConvSplit split) {
-    return cycles(a, kKernel.blocking, Kind::rates(), threads, split) / kCyclesPerMicrosecond;
+    return cycles(a, kKernel.blocking, Kind::rates(), threads, split) / cpu_model().cycles_per_us;
   }
   static double cost(const ConvArgs& a, int threads) {
     return std::min(time(a, threads, ConvSplit::kRows), time(a, threads, ConvSplit::kChannels));

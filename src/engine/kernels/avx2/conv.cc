@@ -8,6 +8,7 @@
 #include "engine/kernels/avx2/conv_rows.h"
 #include "engine/kernels/avx2/conv_words.h"
 #include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -63,7 +64,7 @@ double words_cost(const ConvArgs& a, int threads) {
   const double chunks = pixels / static_cast<double>(p.chunk_rows * out.w);
   const double cycles =
       blocks * (pixels * (pairs * 32 / 22 + (a.epilogue.residual.data ? 10 : 6)) + chunks * pairs * 4);
-  return cycles / (3500.0 * threads);
+  return cycles / (cpu_model().cycles_per_us * threads);
 }
 
 bool is_pointwise(const ConvGeometry& g) {
@@ -119,7 +120,7 @@ double bytes_cost(const ConvArgs& a, int threads) {
     const double copied = static_cast<double>(g.stride_h * g.stride_w) * dwords;
     cycles *= blocks * (taps * dwords * 64 / 26 + 5 + residual) + copied * 0.6;
   }
-  return cycles / (3500.0 * threads);
+  return cycles / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace

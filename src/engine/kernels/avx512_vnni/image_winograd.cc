@@ -18,6 +18,7 @@
 // are at most 16 * 127, at least 16 * -128; with other signs at most 8 * 127 + 8 * 128.)
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/image_winograd_tiles.h"
+#include "engine/kernels/cpu_model.h"
 #include "engine/kernels/epilogue_shortcuts.h"
 #include "engine/kernels/winograd.h"
 
@@ -318,15 +319,13 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
 
 // Measured with ResNet's first layer on Zen 4, where the finish costs nothing beside the products.
 double cost(const ConvArgs& a, int threads) {
-  const bool shared = !__builtin_cpu_is("amd");
   const QTensor& out = a.epilogue.out;
   const double tiles = static_cast<double>(out.n * ((out.h + kTileOutputs - 1) / kTileOutputs) *
                                            ((out.w + kTileOutputs - 1) / kTileOutputs));
-  const double block = (shared ? 400 : 280) * (has_seven_taps(a.geometry) ? 0.91 : 1), input = 95;  // cycles of a tile
+  const double block = (cpu_model().shared_ports ? 400 : 280) * (has_seven_taps(a.geometry) ? 0.91 : 1),
+               input = 95;  // cycles of a tile
   const double blocks = static_cast<double>(padded_channels(a.geometry.out_channels)) / kChannelBlock;
-  // See register_winograd.cc.
-  const double cycles_per_microsecond = shared ? 3500 : 5600;
-  return 0.7 + tiles * (blocks * block + input) / (cycles_per_microsecond * threads);
+  return 0.7 + tiles * (blocks * block + input) / (cpu_model().cycles_per_us_of_zen4 * threads);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/lean_winograd_tiles.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -233,21 +234,19 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   conv_avx512_vnni(a, rows, {b, blocks.end});
 }
 
-// Measured with ResNet-50's layers on one core. On AMD's Zen 4 all convolutions take about 1.6 times as long; only what
-// differs from that counts.
+// Measured with ResNet-50's layers on one core.
 double cost(const ConvArgs& a, int threads) {
-  constexpr double kProducts = 59;                            // multiplications of 16-bit integers a cycle
-  constexpr double kInput = 2, kFinish = 8;                   // cycles for a channel of a tile, 16 outputs
-  const double weight = __builtin_cpu_is("amd") ? 2.1 : 1.2;  // for 32 weights
+  constexpr double kProducts = 59;           // multiplications of 16-bit integers a cycle
+  constexpr double kInput = 2, kFinish = 8;  // cycles for a channel of a tile, 16 outputs
   const Tiles tiles(a.epilogue.out);
   const auto in = static_cast<double>(a.geometry.in_channels);
   const Range blocks = lean_winograd_share(a, 0, threads).blocks;
   const double out = static_cast<double>(blocks.end - blocks.begin) * kChannelBlock;
   const double positions = static_cast<double>(InputPlan(a, tiles).bytes) / (2 * in),
                count = static_cast<double>(tiles.count);
-  return (positions * in * out / kProducts + kWinogradPositions * in * out / 32 * weight + count * in * kInput +
-          count * out * kFinish) /
-         3500;
+  return (positions * in * out / kProducts + kWinogradPositions * in * out / 32 * cpu_model().weight_transform +
+          count * in * kInput + count * out * kFinish) /
+         cpu_model().cycles_per_us;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/overlapped_tiles.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -95,7 +96,7 @@ double cost(const ConvArgs& a, int threads) {
   const QTensor& out = a.epilogue.out;
   const double vectors = static_cast<double>(out.n * out.h * out.w * padded_channels(out.c)) / kChannelBlock;
   const double finish = a.epilogue.residual.data ? 5 : 2.5;  // cycles
-  return 0.7 + cost_at_rate(a, threads, 105) + vectors * finish / (3500.0 * threads);
+  return 0.7 + cost_at_rate(a, threads, 105) + vectors * finish / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace

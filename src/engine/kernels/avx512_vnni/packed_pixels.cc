@@ -11,6 +11,7 @@
 #include "engine/kernels/avx512_vnni/lookup.h"
 #include "engine/kernels/avx512_vnni/overlapped_tiles.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -188,7 +189,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
 double cost(const ConvArgs& a, int threads) {
   const QTensor& out = a.epilogue.out;
   const double outputs = static_cast<double>(out.n * out.h * out.w) * static_cast<double>(a.geometry.out_channels);
-  return 0.7 + cost_at_rate(a, threads, 115) + outputs / 16 * 3.5 / (3500.0 * threads);
+  return 0.7 + cost_at_rate(a, threads, 115) + outputs / 16 * 3.5 / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/lean_winograd_tiles.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -342,7 +343,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
 // Measured with ResNet's layers on Zen 4. Instructions beside the products of a pair are free there, not on other CPUs.
 double cost(const ConvArgs& a, int threads) {
   constexpr double kInput = 2, kFinish = 8;  // cycles for a channel of a tile, 16 outputs
-  const bool shared = !__builtin_cpu_is("amd");
+  const CpuModel& cpu = cpu_model();
   const Tiles tiles(a.epilogue.out);
   const Passes passes(tiles);
   const auto in = static_cast<double>(a.geometry.in_channels), count = static_cast<double>(tiles.count);
@@ -353,12 +354,10 @@ double cost(const ConvArgs& a, int threads) {
     const Pass& p = passes.pass[i];
     const double products = static_cast<double>(column_count(p.columns) * p.count);
     const double beside = p.line == Line::kKept ? 6 : p.line == Line::kTap ? 10 : p.row <= 2 ? 26 : 29;
-    cycles += 1 + (shared ? products + beside : products > beside ? products : beside);
+    cycles += 1 + (cpu.shared_ports ? products + beside : products > beside ? products : beside);
   }
-  // All convolutions take about 1.6 times as long there as the estimates of the others say.
-  const double cycles_per_microsecond = shared ? 3500 : 5600;
   return (cycles * in / 2 * out_blocks + count * in * kInput + count * out_blocks * kChannelBlock * kFinish) /
-         cycles_per_microsecond;
+         cpu.cycles_per_us_of_zen4;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "engine/kernels/avx512_vnni/codes_finish.h"
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/avx512_vnni/row_runs.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -166,7 +167,8 @@ double cost(const ConvArgs& a, int threads) {
   const Shape& shape = *find_shape(a);
   const QTensor& out = a.epilogue.out;
   const double vectors = static_cast<double>(out.n * out.h * out.w) * static_cast<double>(a.geometry.out_channels) / 16;
-  return 0.7 + vectors * (0.6 * static_cast<double>(shape.rows * shape.dwords) + 1.5) / (3500.0 * threads);
+  return 0.7 +
+         vectors * (0.6 * static_cast<double>(shape.rows * shape.dwords) + 1.5) / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Exact INT8 convolution without dot-product instructions. vpmaddubsw would saturate its 16-bit sums, so bytes are
 // widened to 16 bits and multiplied by vpmaddwd, or proven not to reach its limits. The tactics "words" and "bytes" are
-// those of conv_words.h and conv_bytes.h. "direct" takes few pixels
+// those of words/ and bytes/. "direct" takes few pixels
 // too: the weights are read once and widened inside the product, even and odd bytes of a dword apart, which leaves the
 // sums in channel order.
-#include "engine/kernels/avx2/conv_byte_windows.h"
-#include "engine/kernels/avx2/conv_bytes.h"
-#include "engine/kernels/avx2/conv_rows.h"
-#include "engine/kernels/avx2/conv_words.h"
+#include "engine/kernels/avx2/bytes/pointwise.h"
+#include "engine/kernels/avx2/bytes/windows.h"
 #include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/avx2/words/conv_rows.h"
+#include "engine/kernels/avx2/words/conv_words.h"
 #include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {

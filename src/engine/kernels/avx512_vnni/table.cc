@@ -2,7 +2,7 @@
 #include "engine/kernels/avx512_vnni/functions.h"
 #include "engine/kernels/cpu_model.h"
 #include "engine/kernels/isa_kernels.h"
-#include "engine/kernels/winograd_tactic.h"
+#include "engine/kernels/winograd/tactic.h"
 
 namespace octet::kernels {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/winograd.h"
+#include "engine/kernels/winograd/winograd.h"
 
 using namespace octet;
 using namespace octet::kernels;

@@ -37,7 +37,7 @@ Interval range_of_input(const Plan& plan, int id) {
 }
 
 // Smooth random planes with a little noise: as in pictures, most of what pixels differ in is where they are. Some
-// kernels' time depends on that (avx2/conv_bytes.h).
+// kernels' time depends on that (avx2/bytes/pointwise.h).
 void fill_like_picture(const Buffer& buffer, Interval range, std::mt19937& random, std::vector<float>& values) {
   constexpr int64_t kCells = 8;
   const size_t rank = buffer.shape.size();

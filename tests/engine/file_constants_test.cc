@@ -57,8 +57,8 @@ TEST_F(FileConstants, ARunningEngineDoesNotDependOnItsFile) {
   for (const bool cut_off : {false, true})
     for (const char* const tactic :
          {"", "words avx2", "bytes avx2", "winograd avx2", "winograd avx512_vnni", "row_winograd avx512_vnni",
-          "lean_winograd avx512_vnni", "register_winograd avx512_vnni", "interleaved_winograd avx512_vnni",
-          "image_winograd avx512_vnni", "packed_pixels avx512_vnni", "sliced amx_int8", "folded amx_int8"})
+          "lean_winograd avx512_vnni", "register_winograd avx512_vnni", "image_winograd avx512_vnni",
+          "packed_pixels avx512_vnni", "sliced amx_int8", "folded amx_int8"})
       for (const Isa isa : supported_isas()) {
         if (*tactic && !std::string(tactic).ends_with(isa_name(isa))) continue;
         // Images of 7 and 14 pixels a side, for which some kernels are made.

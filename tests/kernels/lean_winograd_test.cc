@@ -127,46 +127,5 @@ TEST_P(LeanWinograd, DeclinesWhatItCannotTake) {
 INSTANTIATE_TEST_SUITE_P(Tactics, LeanWinograd, ::testing::Values("lean_winograd", "register_winograd"),
                          [](const auto& info) { return std::string(info.param); });
 
-class InterleavedWinograd : public LeanWinograd {};
-
-// Slices of one to four chunks and several of them, one part and several, odd blocks.
-TEST_P(InterleavedWinograd, EqualsTheDirectFormula) {
-  std::mt19937 rng(44);
-  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng); };
-  int whole = 0, cut = 0, cut_more = 0;
-  for (int i = 0; i < 80 && !HasFailure(); ++i) {
-    ConvGeometry g{.in_channels = pick(1, 10) * 64, .out_channels = pick(17, 140), .kernel_h = 3, .kernel_w = 3};
-    g.pad_top = pick(0, 1), g.pad_left = pick(0, 1);
-    const auto c = testing::make_conv_case(
-        rng, {1, 9 - 2 * g.pad_top, 9 - 2 * g.pad_left, g},
-        {.residual = i % 4 == 1, .table = i % 4 == 2, .to_float = i % 8 == 3, .function = i % 8 == 7});
-    if (i % 3 == 0) take_extreme_weights(*c, rng);
-    if (!tactic->applies(c->args)) continue;  // pixels with gaps
-    const int32_t parts = check(*tactic, *c, pick(1, 3));
-    whole += parts == 1, cut += parts == 2, cut_more += parts > 2;
-  }
-  EXPECT_GT(whole, 15);
-  EXPECT_GT(cut, 10);
-  EXPECT_GT(cut_more, 10);
-}
-
-TEST_P(InterleavedWinograd, DeclinesWhatItCannotTake) {
-  std::mt19937 rng(45);
-  const auto takes = [&](int64_t n, int64_t h, int64_t w, int64_t in, int64_t out) {
-    ConvGeometry g{.in_channels = in, .out_channels = out, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1};
-    return tactic->applies(testing::make_conv_case(rng, {n, h, w, g}, {})->args);
-  };
-  EXPECT_TRUE(takes(1, 7, 7, 512, 512));
-  EXPECT_FALSE(takes(2, 7, 7, 512, 512));  // its tiles are those of one image
-  EXPECT_FALSE(takes(1, 8, 7, 512, 512));
-  EXPECT_FALSE(takes(1, 7, 8, 512, 512));
-  EXPECT_FALSE(takes(1, 7, 7, 496, 512));   // no whole chunk of input channels
-  EXPECT_FALSE(takes(1, 7, 7, 512, 16));    // one block of output channels
-  EXPECT_FALSE(takes(1, 7, 7, 1408, 512));  // V would not fit the cache
-}
-
-INSTANTIATE_TEST_SUITE_P(Tactics, InterleavedWinograd, ::testing::Values("interleaved_winograd"),
-                         [](const auto& info) { return std::string(info.param); });
-
 }  // namespace
 }  // namespace octet::kernels

@@ -1,5 +1,5 @@
 // The Winograd convolution of every instruction set against the direct 64-bit formula, bit for bit.
-#include "engine/kernels/winograd.h"
+#include "engine/kernels/winograd/winograd.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
 #include "engine/kernels/conv_tactic.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 
@@ -14,8 +15,7 @@ double conv_macs(const ConvArgs& args) {
 }
 
 double cost_at_rate(const ConvArgs& args, int threads, double macs_per_cycle) {
-  constexpr double kCyclesPerMicrosecond = 3500;
-  return conv_macs(args) / (macs_per_cycle * kCyclesPerMicrosecond * threads);
+  return conv_macs(args) / (macs_per_cycle * cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace octet::kernels

@@ -2,6 +2,7 @@
 // because both want the same loads and stores.
 #pragma once
 #include "engine/kernels/amx/band.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -18,7 +19,7 @@ inline double microseconds(const TileCost& c, const Epilogue& e, int threads) {
   const auto sums = static_cast<double>(c.tiles * c.blocks);
   const double finish = e.residual.data == nullptr ? 3.5 : e.rounds_twice ? 9.4 : 6.2;  // 16 outputs
   const double cycles = sums * (static_cast<double>(c.steps) * c.cycles + 15 + (finish + c.store) * kTileRows);
-  return 0.7 + cycles / (3500.0 * threads);
+  return 0.7 + cycles / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "engine/kernels/amx/cost.h"
 #include "engine/kernels/amx/run_blocks.h"
 #include "engine/kernels/amx/tactics.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -109,7 +110,8 @@ double cost(const ConvArgs& a, int threads) {
   const int64_t bands = (out.h + p.band_rows - 1) / p.band_rows;
   const int64_t tiles = out.n * bands * band.tiles_per_line * (band.pitch > 0 ? 1 : p.band_rows);
   const double copy = static_cast<double>(out.n * bands * scratch_bytes(a)) / 16;  // cycles
-  return microseconds({tiles, padded_channels(out.c) / 16, p.step_count, 29, 0}, a.epilogue, threads) + copy / 3500;
+  return microseconds({tiles, padded_channels(out.c) / 16, p.step_count, 29, 0}, a.epilogue, threads) +
+         copy / cpu_model().cycles_per_us;
 }
 
 }  // namespace

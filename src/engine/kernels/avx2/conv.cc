@@ -1,13 +1,14 @@
 // Exact INT8 convolution without dot-product instructions. vpmaddubsw would saturate its 16-bit sums, so bytes are
 // widened to 16 bits and multiplied by vpmaddwd, or proven not to reach its limits. The tactics "words" and "bytes" are
-// those of conv_words.h and conv_bytes.h. "direct" takes few pixels
+// those of words/ and bytes/. "direct" takes few pixels
 // too: the weights are read once and widened inside the product, even and odd bytes of a dword apart, which leaves the
 // sums in channel order.
-#include "engine/kernels/avx2/conv_byte_windows.h"
-#include "engine/kernels/avx2/conv_bytes.h"
-#include "engine/kernels/avx2/conv_rows.h"
-#include "engine/kernels/avx2/conv_words.h"
+#include "engine/kernels/avx2/bytes/pointwise.h"
+#include "engine/kernels/avx2/bytes/windows.h"
 #include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/avx2/words/conv_rows.h"
+#include "engine/kernels/avx2/words/conv_words.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -63,7 +64,7 @@ double words_cost(const ConvArgs& a, int threads) {
   const double chunks = pixels / static_cast<double>(p.chunk_rows * out.w);
   const double cycles =
       blocks * (pixels * (pairs * 32 / 22 + (a.epilogue.residual.data ? 10 : 6)) + chunks * pairs * 4);
-  return cycles / (3500.0 * threads);
+  return cycles / (cpu_model().cycles_per_us * threads);
 }
 
 bool is_pointwise(const ConvGeometry& g) {
@@ -119,7 +120,7 @@ double bytes_cost(const ConvArgs& a, int threads) {
     const double copied = static_cast<double>(g.stride_h * g.stride_w) * dwords;
     cycles *= blocks * (taps * dwords * 64 / 26 + 5 + residual) + copied * 0.6;
   }
-  return cycles / (3500.0 * threads);
+  return cycles / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // residual, at most 65,536 sums, eight at a time.
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/avx2/vector.h"
+#include "engine/kernels/cpu_model.h"
 
 namespace octet::kernels {
 namespace {
@@ -59,7 +60,7 @@ bool residual_sum_fuses_avx2(const Epilogue& e) {
 // the middle: an eighth to a half of such tries give all codes in ResNet-50, but none of the first six in two of its 16
 // sums.
 bool make_residual_tables_avx2(const Epilogue& e, ResidualTables* tables) {
-  if (!__builtin_cpu_is("amd")) return false;
+  if (!cpu_model().residual_tables) return false;
   constexpr float kUlp = 1.0f / (1 << 23);
   constexpr float kNudges[] = {0, kUlp, -kUlp, 2 * kUlp, -2 * kUlp};
   const int32_t zero_point = e.residual.zero_point;

@@ -1,6 +1,6 @@
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/isa_kernels.h"
-#include "engine/kernels/winograd_tactic.h"
+#include "engine/kernels/winograd/tactic.h"
 
 namespace octet::kernels {
 

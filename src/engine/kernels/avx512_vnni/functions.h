@@ -17,8 +17,6 @@ ConvTactic resident_weights_tactic();
 ConvTactic lean_winograd_tactic();
 // Winograd with weights transformed in registers, for the fewest tiles.
 ConvTactic register_winograd_tactic();
-// The same for 7x7 outputs, with the transforms between the products.
-ConvTactic interleaved_winograd_tactic();
 DepthwiseFunction depthwise_avx512_vnni;
 MaxPoolFunction max_pool_avx512;
 AveragePoolFunction average_pool_avx512;

@@ -1,7 +1,8 @@
 #include "engine/kernels/avx2/functions.h"
 #include "engine/kernels/avx512_vnni/functions.h"
+#include "engine/kernels/cpu_model.h"
 #include "engine/kernels/isa_kernels.h"
-#include "engine/kernels/winograd_tactic.h"
+#include "engine/kernels/winograd/tactic.h"
 
 namespace octet::kernels {
 namespace {
@@ -11,7 +12,7 @@ double direct_cost(const ConvArgs& a, int threads) {
   const QTensor& out = a.epilogue.out;
   const double outputs = static_cast<double>(out.n * out.h * out.w) * static_cast<double>(a.geometry.out_channels);
   const double finish = a.epilogue.residual.data == nullptr ? 4 : a.epilogue.rounds_twice ? 8 : 6;  // cycles
-  return 0.7 + cost_at_rate(a, threads, 105) + outputs / 16 * finish / (3500.0 * threads);
+  return 0.7 + cost_at_rate(a, threads, 105) + outputs / 16 * finish / (cpu_model().cycles_per_us * threads);
 }
 
 }  // namespace
@@ -25,7 +26,6 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.conv_tactics.push_back(resident_weights_tactic());
   table.conv_tactics.push_back(lean_winograd_tactic());
   table.conv_tactics.push_back(register_winograd_tactic());
-  table.conv_tactics.push_back(interleaved_winograd_tactic());
   set_direct_conv(table, conv_avx512_vnni, kIsa, direct_cost);
   table.conv_tactics.back().fetches_ahead = true;
   table.make_residual_tables = make_residual_tables_avx2;

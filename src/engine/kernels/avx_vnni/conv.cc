@@ -2,7 +2,7 @@
 // conv_tiles.h over the image itself and the packed weights.
 #include "engine/kernels/avx2/conv_tiles.h"
 #include "engine/kernels/isa_kernels.h"
-#include "engine/kernels/winograd_tactic.h"
+#include "engine/kernels/winograd/tactic.h"
 
 namespace octet::kernels {
 namespace {

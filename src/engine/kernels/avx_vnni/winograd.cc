@@ -1,7 +1,7 @@
 // Winograd convolution with the 256-bit vpdpwssd of AVX-VNNI: products of 6 tiles x 16 output channels.
-#include "engine/kernels/winograd_kernel.h"
+#include "engine/kernels/winograd/kernel.h"
 
-#include "engine/kernels/avx2/winograd_rows.h"
+#include "engine/kernels/avx2/winograd/rows.h"
 
 namespace octet::kernels {
 namespace {

@@ -215,6 +215,7 @@ struct Schedule {
 
   Schedule(const ConvArgs& args, const Tiles& all) : a(args), tiles(all), plan(args, all), scratch(args, all, plan) {}
   static constexpr int64_t kChunksAtOnce = kSlice;
+  static constexpr bool kHasThirds = true;
   int32_t* proof_scratch() const { return reinterpret_cast<int32_t*>(scratch.weights); }
   void multiply(int64_t block, Range slice, bool add, Ahead& ahead) {
     transform_slice(a, a.weights + block * 9 * a.geometry.in_channels * kChannelBlock, slice, scratch.weights);

@@ -90,14 +90,18 @@ struct Scratch {
       : lines(a.scratch), input(lines + kLineBytes), sums(input + input_size(a, passes), tiles) {}
 };
 
+constexpr bool kThirds = false;  // 7x7 takes four whole tiles: products beside the transforms cost nothing
+Tiles tiles_of(const ConvArgs& a) {
+  return Tiles(a.epilogue.out, kThirds);
+}
+
 bool applies(const ConvArgs& a) {
   if (!lean_winograd_applies(a)) return false;
-  const Tiles tiles(a.epilogue.out);
-  return !tiles.thirds && input_bytes(a, Passes(tiles)) <= kMostInputBytes;  // its code has no F(3,3)
+  return input_bytes(a, Passes(tiles_of(a))) <= kMostInputBytes;
 }
 
 int64_t scratch_bytes(const ConvArgs& a) {
-  const Tiles tiles(a.epilogue.out);
+  const Tiles tiles = tiles_of(a);
   return kLineBytes + Scratch::input_size(a, Passes(tiles)) + TileSums::bytes(tiles);
 }
 
@@ -324,6 +328,7 @@ struct Schedule {
 
   Schedule(const ConvArgs& args, const Tiles& all) : a(args), tiles(all), passes(all), scratch(args, all, passes) {}
   static constexpr int64_t kChunksAtOnce = kSlice;
+  static constexpr bool kHasThirds = kThirds;
   int32_t* proof_scratch() const { return reinterpret_cast<int32_t*>(scratch.input); }
   void multiply(int64_t block, Range slice, bool add, Ahead& ahead) {
     if (!has_input) transform_input(a, tiles, passes, scratch.input);
@@ -336,7 +341,7 @@ struct Schedule {
 double cost(const ConvArgs& a, int threads) {
   constexpr double kInput = 2, kFinish = 8;  // cycles for a channel of a tile, 16 outputs
   const CpuModel& cpu = cpu_model();
-  const Tiles tiles(a.epilogue.out);
+  const Tiles tiles = tiles_of(a);
   const Passes passes(tiles);
   const auto in = static_cast<double>(a.geometry.in_channels), count = static_cast<double>(tiles.count);
   const Range blocks = lean_winograd_share(a, 0, threads).blocks;

@@ -61,6 +61,7 @@ PACKAGES = {
 READERS = {
     "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
     "images and annotations": "image_folder_fuzz", "checkpoints": "checkpoint_fuzz", "safetensors": "safetensors_fuzz",
+    "masks": "mask_fuzz",
     "networks, to the run": "graph_fuzz",
 }  # fmt: skip
 

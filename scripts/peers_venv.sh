@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environment with ONNX Runtime, OpenVINO, onnx and TensorRT for RTX: oracles and rivals of the tests
+# Makes the virtual environment with ONNX Runtime, OpenVINO, onnx, TensorRT for RTX and COCO's API: oracles and rivals of the tests
 # and benchmarks, never needed to build or run Octet. Prints the folder. Does nothing when it is already there.
 # With --print it only prints the folder, and fails when it is not there. With --nncf it makes and prints one more, which
 # adds OpenVINO's quantizer to the first (bench/product.sh alone needs it).
@@ -18,6 +18,11 @@ if [ ! -e "$venv/complete" ]; then
     tensorrt-rtx-cu13-libs==1.7.1.116 nvidia-cuda-runtime==13.0.96 >&2 || {
       echo "TensorRT for RTX could not be installed" >&2; exit 1; }
   touch "$venv/complete"
+fi
+# Judges masks. Environments from before it was needed get it now.
+if [ ! -e "$venv/coco" ] && [ "${1:-}" != "--print" ]; then
+  "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-deps pycocotools==2.0.11 >&2
+  touch "$venv/coco"
 fi
 [ "${1:-}" = "--nncf" ] || { echo "$venv"; exit 0; }
 

@@ -1,6 +1,12 @@
 #include "data/geometry.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
 
 namespace octet::data {
 
@@ -44,13 +50,44 @@ vision::Box Geometry::visible() const {
   return mirrored ? vision::Box{w - cut.x1, cut.y0, w - cut.x0, cut.y1} : cut;
 }
 
+namespace {
+
+// For each row or column of the input the one of the image; -1: beside it. `size` is of the input, `first` and `length`
+// are of the source, `resized` its new length, of which the input shows what begins at `cut`, moved by `shift`.
+std::vector<int> sources(int size, int first, int length, int resized, int cut, int shift) {
+  std::vector<int> places;
+  for (int i = shift; i < size + shift; ++i) {
+    const bool seen = i >= 0 && i < size && i + cut >= 0 && i + cut < resized;
+    // The middle of a pixel, i + 1/2.
+    places.push_back(seen ? first + static_cast<int>((2 * int64_t{i + cut} + 1) * length / (2 * int64_t{resized}))
+                          : -1);
+  }
+  return places;
+}
+
+}  // namespace
+
+vision::Mask moved(const vision::Mask& mask, const Geometry& g) {
+  OCTET_CHECK(g.source.top + g.source.height <= mask.height() && g.source.left + g.source.width <= mask.width(),
+              "a mask of ", mask.height(), " x ", mask.width(), " pixels");
+  const std::vector<int> rows = sources(g.height, g.source.top, g.source.height, g.resized_height, g.top, g.shift_y);
+  std::vector<int> columns = sources(g.width, g.source.left, g.source.width, g.resized_width, g.left, g.shift_x);
+  if (g.mirrored) std::reverse(columns.begin(), columns.end());
+  return vision::gathered(mask, rows, columns);
+}
+
 Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRule& rule) {
   Annotation out{.label = truth.label, .objects = {}};
   const vision::Box visible = geometry.visible();
   for (vision::Object object : truth.objects) {
     const vision::Box box = geometry.to_input(object.box);
     object.box = vision::intersection(box, visible);
-    if (vision::area(object.box) > rule.min_visible * vision::area(box)) out.objects.push_back(object);
+    if (!(vision::area(object.box) > rule.min_visible * vision::area(box))) continue;
+    if (object.mask) {
+      object.mask = std::make_shared<const vision::Mask>(moved(*object.mask, geometry));
+      if (vision::area(*object.mask) == 0) continue;
+    }
+    out.objects.push_back(std::move(object));
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "data/annotation.h"
 #include "data/resize.h"
+#include "vision/mask.h"
 
 namespace octet::data {
 
@@ -25,12 +26,17 @@ struct Geometry {
   vision::Box visible() const;
 };
 
+// A mask of the whole image in the network's input: each pixel is that of the image on which its middle lies (nearest
+// neighbor, where images are resized smoothly); beside the image no pixel is the object's.
+vision::Mask moved(const vision::Mask& mask, const Geometry& geometry);
+
 // What becomes of objects at the border of what is seen.
 struct ClipRule {
   float min_visible = 0;  // share of the box's area, 0 .. 1; an object of which no more than this is seen is left out
 };
 
-// The same in the network's input: boxes are moved and cut to what is visible.
+// The same in the network's input: boxes are moved and cut to what is visible, masks moved. An object with a mask of
+// which no pixel is left is left out, too.
 Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRule& rule = {});
 
 }  // namespace octet::data

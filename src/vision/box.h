@@ -1,9 +1,11 @@
-// Axis-parallel boxes and the objects that have them: what datasets tell, detectors find and metrics compare.
+// Axis-parallel boxes and the objects that have them: what datasets tell, detectors find and metrics compare. Their
+// masks are in mask.h.
 //
 // Coordinates are pixels of the image at hand as real numbers: x0, y0, x1, y1 are borders, not the last pixels, so a
 // box over the whole of a 640 x 480 image is {0, 0, 640, 480}.
 #pragma once
 #include <algorithm>
+#include <memory>
 
 namespace octet::vision {
 
@@ -42,6 +44,8 @@ inline Box clipped(const Box& box, float width, float height) {
           std::clamp(box.y1, 0.0f, height)};
 }
 
+class Mask;  // mask.h
+
 // One thing in an image.
 struct Object {
   Box box;
@@ -49,6 +53,7 @@ struct Object {
   float score = 1;  // of a detection: higher is surer, not necessarily a probability
   // Of a truth: finding it counts neither for nor against (VOC's `difficult`, KITTI's occlusion).
   bool difficult = false;
+  std::shared_ptr<const Mask> mask = nullptr;  // of the whole image that the box is in; null: none is known
 };
 
 }  // namespace octet::vision

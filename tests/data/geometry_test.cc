@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "data/augment.h"
@@ -36,18 +37,25 @@ TransformOptions sized(ResizeMode mode, int height, int width) {
   return {.height = height, .width = width, .mode = mode};
 }
 
-TEST(Geometry, BoxesFollowThePixels) {
+// All four ways of choosing a geometry, with shifts and mirror images.
+std::vector<TransformOptions> every_transform() {
   std::vector<TransformOptions> all = {sized(ResizeMode::kNone, 0, 0), sized(ResizeMode::kStretch, 64, 150),
                                        sized(ResizeMode::kCenterCrop, 48, 64),
                                        sized(ResizeMode::kRandomResizedCrop, 60, 80)};
   all[2].resize = 70;
   all[3].scale = {0.3, 1};
+  for (TransformOptions& options : all) {
+    options.crop_padding = 25;
+    options.flip = true;
+  }
+  return all;
+}
+
+TEST(Geometry, BoxesFollowThePixels) {
   const vision::Box box{31, 20, 83, 61};
   const Image image = image_of(box);
   int seen = 0, cut = 0;
-  for (TransformOptions options : all) {
-    options.crop_padding = 25;
-    options.flip = true;
+  for (const TransformOptions& options : every_transform()) {
     const Transform transform(options, image);
     const ImageShape& shape = transform.output_shape();
     std::vector<float> pixels(static_cast<size_t>(shape.size()));
@@ -106,6 +114,89 @@ TEST(Geometry, CutsAndLeavesOut) {
   EXPECT_TRUE(moved(truth, geometry, {.min_visible = 0.5f}).objects.empty());
   geometry.mirrored = true;
   EXPECT_EQ(moved(truth, geometry).objects[0].box, (vision::Box{190, 10, 200, 20}));
+}
+
+// Of the pixels that are set; 0 or 1 each.
+Image image_of(const std::vector<uint8_t>& pixels) {
+  Image image{kHeight, kWidth, 1, pixels};
+  for (uint8_t& pixel : image.pixels) pixel *= 255;
+  return image;
+}
+
+TEST(Geometry, MasksFollowThePixels) {
+  // An L, so that turning it over shows: thick enough that its inside is clear of what resizing blurs.
+  std::vector<uint8_t> shape(kHeight * kWidth, 0);
+  for (int y = 10; y < 80; ++y)
+    for (int x = 20; x < (y < 50 ? 55 : 100); ++x) shape[static_cast<size_t>(y * kWidth + x)] = 1;
+  const Image image = image_of(shape);
+  const vision::Mask mask = vision::mask_of_pixels(shape, kHeight, kWidth);
+  int64_t wrong = 0, all = 0, set = 0;
+  for (const TransformOptions& options : every_transform()) {
+    const Transform transform(options, image);
+    std::vector<float> painted(static_cast<size_t>(transform.output_shape().size()));
+    for (int64_t index = 0; index < 50; ++index) {
+      const Geometry geometry = transform.choose(kHeight, kWidth, {.seed = 5, .index = index});
+      transform.paint(image, geometry, painted.data());
+      const vision::Mask there = moved(mask, geometry);
+      ASSERT_EQ(there.height(), transform.output_shape().height);
+      ASSERT_EQ(there.width(), transform.output_shape().width);
+      const std::vector<uint8_t> found = vision::pixels(there);
+      for (size_t i = 0; i < found.size(); ++i) {
+        set += found[i], ++all;
+        wrong += found[i] != (painted[i] >= 0.5f);
+        // Only at the border, where resizing blurs, may nearest neighbor and what is painted differ.
+        ASSERT_FALSE(found[i] ? painted[i] < 0.2f : painted[i] > 0.8f) << index << " pixel " << i;
+      }
+    }
+  }
+  EXPECT_GT(set, all / 10);
+  EXPECT_LT(wrong, all / 100);
+}
+
+TEST(Geometry, MasksKeepEveryPixelWhereNothingIsResized) {
+  std::vector<uint8_t> shape(kHeight * kWidth);
+  for (size_t i = 0; i < shape.size(); ++i) shape[i] = i * i % 7 < 3;
+  const Image image = image_of(shape);
+  const Transform transform(every_transform()[0], image);
+  std::vector<float> painted(shape.size());
+  for (int64_t index = 0; index < 20; ++index) {
+    const Geometry geometry = transform.choose(kHeight, kWidth, {.index = index});
+    transform.paint(image, geometry, painted.data());
+    const std::vector<uint8_t> found = vision::pixels(moved(vision::mask_of_pixels(shape, kHeight, kWidth), geometry));
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], painted[i] > 0.5f) << index;
+  }
+}
+
+TEST(Geometry, AnEnlargedMaskRepeatsItsPixels) {
+  Geometry geometry = Geometry::whole(2, 2);
+  geometry.height = geometry.resized_height = 4;
+  geometry.width = geometry.resized_width = 6;
+  const vision::Mask mask = vision::mask_of_pixels(std::vector<uint8_t>{1, 0, 0, 1}, 2, 2);
+  EXPECT_EQ(vision::pixels(moved(mask, geometry)),
+            (std::vector<uint8_t>{1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}));
+}
+
+TEST(Geometry, ObjectsTakeTheirMasksAlong) {
+  const auto box_mask = [](int x0, int x1) {
+    std::vector<uint8_t> pixels(100 * 200, 0);
+    for (int y = 10; y < 20; ++y)
+      for (int x = x0; x < x1; ++x) pixels[static_cast<size_t>(y * 200 + x)] = 1;
+    return std::make_shared<const vision::Mask>(vision::mask_of_pixels(pixels, 100, 200));
+  };
+  Geometry geometry = Geometry::whole(100, 200);
+  geometry.shift_x = 50;
+  const Annotation truth{.label = -1,
+                         .objects = {{.box = {40, 10, 60, 20}, .label = 1, .mask = box_mask(40, 60)},
+                                     {.box = {40, 10, 60, 20}, .label = 2, .mask = box_mask(40, 45)},  // none is left
+                                     {.box = {60, 10, 80, 20}, .label = 3}}};
+  const Annotation there = moved(truth, geometry);
+  ASSERT_EQ(there.objects.size(), 2u);
+  ASSERT_TRUE(there.objects[0].mask);
+  EXPECT_EQ(vision::bounds(*there.objects[0].mask), there.objects[0].box);
+  EXPECT_EQ(vision::area(*there.objects[0].mask), 100);
+  EXPECT_EQ(vision::area(*truth.objects[0].mask), 200);  // that of the image stays as it is
+  EXPECT_EQ(there.objects[1].label, 3);
+  EXPECT_FALSE(there.objects[1].mask);
 }
 
 }  // namespace

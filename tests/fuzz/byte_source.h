@@ -42,6 +42,7 @@ class ByteSource {
  public:
   explicit ByteSource(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
+  size_t used() const { return at_; }
   bool empty() const { return at_ >= bytes_.size(); }
   uint8_t byte() { return empty() ? 0 : bytes_[at_++]; }
   // In [first, last]; at most 256 values.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What ONNX Runtime, OpenVINO and TensorRT say of Octet's files. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign
+# What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks. Needs scripts/peers_venv.sh; without it: skipped (77).
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -24,6 +24,10 @@ case "$what" in
     ;;
   foreign)
     "$python" "$here/foreign_quantized.py" "$bin/peers_run_graphs"
+    ;;
+  masks)
+    "$python" -c "import pycocotools" 2>/dev/null || { echo "pycocotools is not installed; run scripts/peers_venv.sh" >&2; exit 77; }
+    "$python" "$here/coco_masks.py" "$bin/peers_coco_masks"
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

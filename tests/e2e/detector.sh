@@ -21,6 +21,7 @@ run "${scenes[@]}" -o again
 diff -r scenes again >/dev/null || die "the same options made other scenes"
 cp "$here/detector.yaml" spec.yaml
 run train detectnet_v2 -e spec.yaml -r float
+grep -aq "train/loss/coverage" float/events/* || die "the parts of the loss are not drawn"
 run evaluate -e spec.yaml -m float/model.onnx --json float.json
 at_least "$(value float.json map)" 50 "mAP of the float detector"
 run calibrate -e spec.yaml -m float/model.onnx -o calibrated.onnx --json ranges.json

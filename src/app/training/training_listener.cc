@@ -45,6 +45,8 @@ void TrainingListener::on_step(const train::StepRecord& step) {
   const int64_t global = (step.epoch - 1) * step.steps + step.step;
   if (global % 10 == 0) {
     events_.scalar("train/loss", global, step.loss);
+    if (step.loss_parts.size() > 1)
+      for (const auto& [name, value] : step.loss_parts) events_.scalar("train/loss/" + name, global, value);
     events_.scalar("train/learning_rate", global, step.learning_rate);
   }
 }

@@ -9,30 +9,15 @@
 
 #include "base/error.h"
 #include "ir/axes.h"
+#include "train/constants.h"
 #include "train/executor_compile.h"
 #include "train/fake_quant.h"
 #include "train/ops_common.h"
+#include "train/ops_fused.h"
+#include "train/precision.h"
 #include "train/torch_runtime.h"
 
 namespace octet::train {
-
-namespace {
-
-at::Tensor from_bytes(const ir::Tensor& t) {
-  at::Tensor out = at::empty(t.shape(), at::TensorOptions().dtype(scalar_type_of(t.data_type())));
-  OCTET_CHECK(static_cast<size_t>(out.nbytes()) == t.bytes().size(), "constant of ", t.bytes().size(), " bytes");
-  std::copy(t.bytes().begin(), t.bytes().end(), static_cast<std::byte*>(out.mutable_data_ptr()));
-  return out;
-}
-
-// The constant in the data type that the graph has it in.
-ir::Tensor to_graph(const at::Tensor& t, ir::DataType type) {
-  const at::Tensor c = t.detach().to(at::kCPU, scalar_type_of(type)).contiguous();
-  const auto* bytes = static_cast<const std::byte*>(c.const_data_ptr());
-  return ir::Tensor(type, c.sizes().vec(), std::vector<std::byte>(bytes, bytes + c.nbytes()));
-}
-
-}  // namespace
 
 struct Executor::State {
   State(const ir::Graph& source, ExecutorOptions o) : options(std::move(o)), graph(source.clone()), slots(graph) {}
@@ -73,9 +58,9 @@ void Executor::State::add_named(const ir::Value* value, bool parameter) {
 }
 
 void Executor::State::make_constants() {
-  const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  const at::ScalarType master = master_type(options.precision);
   for (const ir::Value* value : graph.constants()) {
-    at::Tensor t = from_bytes(*value->constant);
+    at::Tensor t = to_torch(*value->constant);
     if (at::isFloatingType(t.scalar_type())) t = t.to(master);
     if (options.channels_last && t.dim() == 4) t = t.contiguous(at::MemoryFormat::ChannelsLast);
     constants.emplace_back(slots.of(value), t.to(device));
@@ -106,7 +91,7 @@ Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
   s.device = at::Device(s.options.device);
   s.make_constants();
   s.node_steps = compile_nodes(s.graph, s.slots);
-  if (s.device.is_cpu() && s.options.channels_last && s.options.precision != Precision::kFloat64)
+  if (s.options.channels_last && has_pointwise(s.device, compute_type(s.options.precision)))
     s.fused_steps = compile_fused(s.graph, s.slots);
 }
 
@@ -127,8 +112,7 @@ void Executor::State::check_shape(const ir::Value& value, const at::Tensor& t) c
 at::Tensor Executor::State::input_tensor(const ir::Value& value, const at::Tensor& given) const {
   check_shape(value, given);
   if (!at::isFloatingType(given.scalar_type())) return given.to(device);
-  const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
-  const at::Tensor t = given.to(device, master);
+  const at::Tensor t = given.to(device, master_type(options.precision));
   if (!options.channels_last || t.dim() != 4) return t;
   // One channel is NHWC and NCHW at once; only these strides make LibTorch's convolution choose NHWC for its output.
   if (t.size(1) == 1) return t.contiguous().as_strided(t.sizes(), {t.size(2) * t.size(3), 1, t.size(3), 1});
@@ -140,10 +124,8 @@ Run Executor::State::new_run(bool training) {
   run.training = training;
   run.batch_norm_frozen = batch_norm_frozen;
   run.channels_last = options.channels_last;
-  run.compute = options.precision == Precision::kBFloat16  ? at::kBFloat16
-                : options.precision == Precision::kFloat64 ? at::kDouble
-                                                           : at::kFloat;
-  run.master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  run.compute = compute_type(options.precision);
+  run.master = master_type(options.precision);
   run.device = device;
   run.seed = options.seed;
   run.step = step;
@@ -210,7 +192,7 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
     run.slots[s.slots.of(expected[i])].value = s.input_tensor(*expected[i], inputs[i]);
   inputs.clear();
   // float32 evaluation is the reference: one node at a time.
-  const bool fused = !s.fused_steps.empty() && !with_taps && (training || run.compute == at::kBFloat16);
+  const bool fused = !s.fused_steps.empty() && !with_taps && (training || is_low(run.compute));
   s.execute(run, fused ? s.fused_steps : s.node_steps, with_taps);
   if (training) ++s.step;
   std::vector<at::Tensor> outputs;
@@ -243,7 +225,7 @@ void Executor::write_back(ir::Graph& graph) {
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::DataType type = s.matching(graph, name, tensor).constant->data_type();
-      graph.find_value(name)->constant = to_graph(tensor, type);
+      graph.find_value(name)->constant = to_constant(tensor, type);
     }
 }
 
@@ -253,7 +235,7 @@ void Executor::load_from(const ir::Graph& graph) {
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::Value& value = s.matching(graph, name, tensor);
-      at::Tensor(tensor).copy_(from_bytes(*value.constant));
+      at::Tensor(tensor).copy_(to_torch(*value.constant));
       s.graph.find_value(name)->constant = value.constant;
     }
   s.scales_stale = false;

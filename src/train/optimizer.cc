@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "train/constants.h"
 
 namespace octet::train {
 namespace {
@@ -32,73 +33,7 @@ void restore(at::Tensor& target, const checkpoint::NamedTensors& state, const st
   target.copy_(saved);
 }
 
-at::ScalarType torch_type(ir::DataType type) {
-  switch (type) {
-    case ir::DataType::kFloat32:
-      return at::kFloat;
-    case ir::DataType::kFloat64:
-      return at::kDouble;
-    case ir::DataType::kFloat16:
-      return at::kHalf;
-    case ir::DataType::kBFloat16:
-      return at::kBFloat16;
-    case ir::DataType::kInt64:
-      return at::kLong;
-    case ir::DataType::kInt32:
-      return at::kInt;
-    case ir::DataType::kInt8:
-      return at::kChar;
-    case ir::DataType::kUInt8:
-      return at::kByte;
-    case ir::DataType::kBool:
-      return at::kBool;
-    case ir::DataType::kUndefined:
-      break;
-  }
-  OCTET_CHECK(false, "constant without a type");
-  return at::kFloat;
-}
-
-ir::DataType constant_type(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return ir::DataType::kFloat32;
-    case at::kDouble:
-      return ir::DataType::kFloat64;
-    case at::kHalf:
-      return ir::DataType::kFloat16;
-    case at::kBFloat16:
-      return ir::DataType::kBFloat16;
-    case at::kLong:
-      return ir::DataType::kInt64;
-    case at::kInt:
-      return ir::DataType::kInt32;
-    case at::kChar:
-      return ir::DataType::kInt8;
-    case at::kByte:
-      return ir::DataType::kUInt8;
-    case at::kBool:
-      return ir::DataType::kBool;
-    default:
-      break;
-  }
-  OCTET_CHECK(false, "tensor type without a counterpart in the graph");
-  return ir::DataType::kUndefined;
-}
-
 }  // namespace
-
-ir::Tensor to_constant(const at::Tensor& tensor) {
-  const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
-  const auto* first = static_cast<const std::byte*>(plain.data_ptr());
-  return ir::Tensor(constant_type(plain.scalar_type()), plain.sizes().vec(), {first, first + plain.nbytes()});
-}
-
-at::Tensor to_torch(const ir::Tensor& tensor) {
-  const at::Tensor out = at::empty(tensor.shape(), at::TensorOptions(torch_type(tensor.data_type())));
-  std::copy(tensor.bytes().begin(), tensor.bytes().end(), static_cast<std::byte*>(out.data_ptr()));
-  return out;
-}
 
 Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters) : options_(options) {
   const bool bias_free = contains(options_.no_decay, NoDecay::kBias);

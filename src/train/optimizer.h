@@ -63,8 +63,4 @@ class WeightAverage {
   std::vector<at::Tensor> shadow_;
 };
 
-// Conversions between LibTorch tensors and constants of the graph (contiguous, on the CPU).
-ir::Tensor to_constant(const at::Tensor& tensor);
-at::Tensor to_torch(const ir::Tensor& tensor);
-
 }  // namespace octet::train

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "train/constants.h"
 #include "train/step.h"
 
 namespace octet::train {

@@ -12,6 +12,7 @@
 #include "train/constants.h"
 #include "train/executor_compile.h"
 #include "train/fake_quant.h"
+#include "train/forward_hooks.h"
 #include "train/ops_common.h"
 #include "train/ops_fused.h"
 #include "train/precision.h"
@@ -20,14 +21,16 @@
 namespace octet::train {
 
 struct Executor::State {
-  State(const ir::Graph& source, ExecutorOptions o) : options(std::move(o)), graph(source.clone()), slots(graph) {}
+  State(const ir::Graph& source, ExecutorOptions o)
+      : options(std::move(o)), graph(source.clone()), slots(graph), hooks(graph, slots) {}
 
   void make_constants();
   void add_named(const ir::Value* value, bool parameter);
   at::Tensor input_tensor(const ir::Value& value, const at::Tensor& given) const;
   Run new_run(bool training);
   void check_shape(const ir::Value& value, const at::Tensor& t) const;
-  void execute(Run& run, const std::vector<Step>& steps, bool tapped);
+  void compile_chains();
+  void execute(Run& run, const std::vector<Step>& steps);
   void refresh_weight_scales();
   const ir::Value& matching(const ir::Graph& other, const std::string& name, const at::Tensor& tensor) const;
 
@@ -38,8 +41,7 @@ struct Executor::State {
   std::vector<std::pair<int, at::Tensor>> constants;  // slot and tensor
   std::vector<std::pair<std::string, at::Tensor>> parameters, buffers;
   std::vector<Step> node_steps, fused_steps;  // fused_steps is empty where chains cannot be used
-  Tap tap;
-  std::vector<bool> tapped;  // by slot
+  ForwardHooks hooks;
   bool batch_norm_frozen = false;
   // A training step has changed weights since their scales were computed.
   bool scales_stale = false;
@@ -91,8 +93,12 @@ Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
   s.device = at::Device(s.options.device);
   s.make_constants();
   s.node_steps = compile_nodes(s.graph, s.slots);
-  if (s.options.channels_last && has_pointwise(s.device, compute_type(s.options.precision)))
-    s.fused_steps = compile_fused(s.graph, s.slots);
+  s.compile_chains();
+}
+
+void Executor::State::compile_chains() {
+  if (options.channels_last && has_pointwise(device, compute_type(options.precision)))
+    fused_steps = compile_fused(graph, slots, hooks.values());
 }
 
 Executor::~Executor() = default;
@@ -136,20 +142,15 @@ Run Executor::State::new_run(bool training) {
   return run;
 }
 
-void Executor::State::execute(Run& run, const std::vector<Step>& steps, bool with_taps) {
-  const auto show = [&](int slot) {
-    if (!with_taps || !tapped[slot]) return;
-    const at::Tensor t = run.precise(slot);
-    if (at::isFloatingType(t.scalar_type())) tap(*slots.values()[slot], t.to(at::kFloat));
-  };
-  for (const ir::Value* value : graph.inputs()) show(slots.of(value));
+void Executor::State::execute(Run& run, const std::vector<Step>& steps) {
+  for (const ir::Value* value : graph.inputs()) hooks.visit(run, slots.of(value));
   for (const Step& step : steps) {
     try {
       step.run(run);
     } catch (const c10::Error& error) {
       fail(node_text(*step.node), " failed: ", error.what_without_backtrace());
     }
-    for (const int slot : step.outputs) show(slot);
+    for (const int slot : step.outputs) hooks.visit(run, slot);
     for (const int slot : step.free) run.slots[slot] = {};
   }
 }
@@ -179,7 +180,7 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
   const auto& expected = s.graph.inputs();
   require(inputs.size() == expected.size(), "graph '", s.graph.name, "' takes ", expected.size(), " inputs, not ",
           inputs.size());
-  const bool training = mode == Mode::kTrain, with_taps = !training && s.tap != nullptr;
+  const bool training = mode == Mode::kTrain;
   const at::AutoGradMode grad(training);
   if (training) {
     s.scales_stale = true;
@@ -187,13 +188,13 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
     s.refresh_weight_scales();
   }
   Run run = s.new_run(training);
-  run.may_overwrite = !training && !with_taps;
+  run.may_overwrite = !training && s.hooks.empty();
   for (size_t i = 0; i < inputs.size(); ++i)
     run.slots[s.slots.of(expected[i])].value = s.input_tensor(*expected[i], inputs[i]);
   inputs.clear();
-  // float32 evaluation is the reference: one node at a time.
-  const bool fused = !s.fused_steps.empty() && !with_taps && (training || is_low(run.compute));
-  s.execute(run, fused ? s.fused_steps : s.node_steps, with_taps);
+  // float32 evaluation is the reference, and what is observed in evaluation are its nodes: one at a time.
+  const bool fused = !s.fused_steps.empty() && (training || (is_low(run.compute) && !s.hooks.has_tap()));
+  s.execute(run, fused ? s.fused_steps : s.node_steps);
   if (training) ++s.step;
   std::vector<at::Tensor> outputs;
   for (const ir::Value* value : s.graph.outputs()) outputs.push_back(run.precise(s.slots.of(value)));
@@ -241,15 +242,14 @@ void Executor::load_from(const ir::Graph& graph) {
   s.scales_stale = false;
 }
 
-void Executor::set_tap(Tap tap, std::vector<std::string> names) {
-  State& s = *state_;
-  s.tap = std::move(tap);
-  s.tapped.assign(s.slots.values().size(), names.empty());
-  for (const std::string& name : names) {
-    const ir::Value* value = s.graph.find_value(name);
-    require(value && !value->is_constant(), "graph '", s.graph.name, "' has no value '", name, "' that is computed");
-    s.tapped[s.slots.of(value)] = true;
-  }
+void Executor::set_tap(Tap tap, const std::vector<std::string>& names) {
+  state_->hooks.set_tap(std::move(tap), names);
+  state_->compile_chains();
+}
+
+void Executor::set_override(const std::string& value, Override replace) {
+  state_->hooks.set_override(value, std::move(replace));
+  state_->compile_chains();
 }
 
 void Executor::set_batch_norm_frozen(bool frozen) {

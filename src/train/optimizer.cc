@@ -58,15 +58,27 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter
   }
 }
 
+std::vector<at::Tensor> Optimizer::Group::gradients() {
+  std::vector<at::Tensor> out;
+  for (at::Tensor& p : parameters) {
+    if (!p.grad().defined()) p.mutable_grad() = like(p);
+    out.push_back(p.grad());
+  }
+  return out;
+}
+
+std::vector<at::Tensor> Optimizer::gradients() {
+  std::vector<at::Tensor> out;
+  for (Group& g : groups_)
+    for (at::Tensor& gradient : g.gradients()) out.push_back(std::move(gradient));
+  return out;
+}
+
 void Optimizer::step(double factor) {
   at::NoGradGuard no_grad;
   const double lr = options_.lr * factor;
   for (Group& g : groups_) {
-    std::vector<at::Tensor> gradients;
-    for (at::Tensor& p : g.parameters) {
-      if (!p.grad().defined()) p.mutable_grad() = like(p);
-      gradients.push_back(p.grad());
-    }
+    const std::vector<at::Tensor> gradients = g.gradients();
     if (options_.type == OptimizerType::kSgd) {
       at::_fused_sgd_(g.parameters, gradients, g.first, g.weight_decay, options_.momentum, lr, 0.0, options_.nesterov,
                       false, !started_);
@@ -93,13 +105,10 @@ void Optimizer::zero_grad() {
 
 double Optimizer::clip_grad_norm(double max_norm) {
   at::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  for (Group& g : groups_)
-    for (at::Tensor& p : g.parameters)
-      if (p.grad().defined()) gradients.push_back(p.grad());
-  if (gradients.empty()) return 0;
-  const double norm = at::stack(at::_foreach_norm(gradients)).norm().item<double>();
-  if (norm > max_norm) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
+  const std::vector<at::Tensor> all = gradients();
+  if (all.empty()) return 0;
+  const double norm = at::stack(at::_foreach_norm(all)).norm().item<double>();
+  if (norm > max_norm) at::_foreach_mul_(all, max_norm / (norm + 1e-6));
   return norm;
 }
 

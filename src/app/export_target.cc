@@ -8,7 +8,6 @@
 #include "base/nearest.h"
 #include "ir/infer.h"
 #include "passes/pipelines.h"
-#include "passes/place_fake_quant.h"
 
 namespace octet::app {
 namespace {
@@ -49,12 +48,17 @@ int make_signed(ir::Graph& graph) {
     node->attributes["qmax"] = int64_t{127};
     ++changed;
   }
+  if (changed > 0)
+    log_warning(changed,
+                " activations were unsigned and became signed for TensorRT: half the resolution; calibrate "
+                "with quant.activations.unsigned: no to train for it");
   return changed;
 }
 
 // Weights of ConvTranspose: TensorRT 8.4 to 10.1 wants one scale for each input channel (axis 0), the others one for
 // each output channel (axis 1). Where the graph has the other one, a single scale for the tensor serves all versions.
-void fit_conv_transpose(ir::Graph& graph, int version) {
+int fit_conv_transpose(ir::Graph& graph, int version) {
+  int changed = 0;
   const int64_t axis = version >= 804 && version < 1002 ? 0 : 1;
   for (const auto& node : graph.nodes()) {
     if (node->kind != OpKind::kConvTranspose) continue;
@@ -68,33 +72,32 @@ void fit_conv_transpose(ir::Graph& graph, int version) {
     graph.set_input(
         q, 2, graph.add_constant(graph.unique_name(q->input(2)->name + "/tensor"), ir::Tensor::scalar<int8_t>(0)));
     log_warning(node->name, ": one weight scale for the tensor, because this TensorRT wants scales along axis ", axis);
+    ++changed;
   }
+  return changed;
 }
 
 }  // namespace
 
-void prepare_for_target(ir::Graph& graph, const std::string& target) {
+std::vector<passes::Pass> target_passes(const std::string& target) {
   const std::string name = target.substr(0, target.find(':'));
   const std::vector<std::string> known = {"onnxruntime", "openvino", "tensorrt"};
   if (std::find(known.begin(), known.end(), name) == known.end())
     fail_usage("--target ", target, ": unknown; one of onnxruntime, openvino, tensorrt, tensorrt:VERSION",
                did_you_mean(name, known));
   if (name != "tensorrt" && name != target) fail_usage("--target ", target, ": only tensorrt takes a version");
-  passes::run_pipeline(graph, passes::export_passes());
-  if (name == "tensorrt") {
-    const int version = version_number(target.size() > name.size() ? target.substr(name.size() + 1) : "", target);
-    if (const int changed = make_signed(graph); changed > 0)
-      log_warning(changed,
-                  " activations were unsigned and became signed for TensorRT: half the resolution; calibrate "
-                  "with quant.activations.unsigned: no to train for it");
-    fit_conv_transpose(graph, version);
-  }
-  graph.remove_dead();
-  ir::infer_shapes(graph);
+  if (name != "tensorrt") return {};
+  const int version = version_number(target.size() > name.size() ? target.substr(name.size() + 1) : "", target);
+  return {{"make_signed", "give unsigned activations signed codes of half the resolution", make_signed},
+          {"fit_conv_transpose", "give weights of transposed convolutions the scales that the version takes",
+           [version](ir::Graph& graph) { return fit_conv_transpose(graph, version); }}};
 }
 
-void drop_quantizers(ir::Graph& graph) {
-  passes::remove_fake_quant(graph);
+void prepare_for_target(ir::Graph& graph, const std::string& target, const ExportPreparation& options) {
+  std::vector<passes::Pass> of_target = target_passes(target), all = passes::export_passes();
+  if (options.drop_quantizers) of_target = {passes::find_pass("remove_fake_quant")};
+  all.insert(all.end(), of_target.begin(), of_target.end());
+  passes::run_pipeline(graph, all, {.dump_directory = options.dump_passes});
   graph.remove_dead();
   ir::infer_shapes(graph);
 }

@@ -146,7 +146,7 @@ Command compile_command() {
             ->capture_default_str();
         add_threads_flag(app, options->threads);
         app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
-        app.add_option("--dump-passes", options->dump_passes, "Write the graph after each pass to this folder");
+        add_dump_passes_flag(app, options->dump_passes);
         add_key_flag(app);
         return [options] { return run(*options); };
       }};

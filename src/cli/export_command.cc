@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, target, data_type;
+  std::string model, target, data_type, dump_passes;
   int64_t opset = 0, batch_size = 0;
   OutputFlags output;
 };
@@ -36,8 +36,8 @@ ExitCode run(const Options& options) {
                ": has no quantizers, so the exported file would run in floating point; run octet calibrate or "
                "octet quantize on it first, or give --data_type fp32 if that is meant");
   const std::string target = options.target.empty() ? spec.export_options.target : options.target;
-  app::prepare_for_target(graph, target);
-  if (options.data_type == "fp32") app::drop_quantizers(graph);
+  app::prepare_for_target(graph, target,
+                          {.drop_quantizers = options.data_type == "fp32", .dump_passes = options.dump_passes});
   if (options.batch_size > 0) {
     passes::require_batch(graph, options.batch_size);
     ir::set_batch(graph, options.batch_size);
@@ -71,6 +71,7 @@ Command export_command() {
             ->check(CLI::IsMember(std::vector<int64_t>{13, 19, 20, 21}));
         add_batch_size_flag(app, options->batch_size)->description("Fix the batch dimension; default: left open");
         add_data_type_flag(app, options->data_type);
+        add_dump_passes_flag(app, options->dump_passes);
         add_key_flag(app);
         return [options] { return run(*options); };
       }};

@@ -178,6 +178,10 @@ CLI::Option* add_data_type_flag(CLI::App& app, std::string& data_type) {
       ->check(CLI::IsMember({"fp32", "int8"}).description(""));
 }
 
+CLI::Option* add_dump_passes_flag(CLI::App& app, std::string& folder) {
+  return app.add_option("--dump-passes", folder, "Write the graph after each pass to this folder")->type_name("DIR");
+}
+
 CLI::Option* add_cal_cache_flag(CLI::App& app, std::string& path, const std::string& what) {
   return app.add_option("--cal_cache_file", path, what)->type_name("FILE");
 }

@@ -75,6 +75,8 @@ CLI::Option* add_threads_flag(CLI::App& app, int64_t& threads);
 CLI::Option* add_isa_flag(CLI::App& app, std::string& isa);
 // --data_type fp32|int8
 CLI::Option* add_data_type_flag(CLI::App& app, std::string& data_type);
+// --dump-passes DIR
+CLI::Option* add_dump_passes_flag(CLI::App& app, std::string& folder);
 // --cal_cache_file FILE
 CLI::Option* add_cal_cache_flag(CLI::App& app, std::string& path, const std::string& what);
 // --engine_file FILE

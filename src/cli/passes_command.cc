@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "app/export_target.h"
 #include "cli/commands.h"
 #include "lower/rewrites.h"
 #include "passes/pipelines.h"
@@ -12,6 +13,7 @@ namespace {
 
 ExitCode run() {
   std::vector<passes::Stage> stages = passes::stages();
+  stages.push_back({"export --target tensorrt", "behind these", app::target_passes("tensorrt")});
   stages.push_back({"compile", "before the lowering to a plan", lower::compile_passes()});
   for (const passes::Stage& stage : stages) {
     std::cout << "octet " << stage.name << ": " << stage.description << "\n";
@@ -28,8 +30,8 @@ Command passes_command() {
   return {.name = "passes",
           .summary = "List what each stage does to the graph of a network",
           .details =
-              "One table for each stage, its passes in the order in which they run. octet compile --dump-passes "
-              "DIR writes the graph after each of its own, and -v tells what each changed.",
+              "One table for each stage, its passes in the order in which they run. calibrate, quantize, export and "
+              "compile write the graph after each of theirs with --dump-passes DIR, and -v tells what each changed.",
           .examples = {"octet passes"},
           .define = [](CLI::App&) -> Run { return [] { return run(); }; }};
 }

@@ -72,7 +72,7 @@ const Pass& find_pass(const std::string& name) {
 std::vector<PassResult> run_pipeline(ir::Graph& graph, const std::vector<Pass>& passes,
                                      const PipelineOptions& options) {
   if (!options.dump_directory.empty()) make_results_directory(options.dump_directory);
-  dump(graph, options.dump_directory, 0, "input");
+  if (options.passes_before == 0) dump(graph, options.dump_directory, 0, "input");
   const bool verify = options.verify && problem_of(graph).empty();
   std::vector<PassResult> results;
   for (const Pass& pass : passes) {
@@ -82,7 +82,7 @@ std::vector<PassResult> run_pipeline(ir::Graph& graph, const std::vector<Pass>& 
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     results.push_back({pass.name, changes, taken.count()});
     if (changes > 0) log_debug(pass.name, ": ", changes, " changes in ", std::lround(taken.count() * 1e6), " us");
-    dump(graph, options.dump_directory, results.size(), pass.name);
+    dump(graph, options.dump_directory, options.passes_before + results.size(), pass.name);
     if (!verify || changes == 0) continue;
     const std::string problem = problem_of(graph);
     OCTET_CHECK(problem.empty(), "after pass ", pass.name, ": ", problem);

@@ -23,6 +23,8 @@ const Pass& find_pass(const std::string& name);
 struct PipelineOptions {
   // Writes the graph as text after every pass: DIR/00_input.txt, DIR/01_fold_constants.txt ... Empty: no dumps.
   std::filesystem::path dump_directory;
+  // How many passes of the stage ran before, in another call: the dumps go on behind theirs, without an input again.
+  size_t passes_before = 0;
   // Verifies the graph after every pass that changed it; a broken one is an internal error that names the pass. A graph
   // that was broken before is not: whoever reads it on will say what is wrong.
   bool verify = true;

@@ -30,7 +30,7 @@ std::vector<Pass> deployment_passes();
 // verify: of a checkpoint, whose biases are not yet on the accumulator's grid, as they are at the end of a training.
 std::vector<Pass> checkpoint_passes();
 
-// export: for every target. (What single targets need is in cli/export_target.cc.)
+// export: for every target. (What single targets need is in app/export_target.h.)
 std::vector<Pass> export_passes();
 
 // For people.

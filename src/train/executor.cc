@@ -9,40 +9,28 @@
 
 #include "base/error.h"
 #include "ir/axes.h"
+#include "train/constants.h"
 #include "train/executor_compile.h"
 #include "train/fake_quant.h"
+#include "train/forward_hooks.h"
 #include "train/ops_common.h"
+#include "train/ops_fused.h"
+#include "train/precision.h"
 #include "train/torch_runtime.h"
 
 namespace octet::train {
 
-namespace {
-
-at::Tensor from_bytes(const ir::Tensor& t) {
-  at::Tensor out = at::empty(t.shape(), at::TensorOptions().dtype(scalar_type_of(t.data_type())));
-  OCTET_CHECK(static_cast<size_t>(out.nbytes()) == t.bytes().size(), "constant of ", t.bytes().size(), " bytes");
-  std::copy(t.bytes().begin(), t.bytes().end(), static_cast<std::byte*>(out.mutable_data_ptr()));
-  return out;
-}
-
-// The constant in the data type that the graph has it in.
-ir::Tensor to_graph(const at::Tensor& t, ir::DataType type) {
-  const at::Tensor c = t.detach().to(at::kCPU, scalar_type_of(type)).contiguous();
-  const auto* bytes = static_cast<const std::byte*>(c.const_data_ptr());
-  return ir::Tensor(type, c.sizes().vec(), std::vector<std::byte>(bytes, bytes + c.nbytes()));
-}
-
-}  // namespace
-
 struct Executor::State {
-  State(const ir::Graph& source, ExecutorOptions o) : options(std::move(o)), graph(source.clone()), slots(graph) {}
+  State(const ir::Graph& source, ExecutorOptions o)
+      : options(std::move(o)), graph(source.clone()), slots(graph), hooks(graph, slots) {}
 
   void make_constants();
   void add_named(const ir::Value* value, bool parameter);
   at::Tensor input_tensor(const ir::Value& value, const at::Tensor& given) const;
   Run new_run(bool training);
   void check_shape(const ir::Value& value, const at::Tensor& t) const;
-  void execute(Run& run, const std::vector<Step>& steps, bool tapped);
+  void compile_chains();
+  void execute(Run& run, const std::vector<Step>& steps);
   void refresh_weight_scales();
   const ir::Value& matching(const ir::Graph& other, const std::string& name, const at::Tensor& tensor) const;
 
@@ -53,8 +41,7 @@ struct Executor::State {
   std::vector<std::pair<int, at::Tensor>> constants;  // slot and tensor
   std::vector<std::pair<std::string, at::Tensor>> parameters, buffers;
   std::vector<Step> node_steps, fused_steps;  // fused_steps is empty where chains cannot be used
-  Tap tap;
-  std::vector<bool> tapped;  // by slot
+  ForwardHooks hooks;
   bool batch_norm_frozen = false;
   // A training step has changed weights since their scales were computed.
   bool scales_stale = false;
@@ -73,9 +60,9 @@ void Executor::State::add_named(const ir::Value* value, bool parameter) {
 }
 
 void Executor::State::make_constants() {
-  const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  const at::ScalarType master = master_type(options.precision);
   for (const ir::Value* value : graph.constants()) {
-    at::Tensor t = from_bytes(*value->constant);
+    at::Tensor t = to_torch(*value->constant);
     if (at::isFloatingType(t.scalar_type())) t = t.to(master);
     if (options.channels_last && t.dim() == 4) t = t.contiguous(at::MemoryFormat::ChannelsLast);
     constants.emplace_back(slots.of(value), t.to(device));
@@ -106,8 +93,12 @@ Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
   s.device = at::Device(s.options.device);
   s.make_constants();
   s.node_steps = compile_nodes(s.graph, s.slots);
-  if (s.device.is_cpu() && s.options.channels_last && s.options.precision != Precision::kFloat64)
-    s.fused_steps = compile_fused(s.graph, s.slots);
+  s.compile_chains();
+}
+
+void Executor::State::compile_chains() {
+  if (options.channels_last && has_pointwise(device, compute_type(options.precision)))
+    fused_steps = compile_fused(graph, slots, hooks.values());
 }
 
 Executor::~Executor() = default;
@@ -127,8 +118,7 @@ void Executor::State::check_shape(const ir::Value& value, const at::Tensor& t) c
 at::Tensor Executor::State::input_tensor(const ir::Value& value, const at::Tensor& given) const {
   check_shape(value, given);
   if (!at::isFloatingType(given.scalar_type())) return given.to(device);
-  const at::ScalarType master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
-  const at::Tensor t = given.to(device, master);
+  const at::Tensor t = given.to(device, master_type(options.precision));
   if (!options.channels_last || t.dim() != 4) return t;
   // One channel is NHWC and NCHW at once; only these strides make LibTorch's convolution choose NHWC for its output.
   if (t.size(1) == 1) return t.contiguous().as_strided(t.sizes(), {t.size(2) * t.size(3), 1, t.size(3), 1});
@@ -140,10 +130,8 @@ Run Executor::State::new_run(bool training) {
   run.training = training;
   run.batch_norm_frozen = batch_norm_frozen;
   run.channels_last = options.channels_last;
-  run.compute = options.precision == Precision::kBFloat16  ? at::kBFloat16
-                : options.precision == Precision::kFloat64 ? at::kDouble
-                                                           : at::kFloat;
-  run.master = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
+  run.compute = compute_type(options.precision);
+  run.master = master_type(options.precision);
   run.device = device;
   run.seed = options.seed;
   run.step = step;
@@ -154,20 +142,15 @@ Run Executor::State::new_run(bool training) {
   return run;
 }
 
-void Executor::State::execute(Run& run, const std::vector<Step>& steps, bool with_taps) {
-  const auto show = [&](int slot) {
-    if (!with_taps || !tapped[slot]) return;
-    const at::Tensor t = run.precise(slot);
-    if (at::isFloatingType(t.scalar_type())) tap(*slots.values()[slot], t.to(at::kFloat));
-  };
-  for (const ir::Value* value : graph.inputs()) show(slots.of(value));
+void Executor::State::execute(Run& run, const std::vector<Step>& steps) {
+  for (const ir::Value* value : graph.inputs()) hooks.visit(run, slots.of(value));
   for (const Step& step : steps) {
     try {
       step.run(run);
     } catch (const c10::Error& error) {
       fail(node_text(*step.node), " failed: ", error.what_without_backtrace());
     }
-    for (const int slot : step.outputs) show(slot);
+    for (const int slot : step.outputs) hooks.visit(run, slot);
     for (const int slot : step.free) run.slots[slot] = {};
   }
 }
@@ -197,7 +180,7 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
   const auto& expected = s.graph.inputs();
   require(inputs.size() == expected.size(), "graph '", s.graph.name, "' takes ", expected.size(), " inputs, not ",
           inputs.size());
-  const bool training = mode == Mode::kTrain, with_taps = !training && s.tap != nullptr;
+  const bool training = mode == Mode::kTrain;
   const at::AutoGradMode grad(training);
   if (training) {
     s.scales_stale = true;
@@ -205,13 +188,13 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
     s.refresh_weight_scales();
   }
   Run run = s.new_run(training);
-  run.may_overwrite = !training && !with_taps;
+  run.may_overwrite = !training && s.hooks.empty();
   for (size_t i = 0; i < inputs.size(); ++i)
     run.slots[s.slots.of(expected[i])].value = s.input_tensor(*expected[i], inputs[i]);
   inputs.clear();
-  // float32 evaluation is the reference: one node at a time.
-  const bool fused = !s.fused_steps.empty() && !with_taps && (training || run.compute == at::kBFloat16);
-  s.execute(run, fused ? s.fused_steps : s.node_steps, with_taps);
+  // float32 evaluation is the reference, and what is observed in evaluation are its nodes: one at a time.
+  const bool fused = !s.fused_steps.empty() && (training || (is_low(run.compute) && !s.hooks.has_tap()));
+  s.execute(run, fused ? s.fused_steps : s.node_steps);
   if (training) ++s.step;
   std::vector<at::Tensor> outputs;
   for (const ir::Value* value : s.graph.outputs()) outputs.push_back(run.precise(s.slots.of(value)));
@@ -243,7 +226,7 @@ void Executor::write_back(ir::Graph& graph) {
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::DataType type = s.matching(graph, name, tensor).constant->data_type();
-      graph.find_value(name)->constant = to_graph(tensor, type);
+      graph.find_value(name)->constant = to_constant(tensor, type);
     }
 }
 
@@ -253,21 +236,20 @@ void Executor::load_from(const ir::Graph& graph) {
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::Value& value = s.matching(graph, name, tensor);
-      at::Tensor(tensor).copy_(from_bytes(*value.constant));
+      at::Tensor(tensor).copy_(to_torch(*value.constant));
       s.graph.find_value(name)->constant = value.constant;
     }
   s.scales_stale = false;
 }
 
-void Executor::set_tap(Tap tap, std::vector<std::string> names) {
-  State& s = *state_;
-  s.tap = std::move(tap);
-  s.tapped.assign(s.slots.values().size(), names.empty());
-  for (const std::string& name : names) {
-    const ir::Value* value = s.graph.find_value(name);
-    require(value && !value->is_constant(), "graph '", s.graph.name, "' has no value '", name, "' that is computed");
-    s.tapped[s.slots.of(value)] = true;
-  }
+void Executor::set_tap(Tap tap, const std::vector<std::string>& names) {
+  state_->hooks.set_tap(std::move(tap), names);
+  state_->compile_chains();
+}
+
+void Executor::set_override(const std::string& value, Override replace) {
+  state_->hooks.set_override(value, std::move(replace));
+  state_->compile_chains();
 }
 
 void Executor::set_batch_norm_frozen(bool frozen) {

@@ -61,11 +61,18 @@ class Executor {
   // Copies them from the constants of `graph` into the tensors here (which stay the same objects).
   void load_from(const ir::Graph& graph);
 
-  // kEval only: calls `tap` with every value of `names` (empty: every floating-point value that a node makes, and the
-  // graph's inputs), as float32 in NCHW logical order, as soon as it is computed. UserError for an unknown name. An
-  // empty function removes the tap.
+  // Calls `tap` with every value of `names` (empty: every floating-point value that a node makes, and the graph's
+  // inputs), as float32 in NCHW logical order, as soon as it is computed. In kTrain the tensor is part of the autograd
+  // graph: what a loss makes of it has a gradient. UserError for an unknown name. An empty function removes the tap.
   using Tap = std::function<void(const ir::Value&, const at::Tensor&)>;
-  void set_tap(Tap tap, std::vector<std::string> names = {});
+  void set_tap(Tap tap, const std::vector<std::string>& names = {});
+
+  // Replaces a value in every forward pass, kTrain and kEval: `replace` gets what was computed (float32 if floating)
+  // and returns what later nodes, taps and the outputs see instead: of any shape that they take, on any device. In
+  // kTrain its gradient goes to whatever the replacement was made of. A replacement of quantized values is not
+  // quantized again. UserError for an unknown name. An empty function removes the override.
+  using Override = std::function<at::Tensor(const at::Tensor& computed)>;
+  void set_override(const std::string& value, Override replace);
 
   // Frozen batch norm: kTrain uses the running statistics and leaves them alone.
   void set_batch_norm_frozen(bool frozen);

@@ -118,8 +118,9 @@ struct FoundChain {
   const ir::Value* residual = nullptr;
 };
 
-// The longest chain of nodes not `taken` that starts at `node`; length 0: none.
-FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::set<const ir::Node*>& taken) {
+// The longest chain of nodes not `taken` that starts at `node`, with no `visible` value inside; length 0: none.
+FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::set<const ir::Node*>& taken,
+                      const std::set<const ir::Value*>& visible) {
   FoundChain found;
   Chain& c = found.chain;
   const ir::Node* at = &node;
@@ -128,8 +129,9 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::s
     if (!c.first) c.first = at;
     c.last = at;
     ++c.length;
+    const bool ends = visible.contains(at->output());
     at = only_reader(graph, at->output());
-    if (at && taken.count(at)) at = nullptr;
+    if (at && (ends || taken.count(at))) at = nullptr;
   };
   if (is_chain_norm(*at)) {
     found.x = at->input(0);
@@ -197,13 +199,14 @@ std::vector<Step> compile_nodes(const ir::Graph& graph, const SlotMap& slots) {
   return steps;
 }
 
-std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots) {
+std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots,
+                                const std::set<const ir::Value*>& visible) {
   // A chain runs where its last node stands: everything it reads is there by then.
   std::unordered_map<const ir::Node*, FoundChain> chain_at;  // by last node
   std::set<const ir::Node*> taken;
   for (const auto& node : graph.nodes()) {
     if (taken.count(node.get())) continue;
-    const FoundChain found = find_chain(graph, *node, taken);
+    const FoundChain found = find_chain(graph, *node, taken, visible);
     const Chain& c = found.chain;
     if (c.length == 0) continue;
     for (const ir::Node* member : {c.batch_norm, c.add, c.clamp, c.quantize})

@@ -1,5 +1,6 @@
 // From a graph to a list of steps.
 #pragma once
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,7 +31,9 @@ class SlotMap {
 
 // One step a node. The steps keep pointers to the nodes.
 std::vector<Step> compile_nodes(const ir::Graph& graph, const SlotMap& slots);
-// The same with chains of point-wise nodes joined (ops_fused.h). Values inside a chain get no slot value.
-std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots);
+// The same with chains of point-wise nodes joined (ops_fused.h). Values inside a chain get no slot value: those that
+// must have one (`visible`) end their chain.
+std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots,
+                                const std::set<const ir::Value*>& visible);
 
 }  // namespace octet::train

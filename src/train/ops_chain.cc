@@ -3,11 +3,12 @@
 
 #include "train/fake_quant.h"
 #include "train/ops_fused.h"
+#include "train/precision.h"
 
 namespace octet::train {
 
 at::Tensor finish_pending(const Run& run, const Slot& s) {
-  const bool kernel = s.value.device().is_cpu() && run.compute != at::kDouble && !s.scale.requires_grad();
+  const bool kernel = has_pointwise(s.value.device(), s.value.scalar_type()) && !s.scale.requires_grad();
   if (kernel) {
     PointwiseOptions o;
     o.scale_x = s.scale.reshape({-1});
@@ -81,7 +82,7 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
     if (w.residual >= 0) chain_residual(run, w.residual, &o);
     if (w.scale < 0) return run.set(w.out, pointwise(x, o));
     const at::Tensor scale = run.plain(w.scale);
-    const bool codes = run.compute == at::kBFloat16;
+    const bool codes = flows_as_codes(run.compute);
     Slot result{.form = codes ? Slot::Form::kCodes : Slot::Form::kNumber};
     if (run.training && run.activation_constant > 0) {  // the scale follows what stands before it
       const at::Tensor y = pointwise(x, o);

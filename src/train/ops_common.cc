@@ -1,6 +1,7 @@
 #include "train/ops_common.h"
 
 #include "train/ops_fused.h"
+#include "train/precision.h"
 
 namespace octet::train {
 
@@ -42,7 +43,7 @@ at::Tensor Run::step_scale(int slot) {
 }
 
 at::Tensor Run::flow(const at::Tensor& t) const {
-  return t.scalar_type() == at::kFloat && compute == at::kBFloat16 ? t.to(compute) : t;
+  return t.scalar_type() == at::kFloat && is_low(compute) ? t.to(compute) : t;
 }
 
 std::string node_text(const ir::Node& node) {
@@ -62,32 +63,6 @@ std::vector<float> constant_floats(const ir::Node& node, size_t i) {
   require(node.input(i)->is_constant(), node_text(node), ": input ", i, " ('", node.input(i)->name,
           "') must be a constant to be executed here; fold the graph's constants first");
   return node.input(i)->constant->to_floats();
-}
-
-at::ScalarType scalar_type_of(ir::DataType type) {
-  switch (type) {
-    case ir::DataType::kFloat32:
-      return at::kFloat;
-    case ir::DataType::kFloat16:
-      return at::kHalf;
-    case ir::DataType::kBFloat16:
-      return at::kBFloat16;
-    case ir::DataType::kFloat64:
-      return at::kDouble;
-    case ir::DataType::kInt8:
-      return at::kChar;
-    case ir::DataType::kUInt8:
-      return at::kByte;
-    case ir::DataType::kInt32:
-      return at::kInt;
-    case ir::DataType::kInt64:
-      return at::kLong;
-    case ir::DataType::kBool:
-      return at::kBool;
-    case ir::DataType::kUndefined:
-      break;
-  }
-  fail("a tensor has no data type");
 }
 
 }  // namespace octet::train

@@ -17,7 +17,7 @@ namespace octet::train {
 struct Slot {
   enum class Form {
     kNumber,   // `value` is the number itself
-    kCodes,    // FakeQuantize under bf16: `value` holds code - zero_point, which BF16 represents exactly. Convolutions
+    kCodes,    // FakeQuantize where flows_as_codes(): `value` holds code - zero_point, exactly. Convolutions
                // and matrix products take the codes, so that quantized data never leave the INT8 grid.
     kPending,  // the output of such a convolution, still to be multiplied by `scale` and moved by `offset` (may be
                // undefined), both along axis 1. What comes next does that in its own pass.
@@ -59,7 +59,7 @@ struct Run {
   }
   // A copy of a scale as it is now: updates of later steps must not reach what autograd saved.
   at::Tensor step_scale(int slot);
-  // Keeps activations in the compute type: casts float32 down where the compute type is bf16.
+  // Keeps activations in the compute type: casts float32 down where the compute type is low.
   at::Tensor flow(const at::Tensor& t) const;
 };
 
@@ -89,7 +89,6 @@ std::string node_text(const ir::Node& node);
 std::vector<int64_t> constant_ints(const ir::Node& node, size_t i, const std::string& name = "");
 std::vector<float> constant_floats(const ir::Node& node, size_t i);
 
-at::ScalarType scalar_type_of(ir::DataType type);
 // Shape [1, ..., n, ..., 1] of `rank` dimensions for a vector along `axis`.
 at::Tensor along_axis(const at::Tensor& vector, int64_t axis, int64_t rank);
 

@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "ir/data_type_codes.h"
+#include "train/constants.h"
 #include "train/ops_common.h"
+#include "train/precision.h"
 
 namespace octet::train {
 namespace {
@@ -20,13 +22,13 @@ StepFunction precise_unary(const Wiring& w, F f) {
   return [in = w.in.at(0), out = w.out.at(0), f](Run& run) { run.set(out, f(run.precise(in))); };
 }
 
-// Float32 constants must not lift a bf16 stream to float32: the sum is computed in float32 and rounded once.
+// Float32 constants must not lift a low stream to float32: the sum is computed in float32 and rounded once.
 template <typename F>
 StepFunction binary(const Wiring& w, F f) {
   return [a = w.in.at(0), b = w.in.at(1), out = w.out.at(0), f](Run& run) {
     const at::Tensor x = run.plain(a), y = run.plain(b);
     const at::Tensor z = f(x, y);
-    const bool low = x.scalar_type() == at::kBFloat16 || y.scalar_type() == at::kBFloat16;
+    const bool low = is_low(x.scalar_type()) || is_low(y.scalar_type());
     run.set(out, low ? run.flow(z) : z);
   };
 }

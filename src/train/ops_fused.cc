@@ -354,6 +354,10 @@ struct Pointwise : torch::autograd::Function<Pointwise> {
 
 }  // namespace
 
+bool has_pointwise(at::Device device, at::ScalarType type) {
+  return device.is_cpu() && (type == at::kFloat || type == at::kBFloat16);
+}
+
 at::Tensor pointwise(const at::Tensor& x, const PointwiseOptions& o) {
   const bool by_channel = o.scale_x.defined() || o.offset.defined() || o.gamma.defined();
   if (by_channel && x.dim() != 4 && x.dim() != 2) {  // other ranks become rows of channels

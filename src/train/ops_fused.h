@@ -30,7 +30,10 @@ struct PointwiseOptions {
   float scale = 1, low = 0, high = 0;  // low, high: bounds of code - zero_point
 };
 
-// x: float32 or bf16 on the CPU, at least one element; with per-channel operands rank >= 2. The result has its type, in
+// Whether there are kernels for it: float32 and bf16 on the CPU.
+bool has_pointwise(at::Device device, at::ScalarType type);
+
+// x: such a tensor with at least one element; with per-channel operands rank >= 2. The result has its type, in
 // NHWC memory for rank 4.
 at::Tensor pointwise(const at::Tensor& x, const PointwiseOptions& options);
 

@@ -1,8 +1,10 @@
 // QuantizeLinear, DequantizeLinear and FakeQuantize as nodes of their own.
 #include "ir/data_type_codes.h"
 #include "numerics/quantize.h"
+#include "train/constants.h"
 #include "train/fake_quant.h"
 #include "train/ops_common.h"
+#include "train/precision.h"
 
 namespace octet::train {
 namespace {
@@ -83,7 +85,7 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
     const float c = of_weights ? run.weight_constant : run.activation_constant;
     if (run.training && c > 0 && !o.learned) update_scale(scale, x, o, c);
     if (o.learned) scale = at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
-    o.codes = run.compute == at::kBFloat16;
+    o.codes = flows_as_codes(run.compute);
     const at::Tensor y = fake_quantize(x, scale, o, run.compute);
     if (o.codes) {
       run.slots[w.out[0]] = {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "train/ops_common.h"
+#include "train/precision.h"
 
 namespace octet::train {
 namespace {
@@ -36,8 +37,7 @@ StepFunction concat(const ir::Node& node, const Wiring& w) {
   return [=](Run& run) {
     std::vector<at::Tensor> parts;
     for (const int slot : w.in) parts.push_back(run.plain(slot));
-    const bool low =
-        std::any_of(parts.begin(), parts.end(), [](const auto& t) { return t.scalar_type() == at::kBFloat16; });
+    const bool low = std::any_of(parts.begin(), parts.end(), [](const auto& t) { return is_low(t.scalar_type()); });
     if (low)
       for (auto& part : parts) part = run.flow(part);
     run.set(w.out[0], at::cat(parts, axis));

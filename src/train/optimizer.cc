@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "train/constants.h"
 
 namespace octet::train {
 namespace {
@@ -32,73 +33,7 @@ void restore(at::Tensor& target, const checkpoint::NamedTensors& state, const st
   target.copy_(saved);
 }
 
-at::ScalarType torch_type(ir::DataType type) {
-  switch (type) {
-    case ir::DataType::kFloat32:
-      return at::kFloat;
-    case ir::DataType::kFloat64:
-      return at::kDouble;
-    case ir::DataType::kFloat16:
-      return at::kHalf;
-    case ir::DataType::kBFloat16:
-      return at::kBFloat16;
-    case ir::DataType::kInt64:
-      return at::kLong;
-    case ir::DataType::kInt32:
-      return at::kInt;
-    case ir::DataType::kInt8:
-      return at::kChar;
-    case ir::DataType::kUInt8:
-      return at::kByte;
-    case ir::DataType::kBool:
-      return at::kBool;
-    case ir::DataType::kUndefined:
-      break;
-  }
-  OCTET_CHECK(false, "constant without a type");
-  return at::kFloat;
-}
-
-ir::DataType constant_type(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return ir::DataType::kFloat32;
-    case at::kDouble:
-      return ir::DataType::kFloat64;
-    case at::kHalf:
-      return ir::DataType::kFloat16;
-    case at::kBFloat16:
-      return ir::DataType::kBFloat16;
-    case at::kLong:
-      return ir::DataType::kInt64;
-    case at::kInt:
-      return ir::DataType::kInt32;
-    case at::kChar:
-      return ir::DataType::kInt8;
-    case at::kByte:
-      return ir::DataType::kUInt8;
-    case at::kBool:
-      return ir::DataType::kBool;
-    default:
-      break;
-  }
-  OCTET_CHECK(false, "tensor type without a counterpart in the graph");
-  return ir::DataType::kUndefined;
-}
-
 }  // namespace
-
-ir::Tensor to_constant(const at::Tensor& tensor) {
-  const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
-  const auto* first = static_cast<const std::byte*>(plain.data_ptr());
-  return ir::Tensor(constant_type(plain.scalar_type()), plain.sizes().vec(), {first, first + plain.nbytes()});
-}
-
-at::Tensor to_torch(const ir::Tensor& tensor) {
-  const at::Tensor out = at::empty(tensor.shape(), at::TensorOptions(torch_type(tensor.data_type())));
-  std::copy(tensor.bytes().begin(), tensor.bytes().end(), static_cast<std::byte*>(out.data_ptr()));
-  return out;
-}
 
 Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters) : options_(options) {
   const bool bias_free = contains(options_.no_decay, NoDecay::kBias);
@@ -123,15 +58,27 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter
   }
 }
 
+std::vector<at::Tensor> Optimizer::Group::gradients() {
+  std::vector<at::Tensor> out;
+  for (at::Tensor& p : parameters) {
+    if (!p.grad().defined()) p.mutable_grad() = like(p);
+    out.push_back(p.grad());
+  }
+  return out;
+}
+
+std::vector<at::Tensor> Optimizer::gradients() {
+  std::vector<at::Tensor> out;
+  for (Group& g : groups_)
+    for (at::Tensor& gradient : g.gradients()) out.push_back(std::move(gradient));
+  return out;
+}
+
 void Optimizer::step(double factor) {
   at::NoGradGuard no_grad;
   const double lr = options_.lr * factor;
   for (Group& g : groups_) {
-    std::vector<at::Tensor> gradients;
-    for (at::Tensor& p : g.parameters) {
-      if (!p.grad().defined()) p.mutable_grad() = like(p);
-      gradients.push_back(p.grad());
-    }
+    const std::vector<at::Tensor> gradients = g.gradients();
     if (options_.type == OptimizerType::kSgd) {
       at::_fused_sgd_(g.parameters, gradients, g.first, g.weight_decay, options_.momentum, lr, 0.0, options_.nesterov,
                       false, !started_);
@@ -158,13 +105,10 @@ void Optimizer::zero_grad() {
 
 double Optimizer::clip_grad_norm(double max_norm) {
   at::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  for (Group& g : groups_)
-    for (at::Tensor& p : g.parameters)
-      if (p.grad().defined()) gradients.push_back(p.grad());
-  if (gradients.empty()) return 0;
-  const double norm = at::stack(at::_foreach_norm(gradients)).norm().item<double>();
-  if (norm > max_norm) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
+  const std::vector<at::Tensor> all = gradients();
+  if (all.empty()) return 0;
+  const double norm = at::stack(at::_foreach_norm(all)).norm().item<double>();
+  if (norm > max_norm) at::_foreach_mul_(all, max_norm / (norm + 1e-6));
   return norm;
 }
 

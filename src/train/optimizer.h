@@ -23,7 +23,9 @@ class Optimizer {
  public:
   Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters);
 
-  // One update with the gradients that the parameters hold, at learning rate lr * factor.
+  // The gradients that the parameters hold, always in the same order; zeros where backward gave none.
+  std::vector<at::Tensor> gradients();
+  // One update with them, at learning rate lr * factor.
   void step(double factor);
   // Forgets the gradients.
   void zero_grad();
@@ -39,6 +41,7 @@ class Optimizer {
     double weight_decay;
     std::vector<std::string> names;
     std::vector<at::Tensor> parameters, first, second, steps;  // first: momentum or exp_avg; second: exp_avg_sq
+    std::vector<at::Tensor> gradients();
   };
   OptimizerOptions options_;
   std::vector<Group> groups_;
@@ -62,9 +65,5 @@ class WeightAverage {
   std::vector<NamedParameter> parameters_;
   std::vector<at::Tensor> shadow_;
 };
-
-// Conversions between LibTorch tensors and constants of the graph (contiguous, on the CPU).
-ir::Tensor to_constant(const at::Tensor& tensor);
-at::Tensor to_torch(const ir::Tensor& tensor);
 
 }  // namespace octet::train

@@ -1,35 +1,50 @@
-// One step of a training: forward, loss, backward, clip, update.
+// One step of a training: forward, loss, backward, what the ranks agree on, clip, update.
 #pragma once
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/loader.h"
+#include "train/communicator.h"
 #include "train/executor.h"
 #include "train/loss.h"
+#include "train/loss_scaler.h"
 #include "train/optimizer.h"
 
 namespace octet::train {
 
+// Nothing is owned.
+struct StepOptions {
+  double clip_grad_norm = 0;  // largest norm of all gradients together; 0: off
+  Communicator& communicator = single_process();
+  LossScaler* scaler = nullptr;  // null: the loss is descended as it is
+};
+
+// Of the batches of all ranks together.
 struct StepLoss {
   double total = 0;
   std::vector<std::pair<std::string, double>> parts;  // as the Loss names them
+  bool updated = false;  // false: loss or gradients were not finite, and the parameters stayed as they were
 };
 
 class TrainStep {
  public:
-  // Nothing is owned. `clip_grad_norm`: largest norm of all gradients together; 0: off.
-  TrainStep(Executor& executor, Optimizer& optimizer, Loss& loss, double clip_grad_norm)
-      : executor_(executor), optimizer_(optimizer), loss_(loss), clip_grad_norm_(clip_grad_norm) {}
+  // Nothing is owned.
+  TrainStep(Executor& executor, Optimizer& optimizer, Loss& loss, const StepOptions& options);
 
-  // `factor`: of the optimizer's rates. Where the loss is not finite the parameters stay as they are.
+  // `factor`: of the optimizer's rates. The ranks descend the mean of their losses: after the step they hold the same
+  // parameters, running statistics (the mean) and scales (the largest, that of all images).
   StepLoss operator()(const data::Batch& batch, double factor);
 
  private:
+  // Loss and parts, means over all ranks; gradients and the executor's buffers become those of all ranks.
+  at::Tensor agree(const at::Tensor& total, const LossParts& parts, const std::vector<at::Tensor>& gradients);
+
   Executor& executor_;
   Optimizer& optimizer_;
   Loss& loss_;
-  double clip_grad_norm_;
+  StepOptions options_;
+  std::vector<at::Tensor> statistics_, scales_;  // the executor's buffers
 };
 
 // The images as [N, C, H, W]; borrowed from the batch.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "train/constants.h"
 #include "train/step.h"
 
 namespace octet::train {
@@ -44,10 +45,13 @@ class Run {
         loader_(training.loader),
         validation_(training.validation),
         options_(options),
-        listener_(listener),
+        communicator_(training.communicator),
+        first_(communicator_.rank() == 0),
+        listener_(first_ ? listener : nullptr),
         executor_(training.executed, options.executor),
         optimizer_(options.optimizer, classify_parameters(executor_)),
-        step_(executor_, optimizer_, training.loss, options.clip_grad_norm) {
+        step_(executor_, optimizer_, training.loss,
+              {.clip_grad_norm = options.clip_grad_norm, .communicator = communicator_}) {
     if (options_.ema.enable) average_.emplace(options_.ema.decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
@@ -61,6 +65,7 @@ class Run {
     while (run_.epochs_done < options_.epochs)
       if (!epoch()) return {run_, true};
     if (run_.best_epoch > 0) {
+      on_any_rank(false);  // the first one has written it
       ir::Graph best = checkpoint::load_best(options_.checkpoints, run_.best_epoch);
       executor_.load_from(best);
     } else if (average_) {
@@ -95,7 +100,7 @@ class Run {
           ": holds checkpoints of another experiment (spec, model, images, threads or precision); name another results "
           "directory, or give --force to start anew");
     run_ = found->run;
-    checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
+    if (first_) checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
     at::NoGradGuard no_grad;
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
       for (const auto& [name, tensor] : tensors) {
@@ -109,6 +114,7 @@ class Run {
   }
 
   void save() {
+    if (!first_) return;
     checkpoint::Checkpoint saved{run_, {}};
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
       for (const auto& [name, tensor] : tensors) saved.state["model/" + name] = to_constant(tensor);
@@ -121,10 +127,20 @@ class Run {
   }
 
   void save_best() {
+    if (!first_) return;
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
     checkpoint::save_best(options_.checkpoints, run_.best_epoch, validation_.metric, run_.best_metric, model);
   }
+
+  // Whether it holds on one rank at least. Returns when all have asked.
+  bool on_any_rank(bool here) {
+    at::Tensor flag = at::scalar_tensor(here ? 1.0 : 0.0, at::device(executor_.options().device));
+    communicator_.all_reduce({&flag, 1}, Reduce::kMax);
+    return flag.item<double>() != 0;
+  }
+
+  bool stop_requested() { return on_any_rank(options_.stop_requested && options_.stop_requested()); }
 
   // One epoch, or what is left of it. False when a stop was asked for.
   bool epoch() {
@@ -142,12 +158,12 @@ class Run {
       const StepLoss loss = step_(*batch, factor);
       ++run_.batches_done;
       if (!std::isfinite(loss.total)) fail_not_finite(loss, record.epoch);
-      if (average_) average_->update();
+      if (average_ && loss.updated) average_->update();
       run_.loss_sum += loss.total;
       if (listener_)
         listener_->on_step({record.epoch, run_.batches_done, steps_per_epoch_, loss.total, loss.parts,
-                            record.learning_rate, batch->size});
-      if (options_.stop_requested && options_.stop_requested() && run_.batches_done < steps_per_epoch_) {
+                            record.learning_rate, batch->size * communicator_.size()});
+      if (stop_requested() && run_.batches_done < steps_per_epoch_) {
         save();
         return false;
       }
@@ -162,7 +178,7 @@ class Run {
     run_.history.push_back(record);
     if (last || run_.epochs_done % options_.checkpoint_interval == 0) save();
     if (listener_) listener_->on_epoch(record);
-    if (options_.stop_requested && options_.stop_requested() && !last) {
+    if (stop_requested() && !last) {
       if (run_.epochs_done % options_.checkpoint_interval != 0) save();
       return false;
     }
@@ -195,6 +211,8 @@ class Run {
   data::Loader& loader_;
   const Validation& validation_;
   const TrainerOptions& options_;
+  Communicator& communicator_;
+  const bool first_;  // of the ranks
   TrainListener* listener_;
   Executor executor_;
   Optimizer optimizer_;

@@ -11,6 +11,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "data/loader.h"
+#include "train/communicator.h"
 #include "train/executor.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
@@ -26,13 +27,15 @@ struct Validation {
   bool larger_is_better = true;
 };
 
-// What is trained. Nothing is owned.
+// What is trained. Nothing is owned. Of several ranks each has its own loader, with as many batches an epoch; rank 0
+// writes the checkpoints, which all of them read, and is the one that tells its listener.
 struct Training {
   ir::Graph& network;         // is saved, and holds the weights at the end
   const ir::Graph& executed;  // is run: over the same constants by name, with the outputs that `loss` takes
   data::Loader& loader;
   Loss& loss;
   Validation validation;
+  Communicator& communicator = single_process();
 };
 
 struct StepRecord {
@@ -41,7 +44,7 @@ struct StepRecord {
   double loss;
   std::vector<std::pair<std::string, double>> loss_parts;
   double learning_rate;
-  int64_t images;  // of this batch
+  int64_t images;  // of this batch, on all ranks
 };
 
 class TrainListener {
@@ -57,7 +60,7 @@ struct TrainerOptions : TrainOptions {
   std::filesystem::path checkpoints;     // folder; `best` in it holds the best model
   std::string fingerprint;               // of the experiment: checkpoints of another are refused
   ExecutorOptions executor;              // has the device, the seed and the resolved precision (executor_options)
-  std::function<bool()> stop_requested;  // asked after every step; true: save and stop
+  std::function<bool()> stop_requested;  // asked after every step; true on any rank: save and stop
 };
 
 // How a network is executed that is trained so.

@@ -48,6 +48,21 @@ TEST(PipelineTest, DumpsTheGraphAfterEveryPass) {
   std::filesystem::remove_all(directory);
 }
 
+// The scales of a calibration come behind its images.
+TEST(PipelineTest, DumpsOfOneStageGoOnWhereTheyWere) {
+  const auto directory = std::filesystem::path(::testing::TempDir()) / "octet_pass_dumps_in_parts";
+  std::filesystem::remove_all(directory);
+  BlockBuilder b;
+  b.graph.add_output(b.bn(b.conv(b.x, "conv", 4), "bn"));
+  const std::string before = ir::to_text(b.graph);
+  const size_t first = run_pipeline(b.graph, {find_pass("fold_constants")}, {.dump_directory = directory}).size();
+  run_pipeline(b.graph, {find_pass("fold_batch_norm")}, {.dump_directory = directory, .passes_before = first});
+  EXPECT_EQ(read_file(directory / "00_input.txt"), before);
+  EXPECT_EQ(read_file(directory / "02_fold_batch_norm.txt"), ir::to_text(b.graph));
+  EXPECT_NE(ir::to_text(b.graph), before);
+  std::filesystem::remove_all(directory);
+}
+
 TEST(PipelineTest, ABrokenPassIsNamed) {
   BlockBuilder b;
   b.graph.add_output(b.relu(b.x, "relu"));

@@ -1,5 +1,5 @@
-// The loop on a small real problem: bright quadrants of noisy pictures. A run that is killed with SIGKILL in the middle
-// of an epoch, or stopped by request, and then continued must end with the same bytes as one that was left alone.
+// The loop on a small real problem. A run that is killed with SIGKILL in the middle of an epoch, or stopped by request,
+// and then continued must end with the same bytes as one that was left alone.
 #include "train/trainer.h"
 
 #include <ATen/ATen.h>
@@ -7,117 +7,20 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <random>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/memory_dataset.h"
-#include "ir/infer.h"
 #include "onnx/export.h"
+#include "train/small_training.h"
+#include "train/thread_ranks.h"
 
 namespace octet::train {
 namespace {
 
 namespace fs = std::filesystem;
-using ir::OpKind;
-using ir::Tensor;
-
-// Four classes: which quadrant of an 8x8 picture is bright.
-std::unique_ptr<data::Dataset> quadrants(int64_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  data::MemoryDataset::Contents contents;
-  contents.height = contents.width = 8;
-  contents.channels = 1;
-  contents.class_names = {"a", "b", "c", "d"};
-  data::MemoryDataset::Part part;
-  part.file = "quadrants";
-  part.stride = 64;
-  part.count = count;
-  for (int64_t i = 0; i < count; ++i) {
-    const int label = static_cast<int>(random() % 4);
-    contents.labels.push_back(label);
-    for (int y = 0; y < 8; ++y)
-      for (int x = 0; x < 8; ++x)
-        part.bytes += static_cast<char>(random() % 120 + ((y / 4) * 2 + x / 4 == label ? 100 : 0));
-  }
-  contents.parts.push_back(std::move(part));
-  return std::make_unique<data::MemoryDataset>(std::move(contents), 0);
-}
-
-Tensor random_tensor(ir::Shape shape, float spread, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, spread);
-  std::vector<float> values(static_cast<size_t>(ir::element_count(shape)));
-  for (float& v : values) v = normal(random);
-  return Tensor::of<float>(shape, values);
-}
-
-ir::Graph small_network(bool quantized) {
-  ir::Graph g;
-  ir::Value* x = g.add_input("input", {ir::DataType::kFloat32, ir::Shape{ir::kDynamic, 1, 8, 8}});
-  const auto fake_quantize = [&](ir::Value* v, const std::string& name, Tensor scale, int64_t axis, int64_t qmin) {
-    const ir::Shape shape = scale.shape();
-    const std::vector<int8_t> zeros(static_cast<size_t>(ir::element_count(shape)), 0);
-    return g.add(OpKind::kFakeQuantize, name,
-                 {v, g.add_constant(name + "/scale", std::move(scale)),
-                  g.add_constant(name + "/zero_point", Tensor::of<int8_t>(shape, zeros))},
-                 {{"axis", axis}, {"qmin", qmin}});
-  };
-  ir::Value* w = g.add_constant("conv.weight", random_tensor({8, 1, 3, 3}, 0.4f, 1), true);
-  ir::Value* b = g.add_constant("conv.bias", random_tensor({8}, 0.1f, 2), true);
-  if (quantized) {
-    x = fake_quantize(x, "input/fake_quantize", Tensor::scalar(1.0f / 127), 1, -128);
-    w = fake_quantize(w, "conv.weight/fake_quantize", Tensor::of<float>({8}, std::vector<float>(8, 0.01f)), 0, -127);
-  }
-  ir::Value* y = g.add(OpKind::kConv, "conv", {x, w, b},
-                       {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}});
-  if (!quantized) {
-    const auto ones = Tensor::of<float>({8}, std::vector<float>(8, 1.0f));
-    const auto zeros = Tensor::of<float>({8}, std::vector<float>(8, 0.0f));
-    y = g.add(OpKind::kBatchNormalization, "bn",
-              {y, g.add_constant("bn.weight", ones, true), g.add_constant("bn.bias", zeros, true),
-               g.add_constant("bn.running_mean", zeros), g.add_constant("bn.running_var", ones)});
-  }
-  y = g.add(OpKind::kRelu, "relu", {y});
-  y = g.add(OpKind::kMaxPool, "pool", {y},
-            {{"kernel_shape", std::vector<int64_t>{4, 4}}, {"strides", std::vector<int64_t>{4, 4}}});
-  y = g.add(OpKind::kFlatten, "flatten", {y});
-  y = g.add(OpKind::kGemm, "fc",
-            {y, g.add_constant("fc.weight", random_tensor({4, 32}, 0.1f, 3), true),
-             g.add_constant("fc.bias", random_tensor({4}, 0.1f, 4), true)},
-            {{"transB", int64_t{1}}});
-  g.add_output(y);
-  ir::infer_shapes(g);
-  return g;
-}
-
-class CountingTask : public Loss {
- public:
-  explicit CountingTask(data::Loader* validation) : validation_(validation) {}
-  LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override {
-    return {{"loss", at::cross_entropy_loss(outputs.at(0), labels(batch))}};
-  }
-  Validation measure() {
-    return {.evaluate = [this](Executor& executor) { return evaluate(executor); }, .metric = "accuracy"};
-  }
-
- private:
-  std::map<std::string, double> evaluate(Executor& executor) {
-    double right = 0, all = 0;
-    validation_->start_epoch(0);
-    while (auto batch = validation_->next()) {
-      const at::Tensor x = at::from_blob(const_cast<float*>(batch->images.data()), {batch->size, 1, 8, 8});
-      right += executor.forward({x}, Mode::kEval)[0].argmax(1).eq(labels(*batch)).sum().item<double>();
-      all += static_cast<double>(batch->size);
-    }
-    return {{"accuracy", right / all}};
-  }
-  static at::Tensor labels(const data::Batch& batch) {
-    std::vector<int64_t> labels = batch.labels();
-    return at::from_blob(labels.data(), {batch.size}, at::kLong).clone();
-  }
-  data::Loader* validation_;
-};
+using testing::quadrants;
+using testing::QuadrantTask;
+using testing::small_network;
 
 struct Variant {
   const char* name;
@@ -150,7 +53,7 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   options.transform.crop_padding = 1;
   data::Loader loader(*training, options);
   data::Loader validation(*held_out, {.batch_size = 40});
-  CountingTask task(&validation);
+  QuadrantTask task(&validation);
   ir::Graph graph = small_network(v.quantized);
   Interruption interruption;
   interruption.kill_at = kill_at;
@@ -244,6 +147,72 @@ TEST(Trainer, DamagedCheckpointsArePassedOver) {
   const Outcome anew = run(variant, folder / "damaged", -1, -1);
   EXPECT_FALSE(anew.resumed);
   EXPECT_EQ(anew.model, whole.model);
+  fs::remove_all(folder);
+}
+
+// Two ranks, each with pictures of its own, in one folder.
+struct RankOutcome {
+  TrainResult result;
+  std::string model;
+  int64_t steps = 0, images = 0;  // that the listener was told of
+};
+
+struct Counter : TrainListener {
+  explicit Counter(RankOutcome& out) : out(out) {}
+  void on_step(const StepRecord& step) override {
+    ++out.steps;
+    out.images += step.images;
+  }
+  RankOutcome& out;
+};
+
+std::vector<RankOutcome> run_on_two_ranks(const fs::path& folder, int64_t stop_at) {
+  fs::create_directories(folder);
+  std::vector<RankOutcome> out(2);
+  testing::ThreadRanks(2).run([&](Communicator& communicator) {
+    const auto rank = static_cast<size_t>(communicator.rank());
+    const auto training = quadrants(120, 7 + static_cast<uint32_t>(rank)), held_out = quadrants(80, 9);
+    data::Loader loader(*training, {.batch_size = 16, .shuffle = true, .drop_last = true});
+    data::Loader validation(*held_out, {.batch_size = 40});
+    QuadrantTask task(&validation);
+    ir::Graph graph = small_network(false);
+    const ir::Graph executed = graph.clone();
+    Counter counter(out[rank]);
+    TrainerOptions o;
+    o.epochs = 2;
+    o.optimizer.lr = 0.1;
+    o.checkpoints = folder;
+    int64_t asked = 0;
+    // Only one of them hears the signal.
+    if (stop_at >= 0 && rank == 1) o.stop_requested = [&] { return ++asked >= stop_at; };
+    out[rank].result = train({.network = graph,
+                              .executed = executed,
+                              .loader = loader,
+                              .loss = task,
+                              .validation = task.measure(),
+                              .communicator = communicator},
+                             o, &counter);
+    out[rank].model = onnx::export_bytes(graph, {.quantize_weights = false});
+  });
+  return out;
+}
+
+TEST(Trainer, RanksEndWithTheSameModelAndTheFirstOneSpeaks) {
+  const fs::path folder = fs::temp_directory_path() / "octet-trainer-ranks";
+  fs::remove_all(folder);
+  const std::vector<RankOutcome> whole = run_on_two_ranks(folder / "whole", -1);
+  EXPECT_EQ(whole[0].model, whole[1].model);
+  EXPECT_EQ(whole[0].result.run.history.back().loss, whole[1].result.run.history.back().loss);
+  EXPECT_GT(whole[0].result.run.best_metric, 0.9);
+  EXPECT_EQ(whole[0].steps, 2 * 7);
+  EXPECT_EQ(whole[0].images, 2 * 7 * 2 * 16);
+  EXPECT_EQ(whole[1].steps, 0);
+  const std::vector<RankOutcome> stopped = run_on_two_ranks(folder / "stopped", 4);
+  EXPECT_TRUE(stopped[0].result.stopped && stopped[1].result.stopped);
+  EXPECT_TRUE(fs::exists(folder / "stopped" / "epoch-0-batch-4"));
+  const std::vector<RankOutcome> resumed = run_on_two_ranks(folder / "stopped", -1);
+  EXPECT_EQ(resumed[0].model, whole[0].model);
+  EXPECT_EQ(resumed[1].model, whole[0].model);
   fs::remove_all(folder);
 }
 

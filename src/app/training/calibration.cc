@@ -10,8 +10,11 @@
 #include "train/observe.h"
 
 namespace octet::app {
-quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options) {
-  const int placed = passes::run_pipeline(graph, passes::placement_passes(options.placement)).back().changes;
+quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
+                                const std::filesystem::path& dump_passes) {
+  const std::vector<passes::PassResult> before =
+      passes::run_pipeline(graph, passes::placement_passes(options.placement), {.dump_directory = dump_passes});
+  const int placed = before.back().changes;
   if (placed == 0)
     fail("there is nothing to quantize: the network has no convolution, product, sum or pooling",
          options.placement.exclude.empty() ? "" : " that is not excluded",
@@ -21,7 +24,8 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   quant::CalibrationSet observed =
       train::observe_activations(tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done); });
   progress.finish();
-  passes::run_pipeline(graph, passes::scale_passes(observed.ranges(options.calibration), options.weights));
+  passes::run_pipeline(graph, passes::scale_passes(observed.ranges(options.calibration), options.weights),
+                       {.dump_directory = dump_passes, .passes_before = before.size()});
   return observed;
 }
 

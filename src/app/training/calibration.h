@@ -1,5 +1,6 @@
 // Post-training quantization, as calibrate (images of a spec) and quantize (a foreign model and a folder) do it.
 #pragma once
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
 #include "data/loader.h"
@@ -10,8 +11,10 @@
 namespace octet::app {
 
 // Changes the float `graph` into its quantized form: folds batch norms, places quantizers, observes one epoch of
-// `loader`, sets the scales. Returns what was observed.
-quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options);
+// `loader`, sets the scales. Returns what was observed. `dump_passes`: a folder for the text of the graph after each
+// pass; empty: none.
+quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
+                                const std::filesystem::path& dump_passes);
 
 // Every tensor with the range that was chosen and what the other methods would have chosen.
 nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,

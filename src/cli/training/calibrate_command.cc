@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json;
+  std::string model, json, dump_passes;
   OutputFlags output;
 };
 
@@ -31,7 +31,7 @@ ExitCode run(const Options& options) {
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, options.model);
   app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
-  const quant::CalibrationSet observed = app::calibrate(graph, *images.loader, spec.quant);
+  const quant::CalibrationSet observed = app::calibrate(graph, *images.loader, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
   graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
   onnx::export_model(graph, options.output.path, {.quantize_weights = false});
@@ -57,6 +57,7 @@ Command calibrate_command() {
             add_model_flag(app, options->model, "Float ONNX model");
             add_output_flags(app, options->output, "ONNX file with quantizers", ".onnx");
             add_json_flag(app, options->json);
+            add_dump_passes_flag(app, options->dump_passes);
             add_key_flag(app);
             return [options] { return run(*options); };
           }};

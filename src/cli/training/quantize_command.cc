@@ -21,7 +21,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, method;
+  std::string model, json, dump_passes, method;
   std::vector<std::string> images, exclude, exclude_ops;
   std::vector<double> mean, std;
   int64_t count = 0;
@@ -60,7 +60,7 @@ ExitCode run(const Options& options) {
   data::Loader loader(*stream.dataset,
                       app::calibration_loader_options(spec, stream.loader->options(), tasks::images_at_a_time(graph)));
   app::check_calibration_batches(loader);
-  const quant::CalibrationSet observed = app::calibrate(graph, loader, spec.quant);
+  const quant::CalibrationSet observed = app::calibrate(graph, loader, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
   onnx::export_model(graph, options.output.path, {.quantize_weights = true});
   log_info("wrote ", options.output.path);
@@ -101,6 +101,7 @@ Command quantize_command() {
             ->type_name("KEY=VALUE");
         add_exif_flag(app, options->spec);
         add_json_flag(app, options->json);
+        add_dump_passes_flag(app, options->dump_passes);
         return [options] { return run(*options); };
       }};
 }

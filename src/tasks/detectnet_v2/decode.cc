@@ -71,12 +71,9 @@ std::vector<Object> propose(std::span<const float> coverage, std::span<const flo
       for (int column = 0; column < grid.columns; ++column) {
         const float score = coverage[static_cast<size_t>(grid.at(label, row, column))];
         if (!(score > coverage_threshold)) continue;
-        const auto distance = [&](int i) {
-          return kBoxScale * boxes[static_cast<size_t>(grid.at(4 * label + i, row, column))];
-        };
-        const float x = static_cast<float>(column * grid.stride) + kBoxOffset;
-        const float y = static_cast<float>(row * grid.stride) + kBoxOffset;
-        Box box = vision::clipped({x - distance(0), y - distance(1), x + distance(2), y + distance(3)}, width, height);
+        const auto code = [&](int i) { return boxes[static_cast<size_t>(grid.at(4 * label + i, row, column))]; };
+        const float x = grid.point(column), y = grid.point(row);
+        Box box = vision::clipped(kBoxCoder.decode({code(0), code(1), code(2), code(3)}, x, y), width, height);
         box.x1 = std::max(box.x0, box.x1), box.y1 = std::max(box.y0, box.y1);
         out.push_back({.box = box, .label = label, .score = score});
       }

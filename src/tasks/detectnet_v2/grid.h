@@ -2,15 +2,17 @@
 // covers it, and where that object's borders lie.
 //
 // Tensors of an image are dense: coverage [classes][rows][columns], boxes [classes * 4][rows][columns] with left, top,
-// right, bottom of class 0, then of class 1 ... A distance d in pixels from the point of a cell to a border is written
-// as d / kBoxScale; the point of cell (row, column) is (column * stride + kBoxOffset, row * stride + kBoxOffset).
+// right, bottom of class 0, then of class 1 ...: kBoxCoder's distances from the point of a cell, which for cell (row,
+// column) is (point(column), point(row)).
 #pragma once
 #include <cstdint>
 
+#include "vision/box_coder.h"
+
 namespace octet::tasks::detectnet_v2 {
 
-inline constexpr float kBoxScale = 35.0f;  // TAO's objective_set.bbox.scale
-inline constexpr float kBoxOffset = 0.5f;  // and .offset
+inline constexpr vision::DistanceCoder kBoxCoder{.scale = 35.0f};  // pixels: TAO's objective_set.bbox.scale
+inline constexpr float kBoxOffset = 0.5f;                          // and .offset
 
 struct Grid {
   int classes = 1, rows = 0, columns = 0;
@@ -21,6 +23,7 @@ struct Grid {
   int64_t box_size() const { return 4 * coverage_size(); }
   int width() const { return columns * stride; }
   int height() const { return rows * stride; }
+  float point(int row_or_column) const { return static_cast<float>(row_or_column * stride) + kBoxOffset; }
   // Where [channel][row][column] lies.
   int64_t at(int64_t channel, int row, int column) const {
     return channel * cells() + static_cast<int64_t>(row) * columns + column;

@@ -87,20 +87,17 @@ GridTruth rasterize(std::span<const Object> objects, const Grid& grid, const Ras
       for (int column = first(deadzone.x - deadzone.radius_x);
            column <= last(deadzone.x + deadzone.radius_x, grid.columns); ++column) {
         const size_t cell = static_cast<size_t>(grid.at(object->label, row, column));
-        const auto write = [&](float coverage, const vision::Box& distances) {
+        const auto write = [&](float coverage, const vision::BoxCode& code) {
           truth.coverage[cell] = most[cell] = coverage;
           truth.coverage_weight[cell] = coverage * weight;
-          const float values[] = {distances.x0, distances.y0, distances.x1, distances.y1};
           for (int i = 0; i < 4; ++i)
-            truth.boxes[static_cast<size_t>(grid.at(4 * object->label + i, row, column))] = values[i] / kBoxScale;
+            truth.boxes[static_cast<size_t>(grid.at(4 * object->label + i, row, column))] =
+                code[static_cast<size_t>(i)];
         };
         const float in_deadzone = covered(deadzone, row, column), in_ellipse = covered(ellipse, row, column);
         if (in_deadzone > 0 && in_deadzone >= most[cell]) write(0, {});
-        if (in_ellipse > 0 && in_ellipse >= most[cell]) {
-          const float x = static_cast<float>(column) * stride + kBoxOffset,
-                      y = static_cast<float>(row) * stride + kBoxOffset;
-          write(in_ellipse, {x - object->box.x0, y - object->box.y0, object->box.x1 - x, object->box.y1 - y});
-        }
+        if (in_ellipse > 0 && in_ellipse >= most[cell])
+          write(in_ellipse, kBoxCoder.encode(object->box, grid.point(column), grid.point(row)));
       }
     }
   }

@@ -210,6 +210,10 @@ std::vector<std::pair<std::string, at::Tensor>> Executor::named_buffers() const 
   return state_->buffers;
 }
 
+void Executor::parameters_changed() {
+  state_->scales_stale = true;
+}
+
 const ir::Value& Executor::State::matching(const ir::Graph& other, const std::string& name,
                                            const at::Tensor& tensor) const {
   const ir::Value* value = other.find_value(name);

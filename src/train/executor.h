@@ -55,6 +55,10 @@ class Executor {
   // Running statistics of BatchNormalization and scales of FakeQuantize, in graph order: float32, no gradient.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
 
+  // After parameters were written to in another way than by a step that follows forward(kTrain): scales of weights that
+  // are a function of these are brought up to date before anyone else looks at them.
+  void parameters_changed();
+
   // Copies parameters, buffers and scales into the constants of the same names in `graph` (new Tensor objects).
   // UserError if a name is missing there or has another shape.
   void write_back(ir::Graph& graph);

@@ -69,7 +69,7 @@ class Run {
       ir::Graph best = checkpoint::load_best(options_.checkpoints, run_.best_epoch);
       executor_.load_from(best);
     } else if (average_) {
-      average_->swap();
+      swap_average();
     }
     executor_.write_back(graph_);
     return {run_, false};
@@ -193,9 +193,15 @@ class Run {
          run_.batches_done, "; lower the learning rate, or set train.clip_grad_norm");
   }
 
+  // The network has the average of its weights, or its own again.
+  void swap_average() {
+    average_->swap();
+    executor_.parameters_changed();
+  }
+
   // With a weight average, it is what is measured and kept as the best.
   void evaluate(checkpoint::EpochRecord& record) {
-    if (average_) average_->swap();
+    if (average_) swap_average();
     record.metrics = validation_.evaluate(executor_);
     const double metric = record.metrics.at(validation_.metric);
     const bool first = run_.best_epoch == 0 && !std::isnan(metric);
@@ -204,7 +210,7 @@ class Run {
       run_.best_epoch = record.epoch;
       save_best();
     }
-    if (average_) average_->swap();
+    if (average_) swap_average();
   }
 
   ir::Graph& graph_;

@@ -17,7 +17,7 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-// kInclusive reads x1, y1 as the last pixels, as PASCAL VOC's development kit and DetectNet_v2 do: one pixel is added
+// kInclusive reads x1, y1 as the last pixels, as PASCAL VOC's development kit does: one pixel is added
 // to every width and height.
 enum class Borders { kExclusive, kInclusive };
 

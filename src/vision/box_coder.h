@@ -53,7 +53,7 @@ struct YoloCoder {
 };
 
 // Distances of a point inside the box to its left, top, right and bottom border, in units of `scale` (FCOS, Tian et
-// al. 2019: the stride of the level; DetectNet_v2: 35 pixels).
+// al. 2019: the stride of the level; or a number of pixels).
 struct DistanceCoder {
   float scale = 1;
 

@@ -1,5 +1,5 @@
 // Clusters of overlapping boxes by DBSCAN (Ester, Kriegel, Sander, Xu 1996) over the distance 1 - IoU, with a weight
-// for each box, as scikit-learn's `sample_weight`: what DetectNet_v2 makes its detections of.
+// for each box, as scikit-learn's `sample_weight`: for detectors whose cells all propose a box.
 #pragma once
 #include <span>
 #include <vector>

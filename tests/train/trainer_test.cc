@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "onnx/export.h"
+#include "onnx/import.h"
 #include "train/small_training.h"
 #include "train/thread_ranks.h"
 
@@ -117,6 +118,44 @@ TEST_P(TrainerTest, StoppedInTheMiddleOfAnEpochContinuesThere) {
   const Outcome whole = run(GetParam(), folder_ / "whole", -1, -1);
   EXPECT_EQ(resumed.model, whole.model);
   EXPECT_EQ(resumed.result.run.history.back().loss, whole.result.run.history.back().loss);
+}
+
+// Whether the scale of each row of weights is what its largest weight asks for.
+void expect_scales_of_the_weights(const ir::Graph& graph, const std::string& which) {
+  const std::vector<float> weights = graph.find_value("conv.weight")->constant->to_floats();
+  const std::vector<float> scales = graph.find_value("conv.weight/fake_quantize/scale")->constant->to_floats();
+  for (size_t c = 0; c < scales.size(); ++c) {
+    float largest = 0;
+    for (size_t i = c * 9; i < (c + 1) * 9; ++i) largest = std::max(largest, std::abs(weights[i]));
+    EXPECT_FLOAT_EQ(scales[c], largest / 127) << which << ", channel " << c;
+  }
+}
+
+TEST(Trainer, WeightsAndTheirAverageHaveScalesOfTheirOwn) {
+  const fs::path folder = fs::temp_directory_path() / str("octet-trainer-average-", ::getpid());
+  const auto pictures = quadrants(64, 7);
+  data::Loader loader(*pictures, {.batch_size = 16, .threads = 1}), validation(*pictures, {.batch_size = 32});
+  for (const bool measured : {false, true}) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    QuadrantTask task(&validation);
+    TrainerOptions o;
+    o.epochs = 2;
+    o.optimizer.lr = 0.1;
+    o.ema = {.enable = true, .decay = 0.9};
+    o.checkpoints = folder;
+    ir::Graph graph = small_network(true);
+    const ir::Graph executed = graph.clone();
+    train({.network = graph,
+           .executed = executed,
+           .loader = loader,
+           .loss = task,
+           .validation = measured ? task.measure() : Validation{}},
+          o);
+    expect_scales_of_the_weights(graph, measured ? "the best" : "the average");
+    expect_scales_of_the_weights(onnx::import_model((folder / "epoch-2" / "model.onnx").string()), "the checkpoint");
+  }
+  fs::remove_all(folder);
 }
 
 TEST_P(TrainerTest, CheckpointsOfAnotherExperimentAreRefused) {

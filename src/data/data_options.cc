@@ -58,6 +58,9 @@ void describe(schema::Section& s, DataOptions& data) {
                   .length(2, 2)
                   .unit("width / height")
                   .help("Narrowest and widest shape of random_resized_crop.");
+              augment.section("color", data.transform.color)
+                  .known_elsewhere_as({"color_jitter", "color_augmentation", "photometric"})
+                  .help("Change colors, each image by numbers of its own, before it is normalized.");
               augment.rule("scale", [&scale = data.transform.scale] {
                 return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
               });

@@ -152,9 +152,9 @@ class Loader::Impl {
     for (int64_t tries = 0; tries <= allowed_corrupt(); ++tries, index = (index + 1) % dataset_.size()) {
       try {
         const Sample sample = dataset_.get(index);
-        const Geometry geometry =
-            transform_.choose(sample.image.height, sample.image.width, {options_.seed, epoch, index});
-        transform_.paint(sample.image, geometry, out);
+        const AugmentKey key{options_.seed, epoch, index};
+        const Geometry geometry = transform_.choose(sample.image.height, sample.image.width, key);
+        transform_.paint(sample.image, geometry, out, transform_.choose_color(key));
         result.batch.truth.push_back(moved(sample.truth, geometry, options_.clip));
         result.batch.geometry.push_back(geometry);
         result.batch.indices.push_back(index);

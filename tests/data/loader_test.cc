@@ -117,6 +117,22 @@ TEST_F(LoaderTest, AnEpochHasEveryImageOnceAndEpochsDiffer) {
   EXPECT_EQ(all_indices(drain(loader)), orders[1]);
 }
 
+TEST_F(LoaderTest, ColorsChangePixelsAndNothingElse) {
+  const FakeDataset dataset(24);
+  LoaderOptions options = training(0);
+  const std::vector<Copy> plain = epoch_of(dataset, options, 1);
+  options.transform.color = ColorOptions{.brightness = 0.5};
+  const std::vector<Copy> colored = epoch_of(dataset, options, 1);
+  ASSERT_EQ(colored.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(colored[i].labels, plain[i].labels);
+    EXPECT_EQ(colored[i].indices, plain[i].indices);
+    EXPECT_NE(colored[i].images, plain[i].images);
+  }
+  options.threads = 3;
+  EXPECT_EQ(epoch_of(dataset, options, 1), colored);
+}
+
 TEST_F(LoaderTest, ResumesInTheMiddle) {
   const FakeDataset dataset(90);
   const std::vector<Copy> whole = epoch_of(dataset, training(2), 3);

@@ -178,6 +178,19 @@ TEST(Experiment, ExamplesAreValid) {
   EXPECT_GE(files, 2);
 }
 
+TEST(Experiment, ColorsAreChangedWhereTheSpecSaysSo) {
+  const ExperimentSpec plain = parse("data: {augment: {flip: true}}");
+  EXPECT_FALSE(plain.data.transform.color.has_value());
+  EXPECT_EQ(to_yaml(plain).find("color"), std::string::npos);  // so that hashes of older experiments stay
+  const ExperimentSpec spec = parse("data: {augment: {flip: true, color: {hue: 0.1, contrast: 0.25}}}");
+  ASSERT_TRUE(spec.data.transform.color.has_value());
+  EXPECT_EQ(spec.data.transform.color->hue, 0.1);
+  EXPECT_EQ(spec.data.transform.color->contrast, 0.25);
+  EXPECT_EQ(spec.data.transform.color->saturation, 0);
+  EXPECT_EQ(spec_hash(parse(to_yaml(spec))), spec_hash(spec));
+  EXPECT_NE(spec_hash(plain), spec_hash(spec));
+}
+
 TEST(Experiment, ReferenceIsUpToDate) {
   EXPECT_EQ(read_file(OCTET_SOURCE_DIR "/docs/spec.md"), reference_markdown())
       << "run: octet spec --markdown > docs/spec.md";

@@ -107,7 +107,7 @@ Transform::Transform(const TransformOptions& options, const Image& first)
       normalization_(normalization(options, first.channels)) {}
 
 Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
-  CounterRng random(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.index));
+  CounterRng random = key.random();
   Geometry g{.height = shape_.height,
              .width = shape_.width,
              .source = {0, 0, height, width},
@@ -139,7 +139,7 @@ Color Transform::choose_color(const AugmentKey& key) const {
   if (!options_.color) return {};
   ColorOptions options = *options_.color;
   if (shape_.channels == 1) options.saturation = options.hue = 0;
-  CounterRng random(key.seed ^ kColorStream, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.index));
+  CounterRng random = key.random(kColorStream);
   return Color::of(data::choose_color(options, random));
 }
 

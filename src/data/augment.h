@@ -43,6 +43,11 @@ struct ImageShape {
 struct AugmentKey {
   uint64_t seed = 0;
   int64_t epoch = 0, index = 0;
+  int64_t repetition = 0;  // how often the epoch had that image before
+
+  CounterRng random(uint64_t stream = 0) const {
+    return {seed ^ stream, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index + (repetition << 40))};
+  }
 };
 
 // Immutable after construction; its members may run on many threads at once.

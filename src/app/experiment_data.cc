@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/class_order.h"
+#include "data/joined.h"
 
 namespace octet::app {
 namespace {
@@ -16,22 +17,28 @@ struct Classes {
   std::string whose;
 };
 
-DataStream open(const spec::ExperimentSpec& spec, const data::DatasetOptions& source, data::LoaderOptions options,
+DataStream open(const spec::ExperimentSpec& spec, const data::Sources& sources, data::LoaderOptions options,
                 const Classes& wanted = {}) {
-  data::DatasetOptions d = source;
-  d.exif_orientation = spec.data.exif_orientation;
-  d.channels = static_cast<int>(spec.model.channels());
-  if (d.channels != 1 && d.channels != 3)
-    fail_usage("model.input of the spec has ", d.channels, " channels; images have 1 or 3");
-  d.min_decode_side = data::decode_hint(options.transform);
+  const int64_t channels = spec.model.channels();
+  if (channels != 1 && channels != 3)
+    fail_usage("model.input of the spec has ", channels, " channels; images have 1 or 3");
+  std::vector<data::Source> opened;
+  for (data::DatasetOptions source : sources) {
+    source.exif_orientation = spec.data.exif_orientation;
+    source.channels = static_cast<int>(channels);
+    source.min_decode_side = data::decode_hint(options.transform);
+    const std::string where = source.path.string();
+    std::unique_ptr<data::Dataset> dataset = data::open_dataset(source);
+    options.portions.push_back({.images = dataset->size(), .weight = source.weight});
+    opened.push_back({data::label_by_names(std::move(dataset), wanted.names, where, wanted.whose), where});
+  }
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
   options.seed = static_cast<uint64_t>(spec.data.seed);
   DataStream stream;
-  stream.dataset = data::open_dataset(d);
-  stream.dataset = data::label_by_names(std::move(stream.dataset), wanted.names, source.path.string(), wanted.whose);
+  stream.dataset = data::join(std::move(opened));
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
   if (stream.dataset->labeled() && classes > spec.model.num_classes)
-    fail_usage(source.path.string(), ": holds ", classes,
+    fail_usage(data::paths_of(sources), ": ", sources.size() > 1 ? "hold " : "holds ", classes,
                " classes, the spec says model.num_classes: ", spec.model.num_classes);
   stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
   return stream;
@@ -39,21 +46,25 @@ DataStream open(const spec::ExperimentSpec& spec, const data::DatasetOptions& so
 
 // Only images that name the classes themselves have an order of their own to mend, so nothing is read where none is
 // involved.
-Classes classes_for(const spec::ExperimentSpec& spec, const data::DatasetOptions& source,
+Classes classes_for(const spec::ExperimentSpec& spec, const data::Sources& sources,
                     const std::vector<std::string>& model_classes) {
   if (!model_classes.empty()) return {model_classes, "of the model"};
-  const auto named = [](const data::DatasetOptions& images) {
-    return data::dataset_format(images.format).class_names != nullptr;
+  const auto named = [](const data::Sources& images) {
+    return std::any_of(images.begin(), images.end(), [](const data::DatasetOptions& source) {
+      return data::dataset_format(source.format).class_names != nullptr;
+    });
   };
-  if (!named(source) && !(spec.data.train && named(*spec.data.train))) return {};
+  if (!named(sources) && !named(spec.data.train) && sources.size() < 2 && spec.data.train.size() < 2) return {};
   return {training_class_names(spec), "of the training images"};
 }
 
 }  // namespace
 
 std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) {
-  if (!spec.data.train) return {};
-  return data::read_class_names(*spec.data.train);
+  std::vector<data::SourceClasses> classes;
+  for (const data::DatasetOptions& source : spec.data.train)
+    classes.push_back({source.path.string(), data::read_class_names(source)});
+  return data::united_class_names(classes);
 }
 
 data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {
@@ -66,23 +77,22 @@ data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, 
 
 DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
                               const std::vector<std::string>& model_classes) {
-  if (!spec.data.train) fail_usage("the spec names no training images; add data.train");
+  if (spec.data.train.empty()) fail_usage("the spec names no training images; add data.train");
   data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
   options.transform = data::training_transform(spec.data, spec.model.height(), spec.model.width());
-  return open(spec, *spec.data.train, options, {model_classes, "of the model"});
+  return open(spec, spec.data.train, options, {model_classes, "of the model"});
 }
 
 DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training) {
-  if (!spec.data.val) return {};
-  return open(spec, *spec.data.val, evaluation_loader_options(spec),
-              {training.class_names(), "of the training images"});
+  if (spec.data.val.empty()) return {};
+  return open(spec, spec.data.val, evaluation_loader_options(spec), {training.class_names(), "of the training images"});
 }
 
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size,
                                 const std::vector<std::string>& model_classes) {
-  const data::DatasetOptions* source = spec.data.evaluation_source();
-  if (!source) fail_usage("the spec names no images to evaluate; add data.test or data.val");
-  return open(spec, *source, evaluation_loader_options(spec, batch_size), classes_for(spec, *source, model_classes));
+  const data::Sources& sources = spec.data.evaluation_sources();
+  if (sources.empty()) fail_usage("the spec names no images to evaluate; add data.test or data.val");
+  return open(spec, sources, evaluation_loader_options(spec, batch_size), classes_for(spec, sources, model_classes));
 }
 
 data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options,
@@ -109,9 +119,10 @@ void check_calibration_batches(const data::Loader& loader) {
 }
 
 DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {
-  const data::DatasetOptions* source = spec.data.calibration_source();
-  if (!source) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
-  DataStream stream = open(spec, *source, calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
+  data::Sources sources = spec.data.calibration_sources();
+  for (data::DatasetOptions& source : sources) source.weight = 1;  // those of training are no matter here
+  if (sources.empty()) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
+  DataStream stream = open(spec, sources, calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
   check_calibration_batches(*stream.loader);
   return stream;
 }

@@ -90,8 +90,7 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
     out.push_back(before.model == after.model ? str("the content of ", after.model)
                                               : change("-m", before.model, after.model));
   if (before.data_hash != after.data_hash && out.empty())
-    out.push_back(
-        str("the images of data.train (", after.spec.data.train ? after.spec.data.train->path.string() : "", ")"));
+    out.push_back(str("the images of data.train (", data::paths_of(after.spec.data.train), ")"));
   return out;
 }
 

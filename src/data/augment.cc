@@ -17,11 +17,7 @@ int shorter_side(const TransformOptions& options) {
   return static_cast<int>(std::lround(std::max(options.height, options.width) / 0.875));
 }
 
-std::array<float, 256> normalization_table(float mean, float stddev) {
-  std::array<float, 256> table;
-  for (int x = 0; x < 256; ++x) table[static_cast<size_t>(x)] = (static_cast<float>(x) / 255.0f - mean) / stddev;
-  return table;
-}
+constexpr uint64_t kColorStream = 0x636f6c6f72;  // keeps the colors' random numbers apart from the geometry's
 
 void check_statistics(const char* name, const std::vector<double>& values, int channels, bool positive) {
   if (!values.empty() && values.size() != 1 && std::cmp_not_equal(values.size(), channels))
@@ -91,24 +87,27 @@ Image resized(const Image& image, const Geometry& g) {
   return resize_bilinear_part(image, g.resized_height, g.resized_width, {g.top, g.left, g.height, g.width});
 }
 
-}  // namespace
-
-Transform::Transform(const TransformOptions& options, const Image& first) : options_(options) {
-  check_options(options);
-  check_statistics("mean", options.mean, first.channels, false);
-  check_statistics("stddev", options.std, first.channels, true);
-  shape_ = {first.channels, options.height > 0 ? options.height : first.height,
-            options.width > 0 ? options.width : first.width};
-  for (int c = 0; c < shape_.channels; ++c) {
-    const auto value = [c](const std::vector<double>& values, float otherwise) {
-      return values.empty() ? otherwise : static_cast<float>(values[values.size() == 1 ? 0 : static_cast<size_t>(c)]);
-    };
-    normalized_.push_back(normalization_table(value(options.mean, 0), value(options.std, 1)));
-  }
+Normalization normalization(const TransformOptions& o, int channels) {
+  check_statistics("mean", o.mean, channels, false);
+  check_statistics("stddev", o.std, channels, true);
+  const auto for_each = [channels](const std::vector<double>& values, float otherwise) {
+    const auto count = static_cast<size_t>(channels);
+    if (values.size() == count) return std::vector<float>(values.begin(), values.end());
+    return std::vector<float>(count, values.empty() ? otherwise : static_cast<float>(values[0]));
+  };
+  return {for_each(o.mean, 0), for_each(o.std, 1)};
 }
 
+}  // namespace
+
+Transform::Transform(const TransformOptions& options, const Image& first)
+    : options_((check_options(options), options)),
+      shape_{first.channels, options.height > 0 ? options.height : first.height,
+             options.width > 0 ? options.width : first.width},
+      normalization_(normalization(options, first.channels)) {}
+
 Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
-  CounterRng random(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.index));
+  CounterRng random = key.random();
   Geometry g{.height = shape_.height,
              .width = shape_.width,
              .source = {0, 0, height, width},
@@ -136,7 +135,15 @@ Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
   return g;
 }
 
-void Transform::paint(const Image& image, const Geometry& g, float* out) const {
+Color Transform::choose_color(const AugmentKey& key) const {
+  if (!options_.color) return {};
+  ColorOptions options = *options_.color;
+  if (shape_.channels == 1) options.saturation = options.hue = 0;
+  CounterRng random = key.random(kColorStream);
+  return Color::of(data::choose_color(options, random));
+}
+
+void Transform::paint(const Image& image, const Geometry& g, float* out, const Color& color) const {
   require(image.channels == shape_.channels, "has ", image.channels, " channels, expected ", shape_.channels);
   OCTET_CHECK(g.height == shape_.height && g.width == shape_.width);
   Image changed;
@@ -147,24 +154,24 @@ void Transform::paint(const Image& image, const Geometry& g, float* out) const {
     changed = resized(image, g);
     source = &changed;
   }
+  const PixelPainter painter(normalization_, color);
   const int dy = g.shift_y, dx = g.shift_x;
   const int channels = shape_.channels, height = shape_.height, width = shape_.width;
+  const ptrdiff_t plane = static_cast<ptrdiff_t>(height) * width;
   // Output columns [begin, end) read source column x + dx before the flip; the others are border.
   const int begin = std::clamp(-dx, 0, width), end = std::clamp(width - dx, begin, width);
-  for (int c = 0; c < channels; ++c) {
-    const std::array<float, 256>& table = normalized_[static_cast<size_t>(c)];
-    for (int y = 0; y < height; ++y, out += width) {
-      const int source_y = y + dy;
-      if (source_y < 0 || source_y >= height) {
-        std::fill_n(out, width, table[0]);
-        continue;
-      }
-      std::fill(out, out + begin, table[0]);
-      std::fill(out + end, out + width, table[0]);
-      const uint8_t* in = source->row(source_y) + static_cast<ptrdiff_t>(begin + dx) * channels + c;
-      for (int x = begin; x < end; ++x, in += channels) out[x] = table[*in];
-      if (g.mirrored) std::reverse(out, out + width);
+  for (int y = 0; y < height; ++y, out += width) {
+    const int source_y = y + dy;
+    const bool inside = source_y >= 0 && source_y < height;
+    for (int c = 0; c < channels; ++c) {
+      float* row = out + c * plane;
+      std::fill(row, row + (inside ? begin : width), normalization_.table(c)[0]);
+      std::fill(row + end, row + width, normalization_.table(c)[0]);
     }
+    if (!inside) continue;
+    painter.row(source->row(source_y) + static_cast<ptrdiff_t>(begin + dx) * channels, end - begin, out + begin, plane);
+    if (g.mirrored)
+      for (int c = 0; c < channels; ++c) std::reverse(out + c * plane, out + c * plane + width);
   }
 }
 
@@ -185,6 +192,7 @@ TransformOptions evaluation_transform(TransformOptions training) {
   if (training.mode == ResizeMode::kRandomResizedCrop) training.mode = ResizeMode::kCenterCrop;
   training.crop_padding = 0;
   training.flip = false;
+  training.color.reset();
   return training;
 }
 

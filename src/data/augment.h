@@ -1,12 +1,14 @@
-// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, normalize. Where the pixels
-// go is chosen first (Geometry), then painted.
+// From an 8-bit image to the floats that a network takes: resize, random crop, random flip, random colors, normalize.
+// Where the pixels go (Geometry) and how their colors change (Color) is chosen first, then painted.
 #pragma once
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "data/color.h"
 #include "data/geometry.h"
 #include "data/image.h"
+#include "data/pixel_painter.h"
 
 namespace octet::data {
 
@@ -26,6 +28,7 @@ struct TransformOptions {
   std::vector<double> ratio = {0.75, 1.333333333};  // kRandomResizedCrop: smallest and largest width / height
   int64_t crop_padding = 0;  // after resizing: shift by up to this many pixels either way, black beyond the border
   bool flip = false;         // mirror left and right with probability 1/2
+  std::optional<ColorOptions> color;              // absent: colors stay
   std::vector<double> mean = {0.0}, std = {1.0};  // per channel (or one for all) of x / 255; empty: 0 and 1
 };
 
@@ -40,6 +43,11 @@ struct ImageShape {
 struct AugmentKey {
   uint64_t seed = 0;
   int64_t epoch = 0, index = 0;
+  int64_t repetition = 0;  // how often the epoch had that image before
+
+  CounterRng random(uint64_t stream = 0) const {
+    return {seed ^ stream, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index + (repetition << 40))};
+  }
 };
 
 // Immutable after construction; its members may run on many threads at once.
@@ -53,14 +61,17 @@ class Transform {
 
   // For an image of this size. UserError where it has another than the input's (kNone) or is too long to be resized.
   Geometry choose(int height, int width, const AugmentKey& key) const;
-  // Writes output_shape().size() floats, CHW: (x / 255 - mean) / std, evaluated in float32. `geometry` was chosen for
-  // an image of this size. UserError for another number of channels.
-  void paint(const Image& image, const Geometry& geometry, float* out) const;
+  // Random numbers of its own: the geometry of an image is the same with and without it. Of gray images only brightness
+  // and contrast change.
+  Color choose_color(const AugmentKey& key) const;
+  // Writes output_shape().size() floats, CHW: (color(x / 255) - mean) / std, evaluated in float32; black beyond the
+  // border stays black. `geometry` was chosen for an image of this size. UserError for another number of channels.
+  void paint(const Image& image, const Geometry& geometry, float* out, const Color& color = {}) const;
 
  private:
   TransformOptions options_;
   ImageShape shape_;
-  std::vector<std::array<float, 256>> normalized_;  // [channel][byte]
+  Normalization normalization_;
 };
 
 // The value for DatasetOptions::min_decode_side that loses nothing which the transform would keep: the side to which

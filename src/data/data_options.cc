@@ -2,21 +2,34 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "schema/schema.h"
 
 namespace octet::data {
 
 void describe(schema::Section& s, DataOptions& data) {
-  s.section("train", data.train).help("Training images.");
-  s.section("val", data.val)
+  s.list("train", data.train)
+      .or_section()
+      .help(
+          "Training images. Several sources, as a list, are joined: their classes are united by name, the first "
+          "source's first.");
+  s.list("val", data.val)
+      .or_section()
       .same_keys_as("data.train")
       .known_elsewhere_as({"validation", "valid", "eval"})
       .help("Images evaluated during training; the best checkpoint is chosen by them.");
-  s.section("test", data.test).same_keys_as("data.train").help("Images of `octet evaluate`; absent: `val`.");
-  s.section("calibration", data.calibration)
+  s.list("test", data.test).or_section().same_keys_as("data.train").help("Images of `octet evaluate`; absent: `val`.");
+  s.list("calibration", data.calibration)
+      .or_section()
       .same_keys_as("data.train")
       .help("Images that ranges are collected from; absent: `train`. Never use test images here.");
+  for (const auto& [name, sources] :
+       {std::pair("val", &data.val), std::pair("test", &data.test), std::pair("calibration", &data.calibration)})
+    s.rule(name, [sources] {
+      const bool weighted = std::any_of(sources->begin(), sources->end(), [](const auto& s) { return s.weight != 1; });
+      return weighted ? "has a weight; only training takes images more or less often than once" : "";
+    });
   s.field("mean", data.transform.mean)
       .range(-1000, 1000)
       .length(1, 64)
@@ -58,6 +71,9 @@ void describe(schema::Section& s, DataOptions& data) {
                   .length(2, 2)
                   .unit("width / height")
                   .help("Narrowest and widest shape of random_resized_crop.");
+              augment.section("color", data.transform.color)
+                  .known_elsewhere_as({"color_jitter", "color_augmentation", "photometric"})
+                  .help("Change colors, each image by numbers of its own, before it is normalized.");
               augment.rule("scale", [&scale = data.transform.scale] {
                 return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
               });
@@ -74,11 +90,18 @@ void describe(schema::Section& s, DataOptions& data) {
   s.field("seed", data.seed).range(0, 9e15).help("Seed of order and augmentation.");
 }
 
+std::string paths_of(const Sources& sources) {
+  std::vector<std::string> paths;
+  for (const DatasetOptions& source : sources) paths.push_back(source.path.string());
+  return schema::join(paths, ", ");
+}
+
 void resolve_splits(DataOptions& data) {
-  const auto resolve = [](std::optional<DatasetOptions>& source, const char* split) {
-    if (!source) return;
-    if (source->split == "auto") source->split.clear();
-    if (source->split.empty() && dataset_format(source->format).fixed_splits) source->split = split;
+  const auto resolve = [](Sources& sources, const char* split) {
+    for (DatasetOptions& source : sources) {
+      if (source.split == "auto") source.split.clear();
+      if (source.split.empty() && dataset_format(source.format).fixed_splits) source.split = split;
+    }
   };
   resolve(data.train, "train");
   resolve(data.calibration, "train");

@@ -1,17 +1,20 @@
 // Everything that an experiment says about its images.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "data/augment.h"
 #include "data/dataset.h"
 
 namespace octet::data {
 
+// One dataset, or several that are joined (joined.h).
+using Sources = std::vector<DatasetOptions>;
+
 struct DataOptions {
-  std::optional<DatasetOptions> train, val, test;
-  std::optional<DatasetOptions> calibration;  // absent: the training images, without augmentation
+  Sources train, val, test;  // empty: not named
+  Sources calibration;       // empty: the training images, without augmentation
   // Of training images. The size of the output and the mode are decided by training_transform().
   TransformOptions transform;
   bool random_resized_crop = false;
@@ -19,12 +22,15 @@ struct DataOptions {
   int64_t threads = 0;            // 0: as many as CPUs
   int64_t seed = 1;               // of order and augmentation
 
-  // What calibration reads: `calibration`, else `train`. nullptr when neither is named.
-  const DatasetOptions* calibration_source() const { return calibration ? &*calibration : train ? &*train : nullptr; }
+  // What calibration reads: `calibration`, else `train`. Empty when neither is named.
+  const Sources& calibration_sources() const { return calibration.empty() ? train : calibration; }
   // What `octet evaluate` reads: `test`, else `val`.
-  const DatasetOptions* evaluation_source() const { return test ? &*test : val ? &*val : nullptr; }
+  const Sources& evaluation_sources() const { return test.empty() ? val : test; }
 };
 void describe(schema::Section& s, DataOptions& data);
+
+// Their paths, for messages: "a, b".
+std::string paths_of(const Sources& sources);
 
 // Chooses the half that is meant where an experiment names none: train for `train` and `calibration`, test for the
 // others. Formats that name their own splits stay as they are.

@@ -73,6 +73,15 @@ void describe(schema::Section& s, DatasetOptions& source) {
       .unit("images")
       .known_elsewhere_as({"count", "num_images"})
       .help("How many images are taken from there; 0: all that follow.");
+  s.field("weight", source.weight)
+      .above(0, 1000)
+      .unit("times an epoch")
+      .written_when([&source] { return source.weight != 1; })
+      .known_elsewhere_as({"repeat", "sampling_weight"})
+      .help(
+          "data.train: how often each image comes in an epoch. A source of n images gives weight * n, rounded, at "
+          "least "
+          "one; what a fraction leaves out of an epoch comes in the next ones. Calibration takes every image once.");
   s.rule("split", [&source]() -> std::string {
     const std::string& split = source.split;
     if (!dataset_format(source.format).fixed_splits || split.empty() || split == "auto" || split == "train" ||

@@ -71,6 +71,7 @@ struct DatasetOptions {
   std::string split;
   int64_t offset = 0;  // first image taken, in the order of the file
   int64_t limit = 0;   // how many are taken from there; 0: all that follow
+  double weight = 1;   // of training: how often each image comes in an epoch, on average (EpochOrder)
   // 1 (gray) or 3 (RGB); 0 takes images as they are stored, which for an image folder, where files may differ, is RGB.
   int channels = 0;
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in

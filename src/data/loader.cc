@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -15,11 +14,9 @@
 namespace octet::data {
 namespace {
 
-constexpr uint64_t kOrderStream = 0x6f72646572;  // keeps the order's random numbers apart from the augmentation's
-
 struct Epoch {
   int number = 0;
-  std::vector<int64_t> order;  // indices into the dataset
+  std::vector<EpochOrder::Draw> order;
 };
 
 // A finished batch with what happened on the way; `error` is kept for its turn so that failures come in order.
@@ -38,6 +35,13 @@ void check_options(const LoaderOptions& options, const Dataset& dataset) {
   if (!(options.max_corrupt_fraction >= 0 && options.max_corrupt_fraction <= 1))
     fail_usage("loader: max_corrupt_fraction ", options.max_corrupt_fraction, ", expected 0 to 1");
   require(dataset.size() > 0, "the dataset has no images");
+  int64_t portioned = options.portions.empty() ? dataset.size() : 0;
+  for (const Portion& portion : options.portions) portioned += portion.images;
+  OCTET_CHECK(portioned == dataset.size(), "portions of ", portioned, " images of ", dataset.size());
+}
+
+std::vector<Portion> portions_of(const LoaderOptions& options, const Dataset& dataset) {
+  return options.portions.empty() ? std::vector<Portion>{{.images = dataset.size()}} : options.portions;
 }
 
 }  // namespace
@@ -54,7 +58,8 @@ class Loader::Impl {
       : dataset_(dataset),
         options_((check_options(options, dataset), std::move(options))),
         transform_(options_.transform, first_image()),
-        images_(options_.max_images > 0 ? std::min(options_.max_images, dataset.size()) : dataset.size()),
+        order_(portions_of(options_, dataset), options_.seed, options_.shuffle),
+        images_(options_.max_images > 0 ? std::min(options_.max_images, order_.size()) : order_.size()),
         batches_(options_.drop_last ? images_ / options_.batch_size
                                     : (images_ + options_.batch_size - 1) / options_.batch_size),
         ahead_(options_.threads + options_.prefetch_batches),
@@ -75,12 +80,7 @@ class Loader::Impl {
     OCTET_CHECK(first_batch >= 0 && first_batch <= batches_, "batch ", first_batch, " of ", batches_);
     auto epoch = std::make_shared<Epoch>();
     epoch->number = number;
-    epoch->order.resize(static_cast<size_t>(dataset_.size()));
-    std::iota(epoch->order.begin(), epoch->order.end(), int64_t{0});
-    if (options_.shuffle) {  // Fisher-Yates; std::shuffle may differ between standard libraries
-      CounterRng random(options_.seed, kOrderStream, static_cast<uint64_t>(number));
-      for (int64_t i = dataset_.size() - 1; i > 0; --i) std::swap(epoch->order[i], epoch->order[random.below(i + 1)]);
-    }
+    epoch->order = order_.draws(number);
     {
       const std::scoped_lock lock(mutex_);
       for (std::optional<Result>& slot : ready_) slot.reset();
@@ -147,14 +147,15 @@ class Loader::Impl {
     fail_too_many();
   }
 
-  // Appends the image that goes where `index` was wanted, all but the count; false when it is left out.
-  bool load(int64_t index, int epoch, float* out, Result& result) const {
+  // Appends the image that goes where that of `draw` was wanted, all but the count; false when it is left out.
+  bool load(const EpochOrder::Draw& draw, int epoch, float* out, Result& result) const {
+    int64_t index = draw.image;
     for (int64_t tries = 0; tries <= allowed_corrupt(); ++tries, index = (index + 1) % dataset_.size()) {
       try {
         const Sample sample = dataset_.get(index);
-        const Geometry geometry =
-            transform_.choose(sample.image.height, sample.image.width, {options_.seed, epoch, index});
-        transform_.paint(sample.image, geometry, out);
+        const AugmentKey key{options_.seed, epoch, index, draw.repetition};
+        const Geometry geometry = transform_.choose(sample.image.height, sample.image.width, key);
+        transform_.paint(sample.image, geometry, out, transform_.choose_color(key));
         result.batch.truth.push_back(moved(sample.truth, geometry, options_.clip));
         result.batch.geometry.push_back(geometry);
         result.batch.indices.push_back(index);
@@ -229,6 +230,7 @@ class Loader::Impl {
   const LoaderOptions options_;
   CorruptReport report_;  // of the calling thread; before transform_, whose initializer may add to it
   const Transform transform_;
+  const EpochOrder order_;
   const int64_t images_, batches_, ahead_;
   const std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
 

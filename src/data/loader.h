@@ -11,6 +11,7 @@
 #include "data/augment.h"
 #include "data/buffer_pool.h"
 #include "data/dataset.h"
+#include "data/epoch_order.h"
 
 namespace octet::data {
 
@@ -33,6 +34,8 @@ struct LoaderOptions {
   int threads = 1;         // workers; 0: work in the thread that calls next()
   bool drop_last = false;  // leave out the last batch when it is not full
   int64_t max_images = 0;  // only that many of the epoch's order; 0: all
+  // How often the images come in an epoch, for all images of the dataset in its order; empty: each once.
+  std::vector<Portion> portions;
   TransformOptions transform;
   ClipRule clip;
   // A corrupt image is replaced by the next good one of the dataset, so that batches keep their size (training); or

@@ -92,6 +92,7 @@ class Reader {
       if (const auto* plain = std::get_if<SectionSlot>(&field.slot())) inner = plain->section.get();
       if (const auto* optional = std::get_if<OptionalSectionSlot>(&field.slot()))
         inner = &prototype.emplace(optional->prototype());
+      if (const auto* list = std::get_if<SectionListSlot>(&field.slot())) inner = &prototype.emplace(list->prototype());
       if (!inner) continue;
       std::string found = visit(*inner, dotted(path, field.name()));
       if (found.empty()) found = search_inside(*inner, dotted(path, field.name()), visit);
@@ -126,7 +127,7 @@ class Reader {
   }
   static std::string indefinite(const std::string& type) {
     if (type == "integer") return "an integer";
-    if (type == "number" || type == "section" || type.rfind("list", 0) == 0 || type.rfind("path", 0) == 0)
+    if (type == "number" || type.rfind("section", 0) == 0 || type.rfind("list", 0) == 0 || type.rfind("path", 0) == 0)
       return "a " + type;
     return type;
   }
@@ -250,6 +251,10 @@ class Reader {
         reader.read(slot.bind(), node, path);
       }
       void operator()(const SectionListSlot& slot) const {
+        if (node.kind == Node::Kind::kMap && field.may_be_section()) {
+          slot.resize(1);
+          return reader.read(slot.bind(0), node, path);
+        }
         if (node.kind != Node::Kind::kList) refuse_type(field, node, path);
         slot.resize(node.items.size());
         for (size_t i = 0; i < node.items.size(); ++i) reader.read_item(field, slot.bind(i), node.items[i], path);

@@ -46,7 +46,7 @@ std::string list_text(const List& values, Text text) {
 
 std::string default_text(const Field& field) {
   if (field.is_required()) return "required";
-  if (std::holds_alternative<OptionalSectionSlot>(field.slot())) return "absent";
+  if (std::holds_alternative<OptionalSectionSlot>(field.slot()) || field.may_be_section()) return "absent";
   if (field.is_section()) return "";
   struct Writer {
     std::string operator()(const bool* v) const { return *v ? "true" : "false"; }

@@ -47,6 +47,13 @@ bool Field::accepts(const std::string& text) const {
   return !accepts_ || accepts_(text);
 }
 
+bool Field::is_written() const {
+  if (written_when_) return written_when_();
+  if (const auto* optional = std::get_if<OptionalSectionSlot>(&slot_)) return optional->present();
+  if (const auto* list = std::get_if<SectionListSlot>(&slot_)) return !or_section_ || list->size() > 0;
+  return true;
+}
+
 std::string Field::range_text() const {
   if (!choices_.empty()) {
     std::vector<std::string> names;
@@ -82,7 +89,9 @@ std::string Field::type_text() const {
     std::string operator()(const EnumListSlot& slot) const { return "list of " + alternatives(slot.names); }
     std::string operator()(const SectionSlot&) const { return "section"; }
     std::string operator()(const OptionalSectionSlot&) const { return "section"; }
-    std::string operator()(const SectionListSlot&) const { return "list"; }
+    std::string operator()(const SectionListSlot&) const {
+      return field.may_be_section() ? "section or list of sections" : "list";
+    }
   };
   return std::visit(Namer{*this}, slot_);
 }

@@ -96,6 +96,12 @@ class Field {
   }
   // Sections: the reference names the section that has the same keys instead of repeating them.
   Field& same_keys_as(std::string section) { return same_keys_as_ = std::move(section), *this; }
+  // Lists of sections: a section alone stands for a list of it, and is what a list of one is written as. An empty list
+  // is an absent section.
+  Field& or_section() { return or_section_ = true, *this; }
+  // Left out when written unless `condition` holds: for a key that comes to a section whose hash is to stay where it
+  // has its default.
+  Field& written_when(std::function<bool()> condition) { return written_when_ = std::move(condition), *this; }
   // Lists of sections: an item that is plain text is this key of the section.
   Field& shorthand(std::string key) { return shorthand_ = std::move(key), *this; }
 
@@ -113,6 +119,8 @@ class Field {
   const std::string& starting_text() const { return starting_from_; }
   const std::string& same_keys() const { return same_keys_as_; }
   const std::string& shorthand_key() const { return shorthand_; }
+  bool may_be_section() const { return or_section_; }
+  bool is_written() const;
   void prepare() const {
     if (prepare_) prepare_();
   }
@@ -127,13 +135,14 @@ class Field {
   std::string name_, help_, unit_, allowed_, starting_from_, same_keys_as_, shorthand_;
   Slot slot_;
   double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();
-  bool open_low_ = false, required_ = false;
+  bool open_low_ = false, required_ = false, or_section_ = false;
   size_t least_ = 0, most_ = 10'000;
   PathKind path_ = PathKind::kNone;
   std::vector<int64_t> choices_;
   std::vector<std::string> synonyms_;
   std::function<bool(const std::string&)> accepts_;
   std::function<void()> prepare_;
+  std::function<bool()> written_when_;
 };
 
 // What no key can say alone: what is wrong with `key`, which may lie in a section inside ("schedule.min_lr"), or

@@ -44,6 +44,7 @@ void write(const Section& section, const std::string& indent, std::string& out);
 
 // The value after "key:", with the line's end; sections go on in the following lines.
 struct ValueWriter {
+  const Field& field;
   const std::string& indent;
   std::string& out;
 
@@ -76,6 +77,7 @@ struct ValueWriter {
   void operator()(const SectionListSlot& slot) const {
     if (slot.size() == 0) return line("[]");
     out += "\n";
+    if (slot.size() == 1 && field.may_be_section()) return write(slot.bind(0), indent + "  ", out);
     for (size_t i = 0; i < slot.size(); ++i) {
       std::string item;
       write(slot.bind(i), indent + "    ", item);
@@ -87,10 +89,9 @@ struct ValueWriter {
 
 void write(const Section& section, const std::string& indent, std::string& out) {
   for (const Field& field : section.fields()) {
-    const auto* optional = std::get_if<OptionalSectionSlot>(&field.slot());
-    if (optional && !optional->present()) continue;
+    if (!field.is_written()) continue;
     out += indent + field.name() + ":";
-    std::visit(ValueWriter{indent, out}, field.slot());
+    std::visit(ValueWriter{field, indent, out}, field.slot());
   }
 }
 

@@ -19,8 +19,14 @@ std::string text_of(const Node* node) {
 }
 
 void compare(const Node* before, const Node* after, const std::string& path, std::vector<KeyDifference>& out) {
-  const bool maps = before && after && before->kind == Node::Kind::kMap && after->kind == Node::Kind::kMap;
-  if (!maps) {
+  const auto both_are = [&](Node::Kind kind) { return before && after && before->kind == kind && after->kind == kind; };
+  if (both_are(Node::Kind::kList) && before->items.size() == after->items.size() && !before->items.empty() &&
+      before->items[0].kind == Node::Kind::kMap) {
+    for (size_t i = 0; i < before->items.size(); ++i)
+      compare(&before->items[i], &after->items[i], path + "[" + std::to_string(i) + "]", out);
+    return;
+  }
+  if (!both_are(Node::Kind::kMap)) {
     const std::string was = text_of(before), is = text_of(after);
     if (was != is) out.push_back({path, was, is});
     return;

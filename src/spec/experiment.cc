@@ -74,7 +74,7 @@ ExperimentSpec relevant_to(const ExperimentSpec& spec, Stage stage) {
   // Ranges depend on the calibration images, and the quantized fine-tune on the ranges.
   if (stage == Stage::kFloat || stage == Stage::kControl) {
     kept.quant = {};
-    kept.data.calibration.reset();
+    kept.data.calibration.clear();
   }
   if (stage == Stage::kFloat || stage == Stage::kCalibration) kept.finetune = {};
   if (stage != Stage::kFloat) kept.train = {};

@@ -117,6 +117,45 @@ TEST_F(LoaderTest, AnEpochHasEveryImageOnceAndEpochsDiffer) {
   EXPECT_EQ(all_indices(drain(loader)), orders[1]);
 }
 
+TEST_F(LoaderTest, ColorsChangePixelsAndNothingElse) {
+  const FakeDataset dataset(24);
+  LoaderOptions options = training(0);
+  const std::vector<Copy> plain = epoch_of(dataset, options, 1);
+  options.transform.color = ColorOptions{.brightness = 0.5};
+  const std::vector<Copy> colored = epoch_of(dataset, options, 1);
+  ASSERT_EQ(colored.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(colored[i].labels, plain[i].labels);
+    EXPECT_EQ(colored[i].indices, plain[i].indices);
+    EXPECT_NE(colored[i].images, plain[i].images);
+  }
+  options.threads = 3;
+  EXPECT_EQ(epoch_of(dataset, options, 1), colored);
+}
+
+TEST_F(LoaderTest, PortionsComeAsOftenAsTheyWeighAndChangeEachTime) {
+  const FakeDataset dataset(12);
+  LoaderOptions options = training(0);
+  options.portions = {{.images = 4, .weight = 3}, {.images = 8, .weight = 0.5}};
+  Loader loader(dataset, options);
+  EXPECT_EQ(loader.images_per_epoch(), 16);
+  loader.start_epoch(2);
+  const std::vector<Copy> batches = drain(loader);
+  const std::vector<int64_t> indices = all_indices(batches);
+  ASSERT_EQ(indices.size(), 16u);
+  std::vector<std::vector<float>> first_image;  // each time that it came
+  for (const Copy& batch : batches)
+    for (size_t i = 0; i < batch.indices.size(); ++i)
+      if (batch.indices[i] == 0)
+        first_image.emplace_back(batch.images.begin() + static_cast<ptrdiff_t>(i) * 36,
+                                 batch.images.begin() + static_cast<ptrdiff_t>(i + 1) * 36);
+  ASSERT_EQ(first_image.size(), 3u);
+  EXPECT_FALSE(first_image[0] == first_image[1] && first_image[1] == first_image[2]);
+  EXPECT_EQ(std::ranges::count_if(indices, [](int64_t index) { return index >= 4; }), 4);
+  options.threads = 2;
+  EXPECT_EQ(epoch_of(dataset, options, 2), batches);
+}
+
 TEST_F(LoaderTest, ResumesInTheMiddle) {
   const FakeDataset dataset(90);
   const std::vector<Copy> whole = epoch_of(dataset, training(2), 3);

@@ -21,8 +21,8 @@ TEST(Experiment, EmptyFileHasTheDefaultsOfTheStruct) {
   EXPECT_EQ(spec.model.arch, defaults.model.arch);
   EXPECT_EQ(spec.train.epochs, defaults.train.epochs);
   EXPECT_EQ(spec.quant.calibration.images, defaults.quant.calibration.images);
-  EXPECT_FALSE(spec.data.train.has_value());
-  EXPECT_EQ(spec.data.calibration_source(), nullptr);
+  EXPECT_TRUE(spec.data.train.empty());
+  EXPECT_TRUE(spec.data.calibration_sources().empty());
 }
 
 TEST(Experiment, ReadsEveryKindOfValue) {
@@ -47,11 +47,11 @@ export: {opset: 13, target: "tensorrt:8.6"}
 engine: {isa: avx2}
 )");
   EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{1, 28, 28}));
-  EXPECT_EQ(spec.data.train->format, "idx");
-  EXPECT_EQ(spec.data.train->limit, 500);
-  EXPECT_EQ(spec.data.test->format, "cifar10");
-  EXPECT_EQ(spec.data.calibration_source(), &*spec.data.train);
-  EXPECT_EQ(spec.data.evaluation_source(), &*spec.data.test);
+  EXPECT_EQ(spec.data.train.at(0).format, "idx");
+  EXPECT_EQ(spec.data.train.at(0).limit, 500);
+  EXPECT_EQ(spec.data.test.at(0).format, "cifar10");
+  EXPECT_EQ(&spec.data.calibration_sources(), &spec.data.train);
+  EXPECT_EQ(&spec.data.evaluation_sources(), &spec.data.test);
   EXPECT_EQ(spec.data.transform.mean, std::vector<double>{0.5});
   EXPECT_TRUE(spec.data.transform.flip);
   EXPECT_EQ(spec.train.precision, train::Precision::kBFloat16);
@@ -79,10 +79,10 @@ data:
   test: {format: image_folder, path: d}
   calibration: {format: cifar10, path: d, split: test}
 )");
-  EXPECT_EQ(spec.data.train->split, "train");
-  EXPECT_EQ(spec.data.val->split, "test");
-  EXPECT_EQ(spec.data.test->split, "");
-  EXPECT_EQ(spec.data.calibration->split, "test");
+  EXPECT_EQ(spec.data.train.at(0).split, "train");
+  EXPECT_EQ(spec.data.val.at(0).split, "test");
+  EXPECT_EQ(spec.data.test.at(0).split, "");
+  EXPECT_EQ(spec.data.calibration.at(0).split, "test");
 }
 
 TEST(Experiment, FinetuneStartsFromTrain) {
@@ -116,7 +116,7 @@ train: {optimizer: {lr: 1e-7}, schedule: {steps: []}}
 )");
   const std::string yaml = to_yaml(spec);
   EXPECT_EQ(to_yaml(parse(yaml)), yaml);
-  EXPECT_EQ(parse(yaml).data.train->path, "with space/and: colon");
+  EXPECT_EQ(parse(yaml).data.train.at(0).path, "with space/and: colon");
   EXPECT_EQ(parse(yaml).quant.placement.exclude.at(2).name, "null");
   EXPECT_EQ(parse(yaml).data.transform.std.at(2), 0.30000000000000004);
   EXPECT_EQ(spec_hash(parse(yaml)), spec_hash(spec));
@@ -145,7 +145,7 @@ TEST(Experiment, InputFilesMustExist) {
   const std::string file = (folder / "s.yaml").string();
   {
     std::ofstream(file) << "data:\n  train: {format: image_folder, path: " << (folder / "images").string() << "}\n";
-    EXPECT_EQ(load_experiment(file).data.train->path, (folder / "images").string());
+    EXPECT_EQ(load_experiment(file).data.train.at(0).path, (folder / "images").string());
   }
   {
     std::ofstream(file) << "data:\n  train:\n    format: image_folder\n    path: /no/such/folder\n";
@@ -176,6 +176,44 @@ TEST(Experiment, ExamplesAreValid) {
     ++files;
   }
   EXPECT_GE(files, 2);
+}
+
+TEST(Experiment, ColorsAreChangedWhereTheSpecSaysSo) {
+  const ExperimentSpec plain = parse("data: {augment: {flip: true}}");
+  EXPECT_FALSE(plain.data.transform.color.has_value());
+  EXPECT_EQ(to_yaml(plain).find("color"), std::string::npos);  // so that hashes of older experiments stay
+  const ExperimentSpec spec = parse("data: {augment: {flip: true, color: {hue: 0.1, contrast: 0.25}}}");
+  ASSERT_TRUE(spec.data.transform.color.has_value());
+  EXPECT_EQ(spec.data.transform.color->hue, 0.1);
+  EXPECT_EQ(spec.data.transform.color->contrast, 0.25);
+  EXPECT_EQ(spec.data.transform.color->saturation, 0);
+  EXPECT_EQ(spec_hash(parse(to_yaml(spec))), spec_hash(spec));
+  EXPECT_NE(spec_hash(plain), spec_hash(spec));
+}
+
+TEST(Experiment, SeveralSourcesOfImages) {
+  const std::string first = "{format: idx, path: a}", second = "{format: kitti, path: b, split: auto, weight: 2.5}";
+  const ExperimentSpec spec = parse("data: {train: [" + first + ", " + second + "], val: [" + first + "]}");
+  ASSERT_EQ(spec.data.train.size(), 2u);
+  EXPECT_EQ(spec.data.train[0].split, "train");
+  EXPECT_EQ(spec.data.train[0].weight, 1);
+  EXPECT_EQ(spec.data.train[1].path, "b");
+  EXPECT_EQ(spec.data.train[1].split, "");
+  EXPECT_EQ(spec.data.train[1].weight, 2.5);
+  EXPECT_EQ(data::paths_of(spec.data.train), "a, b");
+  EXPECT_EQ(to_yaml(parse(to_yaml(spec))), to_yaml(spec));
+  EXPECT_TRUE(parse("data: {train: []}").data.train.empty());
+
+  // One source is written as ever, so that experiments keep their hash.
+  const ExperimentSpec one = parse("data: {train: " + first + "}"), listed = parse("data: {train: [" + first + "]}");
+  EXPECT_EQ(spec_hash(one), spec_hash(listed));
+  EXPECT_EQ(to_yaml(one).find("\n    weight:"), std::string::npos);
+  EXPECT_NE(to_yaml(one).find("  train:\n    format: idx\n    path: a\n"), std::string::npos) << to_yaml(one);
+
+  const ExperimentSpec other = parse("data: {train: [" + first + ", {format: kitti, path: c}], val: [" + first + "]}");
+  std::vector<std::string> keys;
+  for (const KeyDifference& d : differences(spec, other, Stage::kFloat)) keys.push_back(d.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"data.train[1].path", "data.train[1].weight"}));
 }
 
 TEST(Experiment, ReferenceIsUpToDate) {
@@ -222,7 +260,9 @@ TEST(Experiment, TheCommandLineNamesTheTaskWhereTheFileDoesNot) {
 }
 
 TEST(Experiment, SplitsOfFoldersHaveAnyName) {
-  const auto split = [](const std::string& source) { return parse("data: {val: {" + source + "}}").data.val->split; };
+  const auto split = [](const std::string& source) {
+    return parse("data: {val: {" + source + "}}").data.val.at(0).split;
+  };
   EXPECT_EQ(split("format: voc, path: d, split: val"), "val");
   EXPECT_EQ(split("format: idx, path: d"), "test");
   EXPECT_EQ(split("format: idx, path: d, split: auto"), "test");

@@ -42,18 +42,6 @@ std::vector<int64_t> all_axes(size_t rank) {
   return axes;
 }
 
-void check_permutation(const std::vector<int64_t>& perm, size_t rank) {
-  if (perm.size() != rank) fail("perm has ", perm.size(), " values, expected ", rank);
-  std::vector<bool> seen(rank, false);
-  for (const int64_t p : perm) {
-    if (p < 0 || p >= static_cast<int64_t>(rank))
-      fail("perm holds ", p, "; it should name each axis from 0 to ", static_cast<int64_t>(rank) - 1,
-           " once, and none by a negative number");
-    if (seen[static_cast<size_t>(p)]) fail("perm holds ", p, " twice: an axis is named twice");
-    seen[static_cast<size_t>(p)] = true;
-  }
-}
-
 std::vector<int64_t> permutation_of(const Node& transpose, size_t rank) {
   std::vector<int64_t> perm = transpose.get_ints("perm");
   if (perm.empty()) {
@@ -61,10 +49,15 @@ std::vector<int64_t> permutation_of(const Node& transpose, size_t rank) {
     std::reverse(perm.begin(), perm.end());
     return perm;
   }
-  try {
-    check_permutation(perm, rank);
-  } catch (const UserError& e) {
-    misfit(transpose, input_text(transpose, 0), ": ", e.what());
+  const std::string input = input_text(transpose, 0);
+  if (perm.size() != rank) misfit(transpose, input, ": perm has ", perm.size(), " values, expected ", rank);
+  std::vector<bool> seen(rank, false);
+  for (const int64_t p : perm) {
+    if (p < 0 || p >= static_cast<int64_t>(rank))
+      misfit(transpose, input, ": perm holds ", p, "; it should name each axis from 0 to ",
+             static_cast<int64_t>(rank) - 1, " once, and none by a negative number");
+    if (seen[static_cast<size_t>(p)]) misfit(transpose, input, ": perm holds ", p, " twice: an axis is named twice");
+    seen[static_cast<size_t>(p)] = true;
   }
   return perm;
 }

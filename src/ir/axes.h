@@ -24,7 +24,5 @@ std::vector<int64_t> all_axes(size_t rank);
 // `perm` of a Transpose, all of it: each of 0 .. rank - 1 once; the reverse order where it is left out. Negative
 // entries are a UserError, as in ONNX Runtime.
 std::vector<int64_t> permutation_of(const Node& transpose, size_t rank);
-// UserError unless `perm` holds each of 0 .. rank - 1 once; without the node's name.
-void check_permutation(const std::vector<int64_t>& perm, size_t rank);
 
 }  // namespace octet::ir

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "ir/evaluate_rules.h"
 #include "ir/shape_rules.h"
 
 namespace octet::ir {
@@ -29,8 +30,8 @@ std::vector<AttributeInfo> parse_schema(const char* text) {
 const std::vector<OpInfo>& all_ops() {
   using namespace trait;
   static const std::vector<OpInfo> table = {
-#define OCTET_OP(kind, min_inputs, max_inputs, max_outputs, rule, traits, schema) \
-  OpInfo{OpKind::k##kind, #kind, min_inputs, max_inputs, max_outputs, parse_schema(schema), rule, traits},
+#define OCTET_OP(kind, min_inputs, max_inputs, max_outputs, infer, evaluate, traits, schema) \
+  OpInfo{OpKind::k##kind, #kind, min_inputs, max_inputs, max_outputs, parse_schema(schema), infer, evaluate, traits},
 #include "ir/ops.def"
 #undef OCTET_OP
   };

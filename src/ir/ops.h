@@ -1,14 +1,18 @@
-// The table of operators. One row of ops.def gives a kind its ONNX name, arity, attribute schema, shape rule and
-// traits.
+// The table of operators. One row of ops.def gives a kind its ONNX name, arity, attribute schema, shape rule,
+// evaluation and traits.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ir/tensor.h"
+
 namespace octet::ir {
 
 struct Node;
+class MemoryBudget;
 
 enum class OpKind {
 #define OCTET_OP(kind, ...) k##kind,
@@ -36,6 +40,7 @@ enum Trait : uint32_t {
   kTrains2 = 1 << 10,       // input 2 is one
   kFloatOnly = 1 << 11,     // the engine has no step on codes for it: FP32 also in a quantized network
   kNotInEngine = 1 << 12,   // the compiler refuses it
+  kMoves = 1 << 13,         // picks, repeats, joins or reshapes elements of its inputs, and computes nothing
 };
 }  // namespace trait
 using trait::Trait;
@@ -52,7 +57,9 @@ struct OpInfo {
   int min_inputs, max_inputs, max_outputs;
   std::vector<AttributeInfo> attributes;
   void (*infer)(Node&);  // sets the type of every output from those of the inputs; UserError when they do not fit
-  uint32_t traits;       // Trait | Trait ...
+  // The outputs of a node whose inputs are constants: of evaluate.h, which is what to call.
+  std::optional<std::vector<Tensor>> (*evaluate)(const Node&, MemoryBudget&);
+  uint32_t traits;  // Trait | Trait ...
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
   const AttributeInfo* find_attribute(std::string_view name) const;

@@ -11,7 +11,8 @@ std::string node_text(const Node& node) {
 std::string input_text(const Node& node, size_t index) {
   const Value* value = node.input(index);
   if (!value) return str("input ", index, " (absent)");
-  return str("input ", index, " '", value->name, "' ", type_string(value->type));
+  const std::string name = value->name.empty() ? "" : "'" + value->name + "' ";
+  return str("input ", index, " ", name, type_string(value->type));
 }
 
 const Shape* input_shape(const Node& node, size_t index) {
@@ -87,7 +88,7 @@ int64_t add_dims(const Node& node, int64_t a, int64_t b) {
   return sum;
 }
 
-Shape broadcast(const Node& node, const Shape& a, const Shape& b) {
+Shape broadcast(const Shape& a, const Shape& b) {
   const size_t rank = std::max(a.size(), b.size());
   Shape out(rank);
   for (size_t i = 0; i < rank; ++i) {
@@ -101,11 +102,19 @@ Shape broadcast(const Node& node, const Shape& a, const Shape& b) {
     } else if (db == kDynamic) {
       out[i] = da;
     } else {
-      misfit(node, "shapes ", shape_string(a), " and ", shape_string(b), " do not broadcast: ", da, " against ", db,
-             " in dimension ", i, " of the result");
+      fail("shapes ", shape_string(a), " and ", shape_string(b), " do not broadcast: ", da, " against ", db,
+           " in dimension ", i, " of the result");
     }
   }
   return out;
+}
+
+Shape broadcast(const Node& node, const Shape& a, const Shape& b) {
+  try {
+    return broadcast(a, b);
+  } catch (const UserError& e) {
+    misfit(node, e.what());
+  }
 }
 
 void set_output(Node& node, size_t index, DataType data_type, std::optional<Shape> shape) {

@@ -1,5 +1,5 @@
 // What the shape rules share: reading input types and constant parameters, setting outputs, and error sentences that
-// start with the node. Private to the rules (shape_rules_*.cc) and infer.cc.
+// start with the node. Private to the rules (shape_rules_*.cc), infer.cc, and the evaluations (evaluate_parts.h).
 #pragma once
 #include <optional>
 #include <string>
@@ -42,7 +42,8 @@ bool has_value(const Node& node, size_t index);
 // Products and sums in which kDynamic is contagious. UserError above kMaxDimension.
 int64_t multiply_dims(const Node& node, int64_t a, int64_t b);
 int64_t add_dims(const Node& node, int64_t a, int64_t b);
-// numpy broadcasting. UserError when the shapes do not fit.
+// numpy broadcasting. UserError when the shapes do not fit; the first without the node's name.
+Shape broadcast(const Shape& a, const Shape& b);
 Shape broadcast(const Node& node, const Shape& a, const Shape& b);
 
 // Sets the type of an output that somebody wants; checks the dimensions against kMaxDimension.

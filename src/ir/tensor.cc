@@ -156,6 +156,13 @@ Tensor::Tensor(DataType type, Shape shape, std::vector<std::byte> bytes) : type_
   bytes_ = {owner, owner->data()};
 }
 
+Tensor Tensor::with_shape(Shape shape) const {
+  OCTET_CHECK(element_count(shape) == size(), shape_string(shape_), " as ", shape_string(shape));
+  Tensor out = *this;
+  out.shape_ = std::move(shape);
+  return out;
+}
+
 std::vector<float> Tensor::to_floats() const {
   if (type_ != DataType::kFloat32) return converted<float>(*this);
   const auto own = values<float>();

@@ -97,6 +97,9 @@ class Tensor {
     return of<T>({}, std::span<const T>(&value, 1));
   }
 
+  // The same elements, not copied, under another shape of as many.
+  Tensor with_shape(Shape shape) const;
+
   DataType data_type() const { return type_; }
   const Shape& shape() const { return shape_; }
   int64_t size() const { return element_count(shape_); }

@@ -239,13 +239,11 @@ class Rewriter {
   }
 
   Value* image_weights(Value* w, const Shape& shape) {
-    const auto bytes = [&](const Tensor& t) {
-      return Tensor(t.data_type(), shape, {t.bytes().begin(), t.bytes().end()});
-    };
     const std::string name = graph_.unique_name(w->name + "/image");
-    if (w->is_constant()) return graph_.add_constant(name, bytes(*w->constant));
+    if (w->is_constant()) return graph_.add_constant(name, w->constant->with_shape(shape));
     const Node& q = *w->producer;
-    Value* floats = graph_.add_constant(graph_.unique_name(q.input(0)->name + "/image"), bytes(*q.input(0)->constant));
+    Value* floats =
+        graph_.add_constant(graph_.unique_name(q.input(0)->name + "/image"), q.input(0)->constant->with_shape(shape));
     return add(OpKind::kFakeQuantize, "weights", {floats, q.input(1), q.input(2)}, q.attributes);
   }
 

@@ -84,7 +84,7 @@ class Builder : private UpgradeContext {
   const proto::Graph& source_;
   const int opset_;
   ExternalFiles& files_;
-  FoldBudget budget_;
+  ir::MemoryBudget budget_;
   Widener widener_;
   ir::Graph graph_;
   std::vector<ir::Graph> lanes_;

@@ -119,7 +119,7 @@ bool Builder::add_folded(const SourceNode& node) {
     if (!e.varying.empty() && lanes_.empty()) fail_varying(name);
   }
   const auto evaluate = [&](size_t lane) {
-    FoldRequest request{node.op, node.attributes, {}, node.outputs.size()};
+    FoldRequest request{node.op, node.name, node.attributes, {}, node.outputs.size()};
     for (const std::string& name : node.inputs) {
       if (name.empty()) {
         request.inputs.push_back(nullptr);

@@ -81,7 +81,7 @@ void Builder::note_quantized(const SourceNode& node) {
 
 bool Builder::add_behind_dequantize(const SourceNode& node) {
   if (!can_fold(node.op)) return false;
-  FoldRequest request{node.op, node.attributes, {}, node.outputs.size()};
+  FoldRequest request{node.op, node.name, node.attributes, {}, node.outputs.size()};
   std::vector<Tensor> values(node.inputs.size());
   std::vector<const QuantizedConstant*> quantized(node.inputs.size(), nullptr);
   bool any = false;

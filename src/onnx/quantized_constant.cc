@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ir/axes.h"
-#include "numerics/quantize.h"
-#include "onnx/fold_internal.h"
 
 namespace octet::onnx {
 namespace {
@@ -39,18 +36,11 @@ DataType code_type(const QuantizedConstant& c) {
   return c.zero_point ? c.zero_point->data_type() : DataType::kUInt8;
 }
 
-template <typename Code>
-Tensor quantized(const QuantizedConstant& c) {
-  const std::span<const float> values = c.data.values<float>(), scales = c.scale.values<float>();
-  const std::vector<int64_t> zeros = c.zero_point ? c.zero_point->to_ints() : std::vector<int64_t>(scales.size(), 0);
-  const ScaleIndex index(c);
-  return Tensor::made<Code>(c.data.shape(), [&](std::span<Code> out) {
-    for (size_t i = 0; i < out.size(); ++i) {
-      const numerics::QuantParams p{scales[index(i)], static_cast<int32_t>(zeros[index(i)]),
-                                    std::numeric_limits<Code>::min(), std::numeric_limits<Code>::max()};
-      out[i] = static_cast<Code>(numerics::quantize(values[i], p));
-    }
-  });
+// What a quantizer with the parameters of `c` makes of `x`.
+Tensor quantizer_of(const QuantizedConstant& c, ir::OpKind kind, const Tensor& x) {
+  const ir::Node node{kind, "", {}, {nullptr}, {{"axis", c.axis}}};
+  ir::MemoryBudget budget;  // as many elements as the data
+  return ir::evaluate(node, {&x, &c.scale, c.zero_point ? &*c.zero_point : nullptr}, budget)->front();
 }
 
 // Scale and zero point number i of all the constants that an operator joins.
@@ -129,7 +119,9 @@ void set_parameters(QuantizedConstant& c, const Parameters& all, const Choice& c
 
 // The zeros stand for themselves with every scale.
 bool pads_by_zero(const FoldRequest& request) {
-  if (internal::string_attribute(request.attributes, "mode", "constant") != "constant") return false;
+  const auto mode = request.attributes.find("mode");
+  const auto* stated = mode == request.attributes.end() ? nullptr : std::get_if<std::string>(&mode->second);
+  if (mode != request.attributes.end() && (!stated || *stated != "constant")) return false;
   const Tensor* fill = request.inputs.size() > 2 ? request.inputs[2] : nullptr;
   return !fill || (fill->size() == 1 && fill->to_floats()[0] == 0);
 }
@@ -152,18 +144,11 @@ Tensor scale_numbers(const QuantizedConstant& c, int32_t base) {
 }  // namespace
 
 Tensor QuantizedConstant::codes() const {
-  if (data.data_type() != DataType::kFloat32) return data;
-  return code_type(*this) == DataType::kInt8 ? quantized<int8_t>(*this) : quantized<uint8_t>(*this);
+  return data.data_type() == DataType::kFloat32 ? quantizer_of(*this, ir::OpKind::kQuantizeLinear, data) : data;
 }
 
 Tensor QuantizedConstant::values() const {
-  const std::vector<int64_t> q = codes().to_ints();
-  const std::span<const float> scales = scale.values<float>();
-  const std::vector<int64_t> zeros = zero_point ? zero_point->to_ints() : std::vector<int64_t>(scales.size(), 0);
-  const ScaleIndex index(*this);
-  return Tensor::made<float>(data.shape(), [&](std::span<float> out) {
-    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(q[i] - zeros[index(i)]) * scales[index(i)];
-  });
+  return quantizer_of(*this, ir::OpKind::kDequantizeLinear, codes());
 }
 
 std::optional<QuantizedConstant> quantized_constant(const Tensor& data, const Tensor& scale, const Tensor* zero_point,
@@ -187,9 +172,9 @@ std::optional<QuantizedConstant> quantized_constant(const Tensor& data, const Te
 
 std::optional<std::vector<QuantizedConstant>> moved(const FoldRequest& request,
                                                     const std::vector<const QuantizedConstant*>& quantized,
-                                                    FoldBudget& budget) {
+                                                    ir::MemoryBudget& budget) {
   const bool pads = request.op == "Pad";
-  if (!internal::is_movement(request.op) || (pads && !pads_by_zero(request))) return std::nullopt;
+  if (!only_moves(request.op) || (pads && !pads_by_zero(request))) return std::nullopt;
   Parameters all;
   std::vector<int32_t> bases(quantized.size(), 0);
   DataType data_type = DataType::kUndefined, zero_type = DataType::kUndefined;
@@ -216,7 +201,7 @@ std::optional<std::vector<QuantizedConstant>> moved(const FoldRequest& request,
     data.inputs.resize(std::max<size_t>(data.inputs.size(), 3));
     data.inputs[2] = &fill;
   }
-  const internal::Outputs moved_data = internal::fold_movement(data, budget);
+  const auto moved_data = fold(data, budget);
   if (!moved_data) return std::nullopt;
   std::vector<std::optional<Choice>> choices(moved_data->size(), Choice{{0}, std::nullopt});
   if (!all.all_equal()) {
@@ -227,8 +212,8 @@ std::optional<std::vector<QuantizedConstant>> moved(const FoldRequest& request,
       if (quantized[i]) number_of[i] = scale_numbers(*quantized[i], bases[i]), numbers.inputs[i] = &number_of[i];
     const Tensor any = Tensor::scalar(kAnyScale);
     if (pads) numbers.inputs[2] = &any;
-    FoldBudget same(std::numeric_limits<int64_t>::max());  // as many elements as the data, which was charged
-    const internal::Outputs moved_numbers = internal::fold_movement(numbers, same);
+    ir::MemoryBudget same;  // as many elements as the data, which was charged
+    const auto moved_numbers = fold(numbers, same);
     if (!moved_numbers) return std::nullopt;
     for (size_t i = 0; i < choices.size(); ++i)
       choices[i] = choose(all, (*moved_data)[i].shape(), (*moved_numbers)[i].values<int32_t>());

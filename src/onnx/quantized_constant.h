@@ -32,6 +32,6 @@ std::optional<QuantizedConstant> quantized_constant(const ir::Tensor& data, cons
 // with one scale for each index.
 std::optional<std::vector<QuantizedConstant>> moved(const FoldRequest& request,
                                                     const std::vector<const QuantizedConstant*>& quantized,
-                                                    FoldBudget& budget);
+                                                    ir::MemoryBudget& budget);
 
 }  // namespace octet::onnx

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/axes.h"
+#include "ir/evaluate.h"
 #include "ir/query.h"
 #include "passes/rewrite.h"
 
@@ -17,120 +17,32 @@ using ir::Shape;
 using ir::Tensor;
 using ir::Value;
 
-// Row-major steps of `shape` seen as one of `rank` dimensions; 0 where it is broadcast.
-std::vector<int64_t> broadcast_strides(const Shape& shape, size_t rank) {
-  std::vector<int64_t> strides(rank, 0);
-  int64_t step = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] != 1) strides[rank - shape.size() + d] = step;
-    step *= shape[d];
-  }
-  return strides;
-}
-
-// Calls visit(offset a, offset b) for every element of `out` in row-major order.
-template <typename Visit>
-void for_each_element(const Shape& out, const std::vector<int64_t>& a, const std::vector<int64_t>& b, Visit&& visit) {
-  std::vector<int64_t> index(out.size(), 0);
-  int64_t at = 0, bt = 0;
-  const int64_t n = ir::element_count(out);
-  for (int64_t i = 0; i < n; ++i) {
-    visit(at, bt);
-    for (size_t d = out.size(); d-- > 0;) {
-      at += a[d];
-      bt += b[d];
-      if (++index[d] < out[d]) break;
-      at -= a[d] * out[d];
-      bt -= b[d] * out[d];
-      index[d] = 0;
-    }
-  }
-}
-
-float apply(OpKind kind, float a, float b) {
-  switch (kind) {
-    case OpKind::kAdd:
-      return a + b;
-    case OpKind::kSub:
-      return a - b;
-    case OpKind::kMul:
-      return a * b;
-    default:
-      return a / b;
-  }
-}
-
 bool is_arithmetic(OpKind kind) {
   return kind == OpKind::kAdd || kind == OpKind::kSub || kind == OpKind::kMul || kind == OpKind::kDiv;
 }
 
-Tensor evaluate_arithmetic(const Node& node, const Shape& shape) {
-  const Tensor &a = *node.input(0)->constant, &b = *node.input(1)->constant;
-  const auto x = a.values<float>(), y = b.values<float>();
-  std::vector<float> out;
-  out.reserve(static_cast<size_t>(ir::element_count(shape)));
-  for_each_element(shape, broadcast_strides(a.shape(), shape.size()), broadcast_strides(b.shape(), shape.size()),
-                   [&](int64_t i, int64_t j) {
-                     out.push_back(apply(node.kind, x[static_cast<size_t>(i)], y[static_cast<size_t>(j)]));
-                   });
-  return Tensor::of<float>(shape, out);
-}
-
-Tensor evaluate_transpose(const Node& node, const Shape& shape) {
-  const Tensor& a = *node.input(0)->constant;
-  const auto x = a.values<float>();
-  const std::vector<int64_t> perm = ir::permutation_of(node, shape.size());
-  std::vector<int64_t> steps(shape.size(), 1), strides(shape.size());
-  for (size_t d = a.shape().size(); d-- > 1;) steps[d - 1] = steps[d] * a.shape()[d];
-  for (size_t d = 0; d < shape.size(); ++d) strides[d] = steps[static_cast<size_t>(perm[d])];
-  std::vector<float> out;
-  out.reserve(x.size());
-  for_each_element(shape, strides, strides, [&](int64_t i, int64_t) { out.push_back(x[static_cast<size_t>(i)]); });
-  return Tensor::of<float>(shape, out);
-}
-
-// The value of a node whose inputs are all constant.
-std::optional<Tensor> evaluate(const Node& node) {
-  if (node.outputs.size() != 1 || !node.output() || node.inputs.empty()) return std::nullopt;
-  const ir::TensorType& type = node.output()->type;
-  if (type.data_type != ir::DataType::kFloat32 || !type.shape || !ir::is_static(*type.shape)) return std::nullopt;
-  for (const Value* v : node.inputs)
-    if (v && !v->is_constant()) return std::nullopt;
-  const bool floats = node.input(0)->type.data_type == ir::DataType::kFloat32;
-  if (is_arithmetic(node.kind)) return evaluate_arithmetic(node, *type.shape);
-  switch (node.kind) {
-    case OpKind::kTranspose:
-      if (!floats) return std::nullopt;
-      return evaluate_transpose(node, *type.shape);
-    case OpKind::kNeg: {
-      std::vector<float> values = node.input(0)->constant->to_floats();
-      for (float& v : values) v = -v;
-      return Tensor::of<float>(*type.shape, values);
-    }
-    case OpKind::kCast:
-    case OpKind::kIdentity:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-      return Tensor::of<float>(*type.shape, node.input(0)->constant->to_floats());
-    default:
-      return std::nullopt;
-  }
-}
-
-// The product of two trainable constants is not one trainable constant: training would differ.
-bool merges_parameters(const Node& node) {
-  int trainable = 0;
-  for (const Value* v : node.inputs) trainable += v && v->trainable;
-  return trainable > 1 || (trainable == 1 && is_arithmetic(node.kind));
+// One parameter gives one parameter of as many elements, whose training is the same but for its sign.
+bool keeps_parameter(const Node& node) {
+  return node.info().has(ir::trait::kReshapes) || node.kind == OpKind::kTranspose || node.kind == OpKind::kIdentity ||
+         node.kind == OpKind::kNeg || node.kind == OpKind::kCast;
 }
 
 bool fold_constant_node(Graph& graph, Node* node) {
-  if (graph.is_output(node->output()) || merges_parameters(*node)) return false;
-  std::optional<Tensor> value = evaluate(*node);
-  if (!value) return false;
+  const bool cheap =
+      node->info().has(ir::trait::kElementwise) || node->info().has(ir::trait::kMoves) || node->kind == OpKind::kCast;
+  if (!cheap || node->outputs.size() != 1 || graph.is_output(node->output())) return false;
+  const ir::TensorType& type = node->output()->type;
+  if (type.data_type != ir::DataType::kFloat32 || !type.shape || !ir::is_static(*type.shape)) return false;
+  std::vector<const Tensor*> inputs;
+  for (const Value* v : node->inputs) {
+    if (v && (!v->is_constant() || (v->trainable && !keeps_parameter(*node)))) return false;
+    inputs.push_back(v ? &*v->constant : nullptr);
+  }
+  ir::MemoryBudget budget;
+  const auto values = ir::evaluate(*node, inputs, budget);
+  if (!values) return false;
   const std::string name = graph.unique_name(node->output()->name + "/constant");
-  supersede(graph, node->output(), graph.add_constant(name, std::move(*value), node->input(0)->trainable));
+  supersede(graph, node->output(), graph.add_constant(name, values->front(), node->input(0)->trainable));
   return true;
 }
 

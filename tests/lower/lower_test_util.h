@@ -112,7 +112,7 @@ inline void check_graph(QuantNet& net, const CheckOptions& options = {},
   const auto plan = compile(net.graph, (*net.graph.inputs()[0]->type.shape)[0]);
   if (plan_out != nullptr) *plan_out = plan;
   const auto inputs = net.random_inputs(options.low, options.high);
-  const auto expected = ReferenceEvaluator::run(net.graph, inputs);
+  const auto expected = evaluate_graph(net.graph, inputs);
   const Run scalar = run_plan(plan, inputs, Isa::kScalar, 1);
   for (Isa isa : supported_isas())
     for (int threads = 1; threads <= 3; ++threads) {

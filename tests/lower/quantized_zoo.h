@@ -23,7 +23,7 @@ inline Quantized quantized(const std::string& arch, int64_t size, bool is_unsign
   Random random(7);
   q.inputs["input"] = {{1, 3, size, size}, random.values(3 * size * size, -2, 2)};
   std::map<std::string, quant::Range> ranges;
-  for (const auto& [name, array] : ReferenceEvaluator::run(q.graph, q.inputs)) {
+  for (const auto& [name, array] : evaluate_graph(q.graph, q.inputs)) {
     quant::Range r;
     for (float v : array.data) r.amax = std::max(r.amax, std::abs(v));
     r.amax = std::max(r.amax, 1e-3f);
@@ -32,7 +32,7 @@ inline Quantized quantized(const std::string& arch, int64_t size, bool is_unsign
   passes::place_fake_quant(q.graph, {.unsigned_activations = is_unsigned});
   passes::set_scales(q.graph, ranges);
   ir::infer_shapes(q.graph);
-  q.expected = ReferenceEvaluator::run(q.graph, q.inputs);
+  q.expected = evaluate_graph(q.graph, q.inputs);
   return q;
 }
 

@@ -104,7 +104,7 @@ TEST(RandomGraphs, EqualTheFakeQuantizedGraph) {
     QuantNet& net = random.net;
     const auto plan = compile(net.graph, (*net.graph.inputs()[0]->type.shape)[0]);
     const auto inputs = net.random_inputs(-2, 2);
-    const auto expected = ReferenceEvaluator::run(net.graph, inputs);
+    const auto expected = evaluate_graph(net.graph, inputs);
     const auto scalar = run_plan(plan, inputs, Isa::kScalar, 1);
     const Comparison c = compare(scalar.dumps, expected);
     // Scales differ between neighbors by less than a factor of two, so one step becomes at most two or three further

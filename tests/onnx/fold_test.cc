@@ -27,9 +27,10 @@ Tensor floats(const Floats& v) {
 
 std::vector<Tensor> run(const std::string& op, const std::vector<Tensor>& inputs, const ir::Attributes& attributes = {},
                         size_t outputs = 1) {
-  FoldRequest request{op, attributes, {}, outputs};
+  const std::string name = "node";
+  FoldRequest request{op, name, attributes, {}, outputs};
   for (const Tensor& t : inputs) request.inputs.push_back(t.empty() ? nullptr : &t);
-  FoldBudget budget(1 << 20);
+  ir::MemoryBudget budget(1 << 20);
   EXPECT_TRUE(can_fold(op));
   auto out = fold(request, budget);
   EXPECT_TRUE(out.has_value()) << op;

@@ -23,11 +23,11 @@ TEST(PipelineTest, PreparationKeepsTheFunction) {
   auto* y = b.relu(b.bn(b.conv(b.x, "conv1", 4, 3), "bn1"), "relu1");
   y = b.op(OpKind::kDropout, "dropout", {b.bn(b.conv(y, "conv2", 4), "bn2")});
   b.graph.add_output(b.relu(b.add(y, b.x, "add"), "out"));
-  const auto before = Evaluator::outputs(b.graph);
+  const auto before = outputs_of(b.graph);
   ir::Graph training = b.graph.clone();
   const auto results = run_pipeline(b.graph, preparation_passes(false));
   // Folding rounds the weights of two convolutions to float32.
-  EXPECT_LT(Evaluator::difference(Evaluator::outputs(b.graph), before), 64 * 0x1p-24);
+  EXPECT_LT(difference(outputs_of(b.graph), before), 64 * 0x1p-24);
   EXPECT_EQ(b.graph.nodes().size(), 5u);
   EXPECT_EQ(results.front().name, "remove_identity");
   EXPECT_EQ(results.front().changes, 1);

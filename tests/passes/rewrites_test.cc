@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "ir/verify.h"
 #include "passes/block_builder.h"
 #include "passes/canonicalize_activations.h"
 #include "passes/evaluate.h"
@@ -20,19 +19,6 @@ std::vector<std::string> kinds(const ir::Graph& graph) {
   std::vector<std::string> out;
   for (const auto& node : graph.nodes()) out.push_back(node->info().name);
   return out;
-}
-
-template <typename Pass>
-int run_and_compare(ir::Graph& graph, Pass&& pass) {
-  const auto before = Evaluator::outputs(graph);
-  std::vector<std::string> names;
-  for (const ir::Value* v : graph.outputs()) names.push_back(v->name);
-  const int changes = pass(graph);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
-  EXPECT_EQ(Evaluator::difference(Evaluator::outputs(graph), before), 0);
-  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(graph.outputs()[i]->name, names[i]);
-  return changes;
 }
 
 TEST(RemoveIdentityTest, OutputsKeepTheirNames) {

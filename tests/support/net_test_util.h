@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 #include "ir/infer.h"
-#include "support/reference_evaluator.h"
+#include "support/evaluate_graph.h"
 
 namespace octet::testing {
 

@@ -1,0 +1,167 @@
+// Evaluation of operators that slide a window: convolutions, pools, LRN. Any number of spatial axes.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/evaluate_parts.h"
+#include "ir/evaluate_rules.h"
+#include "ir/infer.h"
+
+namespace octet::ir {
+namespace {
+
+Shape spatial(const Shape& shape) {
+  return {shape.begin() + 2, shape.end()};
+}
+
+size_t count_of(const Shape& shape) {
+  return static_cast<size_t>(element_count(shape));
+}
+
+// One tap of a window that lies on the image: its number, and its place among the pixels of a channel.
+struct Tap {
+  size_t number, place;
+};
+
+// The taps of the window at `position`. `padded`: how many more of them lie where the stated padding reaches.
+std::vector<Tap> taps_at(const std::vector<int64_t>& position, const Shape& image, const WindowGeometry& g,
+                         int64_t* padded = nullptr) {
+  std::vector<Tap> taps;
+  size_t number = 0;
+  for_each_index(g.kernel, [&](const std::vector<int64_t>& k) {
+    bool inside = true, in_padding = true;
+    int64_t place = 0;
+    for (size_t d = 0; d < image.size(); ++d) {
+      const int64_t at = position[d] * g.strides[d] - g.pads[d] + k[d] * g.dilations[d];
+      inside = inside && at >= 0 && at < image[d];
+      in_padding = in_padding && at < image[d] + g.pads[d + image.size()];
+      place = place * image[d] + at;
+    }
+    if (inside) taps.push_back({number, static_cast<size_t>(place)});
+    if (!inside && in_padding && padded) ++*padded;
+    ++number;
+  });
+  return taps;
+}
+
+}  // namespace
+
+Tensors evaluate_conv(const Node& node, MemoryBudget& budget) {
+  const Shape &x_shape = tensor_of(node, 0).shape(), &w_shape = tensor_of(node, 1).shape(), &shape = output_shape(node);
+  if (!is_float(node.output()->type.data_type)) return std::nullopt;
+  budget.charge(8 * element_count(shape));
+  const std::vector<double> x = doubles_of(node, 0), w = doubles_of(node, 1);
+  const Shape image = spatial(x_shape), kernel = spatial(w_shape);
+  const WindowGeometry g = window_geometry(node, image, kernel);
+  const size_t pixels = count_of(image), taps_count = count_of(kernel), positions = count_of(spatial(shape));
+  const auto in_channels = static_cast<size_t>(x_shape[1]), depth = static_cast<size_t>(w_shape[1]),
+             filters = static_cast<size_t>(shape[1]);
+  const size_t of_group = std::max<size_t>(filters / static_cast<size_t>(node.get_int("group", 1)), 1);
+  const std::vector<double> bias = node.has_input(2) ? doubles_of(node, 2) : std::vector<double>(filters, 0.0);
+  std::vector<double> y(count_of(shape));
+  size_t position = 0;
+  for_each_index(spatial(shape), [&](const std::vector<int64_t>& at) {
+    const std::vector<Tap> taps = taps_at(at, image, g);
+    for (size_t i = 0; i < y.size() / positions; ++i) {
+      const size_t filter = i % filters;
+      const double* from = x.data() + (i / filters * in_channels + filter / of_group * depth) * pixels;
+      const double* weights = w.data() + filter * depth * taps_count;
+      double sum = bias[filter];
+      for (size_t c = 0; c < depth; ++c)
+        for (const Tap& tap : taps) sum += from[c * pixels + tap.place] * weights[c * taps_count + tap.number];
+      y[i * positions + position] = sum;
+    }
+    ++position;
+  });
+  return only_output(node, y);
+}
+
+// Pixel i of the input adds to the window at i of the output.
+Tensors evaluate_conv_transpose(const Node& node, MemoryBudget& budget) {
+  const Shape &x_shape = tensor_of(node, 0).shape(), &w_shape = tensor_of(node, 1).shape(), &shape = output_shape(node);
+  const bool stated_size = node.get_string("auto_pad", "NOTSET") != "NOTSET" || !node.get_ints("output_shape").empty();
+  if (!is_float(node.output()->type.data_type) || stated_size) return std::nullopt;
+  budget.charge(8 * element_count(shape));
+  const std::vector<double> x = doubles_of(node, 0), w = doubles_of(node, 1);
+  const Shape image = spatial(x_shape), kernel = spatial(w_shape), out = spatial(shape);
+  const size_t n = image.size();
+  const WindowGeometry g{kernel, node.get_ints("strides", Shape(n, 1)), node.get_ints("dilations", Shape(n, 1)),
+                         node.get_ints("pads", Shape(2 * n, 0))};
+  const size_t pixels = count_of(image), taps_count = count_of(kernel), positions = count_of(out);
+  const auto in_channels = static_cast<size_t>(x_shape[1]), of_group = static_cast<size_t>(w_shape[1]),
+             groups = static_cast<size_t>(node.get_int("group", 1));
+  std::vector<double> y(count_of(shape), 0.0);
+  size_t pixel = 0;
+  for_each_index(image, [&](const std::vector<int64_t>& at) {
+    const std::vector<Tap> taps = taps_at(at, out, g);
+    for (size_t i = 0; i < x.size() / pixels; ++i) {
+      const size_t channel = i % in_channels, group = channel / (in_channels / groups);
+      for (size_t o = 0; o < of_group; ++o) {
+        const double* weights = w.data() + (channel * of_group + o) * taps_count;
+        double* to = y.data() + ((i / in_channels * groups + group) * of_group + o) * positions;
+        for (const Tap& tap : taps) to[tap.place] += x[i * pixels + pixel] * weights[tap.number];
+      }
+    }
+    ++pixel;
+  });
+  if (node.has_input(2)) {
+    const std::vector<double> bias = doubles_of(node, 2);
+    for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i / positions % bias.size()];
+  }
+  return only_output(node, y);
+}
+
+// Of all kinds, the global ones, too.
+Tensors evaluate_pool(const Node& node, MemoryBudget& budget) {
+  const Shape& shape = output_shape(node);
+  const Shape image = spatial(tensor_of(node, 0).shape());
+  const size_t n = image.size(), pixels = count_of(image), positions = count_of(spatial(shape));
+  if (!is_float(node.output()->type.data_type) || pixels == 0) return std::nullopt;
+  budget.charge(8 * element_count(shape));
+  const bool average = node.kind == OpKind::kAveragePool || node.kind == OpKind::kGlobalAveragePool;
+  const bool global = node.kind == OpKind::kGlobalAveragePool || node.kind == OpKind::kGlobalMaxPool;
+  const WindowGeometry g = global ? WindowGeometry{image, Shape(n, 1), Shape(n, 1), Shape(2 * n, 0)}
+                                  : window_geometry(node, image, node.get_ints("kernel_shape"));
+  const std::vector<double> x = doubles_of(node, 0);
+  std::vector<double> y(count_of(shape));
+  size_t position = 0;
+  for_each_index(spatial(shape), [&](const std::vector<int64_t>& at) {
+    int64_t padded = 0;
+    const std::vector<Tap> taps = taps_at(at, image, g, &padded);
+    const double count =
+        static_cast<double>(taps.size()) + (node.get_int("count_include_pad") != 0 ? static_cast<double>(padded) : 0.0);
+    for (size_t i = 0; i < y.size() / positions; ++i) {
+      double sum = 0, largest = -std::numeric_limits<double>::infinity();
+      for (const Tap& tap : taps) {
+        const double v = x[i * pixels + tap.place];
+        sum += v, largest = std::max(largest, v);
+      }
+      y[i * positions + position] = average ? sum / count : largest;
+    }
+    ++position;
+  });
+  return only_output(node, y);
+}
+
+Tensors evaluate_lrn(const Node& node, MemoryBudget& budget) {
+  const Shape& shape = output_shape(node);
+  const int64_t size = node.get_int("size"), before = (size - 1) / 2, after = size - 1 - before;
+  if (size < 1) misfit(node, "size is ", size, ", expected 1 or more");
+  if (!is_float(node.output()->type.data_type) || shape.size() < 2) return std::nullopt;
+  budget.charge(8 * element_count(shape));
+  const std::vector<double> x = doubles_of(node, 0);
+  const int64_t channels = shape[1], pixels = element_count(spatial(shape));
+  std::vector<double> y = x;
+  for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
+    const int64_t channel = i / pixels % channels;
+    double squares = 0;
+    for (int64_t c = std::max<int64_t>(-channel, -before); c <= std::min(channels - 1 - channel, after); ++c) {
+      const double v = x[static_cast<size_t>(i + c * pixels)];
+      squares += v * v;
+    }
+    const double norm = node.get_float("bias") + node.get_float("alpha") / static_cast<double>(size) * squares;
+    y[static_cast<size_t>(i)] /= std::pow(norm, double{node.get_float("beta")});
+  }
+  return only_output(node, y);
+}
+
+}  // namespace octet::ir

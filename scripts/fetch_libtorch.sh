@@ -6,11 +6,11 @@
 set -euo pipefail
 
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
-target="$cache/libtorch-2.11.0"
+target="$cache/libtorch-2.15.0"
 packages=(
-  "torch==2.11.0 torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl 7aa2f9bbc6d4595ba72138026b2074be1233186150e9292865e04b7a63b8c67a"
-  "nvidia-cuda-runtime==13.0.96 nvidia_cuda_runtime-13.0.96-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl 7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548"
-  "nvidia-cuda-cupti==13.0.85 nvidia_cuda_cupti-13.0.85-py3-none-manylinux_2_25_x86_64.whl 4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8"
+  "torch==2.15.0 torch-2.15.0-cp311-cp311-manylinux_2_28_x86_64.whl 48c2d861134c0b5697c7602cb5ffa68f62a2989fdcd1717e593356f67996ca1e"
+  "nvidia-cuda-runtime==13.2.86 nvidia_cuda_runtime-13.2.86-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl 3498247680dfddce31bad102af7e3e26fc795342a3cac64722bb0fa95e7f60f0"
+  "nvidia-cuda-cupti==13.2.86 nvidia_cuda_cupti-13.2.86-py3-none-manylinux_2_25_x86_64.whl 8fa29f15dd8336181f961764d9d95236fc6b931dd0c8fcf8cd70aab0c310b586"
 )
 
 if [ -e "$target/complete" ]; then

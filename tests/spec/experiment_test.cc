@@ -1,6 +1,7 @@
 #include "spec/experiment.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -140,7 +141,7 @@ TEST(Experiment, HashCoversWhatTheStageDependsOn) {
 }
 
 TEST(Experiment, InputFilesMustExist) {
-  const auto folder = std::filesystem::temp_directory_path() / "octet_spec_test";
+  const auto folder = std::filesystem::temp_directory_path() / str("octet_spec_test_", ::getpid());
   std::filesystem::create_directories(folder / "images");
   const std::string file = (folder / "s.yaml").string();
   {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -76,6 +77,12 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   return {std::move(result), onnx::export_bytes(graph, {.quantize_weights = false}), interruption.resumed};
 }
 
+// Of this process and of those that its death tests start anew.
+fs::path scratch_folder(const std::string& name) {
+  ::setenv("OCTET_TRAINER_TEST", std::to_string(::getpid()).c_str(), 0);
+  return fs::temp_directory_path() / str("octet-trainer-", std::getenv("OCTET_TRAINER_TEST"), "-", name);
+}
+
 void flip_a_bit(const fs::path& path) {
   std::string bytes = read_file(path);
   bytes[bytes.size() / 2] ^= 0x10;
@@ -86,7 +93,7 @@ class TrainerTest : public ::testing::TestWithParam<Variant> {
  protected:
   void SetUp() override {
     ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-    folder_ = fs::temp_directory_path() / str("octet-trainer-", GetParam().name);
+    folder_ = scratch_folder(GetParam().name);
   }
   void TearDown() override { fs::remove_all(folder_); }
   fs::path folder_;
@@ -132,7 +139,7 @@ void expect_scales_of_the_weights(const ir::Graph& graph, const std::string& whi
 }
 
 TEST(Trainer, WeightsAndTheirAverageHaveScalesOfTheirOwn) {
-  const fs::path folder = fs::temp_directory_path() / str("octet-trainer-average-", ::getpid());
+  const fs::path folder = scratch_folder("average");
   const auto pictures = quadrants(64, 7);
   data::Loader loader(*pictures, {.batch_size = 16, .threads = 1}), validation(*pictures, {.batch_size = 32});
   for (const bool measured : {false, true}) {
@@ -167,7 +174,7 @@ TEST_P(TrainerTest, CheckpointsOfAnotherExperimentAreRefused) {
 // Whatever file of the newest checkpoint is damaged, the one before it is taken; with none left the run starts anew.
 TEST(Trainer, DamagedCheckpointsArePassedOver) {
   const Variant variant{"sgd", "sgd", false, false};
-  const fs::path folder = fs::temp_directory_path() / "octet-trainer-damaged";
+  const fs::path folder = scratch_folder("damaged");
   fs::remove_all(folder);
   const Outcome whole = run(variant, folder / "whole", -1, -1);
   for (const char* file : {"state.safetensors", "run.json", "model.onnx"}) {
@@ -237,7 +244,7 @@ std::vector<RankOutcome> run_on_two_ranks(const fs::path& folder, int64_t stop_a
 }
 
 TEST(Trainer, RanksEndWithTheSameModelAndTheFirstOneSpeaks) {
-  const fs::path folder = fs::temp_directory_path() / "octet-trainer-ranks";
+  const fs::path folder = scratch_folder("ranks");
   fs::remove_all(folder);
   const std::vector<RankOutcome> whole = run_on_two_ranks(folder / "whole", -1);
   EXPECT_EQ(whole[0].model, whole[1].model);

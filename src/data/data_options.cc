@@ -26,7 +26,7 @@ void describe(schema::Section& s, DataOptions& data) {
       .help("Images that ranges are collected from; absent: `train`. Never use test images here.");
   for (const auto& [name, sources] :
        {std::pair("val", &data.val), std::pair("test", &data.test), std::pair("calibration", &data.calibration)})
-    s.rule(name, [sources] {
+    s.rule(name, [sources = sources] {  // a structured binding cannot be captured by all compilers
       const bool weighted = std::any_of(sources->begin(), sources->end(), [](const auto& s) { return s.weight != 1; });
       return weighted ? "has a weight; only training takes images more or less often than once" : "";
     });

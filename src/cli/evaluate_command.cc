@@ -37,7 +37,7 @@ std::string metrics_text(const std::vector<tasks::MetricInfo>& infos, const task
 }
 
 ExitCode run(const Options& options) {
-  const spec::ExperimentSpec spec = options.spec.load();
+  spec::ExperimentSpec spec = options.spec.load();
   const tasks::Task& task = *spec.task;
   require_file(options.model, "-m");
   const std::unique_ptr<app::Model> model =
@@ -47,6 +47,7 @@ ExitCode run(const Options& options) {
   app::DataStream images = app::open_evaluation_data(
       spec, model->batch_size() > 0 ? model->batch_size() : options.batch_size, model->class_names());
   if (!images.dataset->labeled()) fail_usage("the images to evaluate have no labels; octet infer needs none");
+  spec.task->name_classes(images.dataset->class_names());
   const std::unique_ptr<tasks::Evaluator> evaluator = task.evaluator();
   report::Progress progress({.label = "evaluate", .total = images.loader->images_per_epoch()});
   const auto start = std::chrono::steady_clock::now();

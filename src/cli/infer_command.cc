@@ -103,7 +103,7 @@ class Teller {
 };
 
 ExitCode run(const Options& options) {
-  const spec::ExperimentSpec spec = options.spec.load();
+  spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   const std::unique_ptr<app::Model> model =
       open_model(options.model, *spec.task, {.threads = options.threads, .isa = options.isa});
@@ -112,8 +112,10 @@ ExitCode run(const Options& options) {
                                ? app::open_evaluation_data(spec, batch_size, model->class_names())
                                : app::open_image_files(spec, options.images, model->input_shape(), batch_size);
   if (!options.draw.empty()) make_results_directory(options.draw);
-  Teller teller(options, model->class_names().empty() ? app::training_class_names(spec) : model->class_names(),
-                *stream.dataset);
+  const std::vector<std::string> classes =
+      model->class_names().empty() ? app::training_class_names(spec) : model->class_names();
+  spec.task->name_classes(classes);
+  Teller teller(options, classes, *stream.dataset);
   report::Progress progress({.label = "infer", .total = stream.loader->images_per_epoch()});
   tasks::run_all(
       *model, *stream.loader,

@@ -93,6 +93,7 @@ class Reader {
       if (const auto* optional = std::get_if<OptionalSectionSlot>(&field.slot()))
         inner = &prototype.emplace(optional->prototype());
       if (const auto* list = std::get_if<SectionListSlot>(&field.slot())) inner = &prototype.emplace(list->prototype());
+      if (const auto* map = std::get_if<SectionMapSlot>(&field.slot())) inner = &prototype.emplace(map->prototype());
       if (!inner) continue;
       std::string found = visit(*inner, dotted(path, field.name()));
       if (found.empty()) found = search_inside(*inner, dotted(path, field.name()), visit);
@@ -127,8 +128,8 @@ class Reader {
   }
   static std::string indefinite(const std::string& type) {
     if (type == "integer") return "an integer";
-    if (type == "number" || type.rfind("section", 0) == 0 || type.rfind("list", 0) == 0 || type.rfind("path", 0) == 0)
-      return "a " + type;
+    for (const char* noun : {"number", "section", "list", "map", "path"})
+      if (type.rfind(noun, 0) == 0) return "a " + type;
     return type;
   }
 
@@ -240,6 +241,12 @@ class Reader {
         *out = read_list<std::string>(field, node, path,
                                       [&](const Node& item) { return reader.read_text(field, item, path); });
       }
+      void operator()(NamedList<std::string>* out) const {
+        if (node.kind != Node::Kind::kMap) refuse_type(field, node, path);
+        out->clear();
+        for (const Entry& entry : node.entries)
+          out->emplace_back(entry.key, reader.read_text(field, entry.value, dotted(path, entry.key)));
+      }
       void operator()(const EnumSlot& slot) const { slot.set(read_choice(slot.names, node, path)); }
       void operator()(const EnumListSlot& slot) const {
         slot.set(read_list<size_t>(field, node, path,
@@ -258,6 +265,11 @@ class Reader {
         if (node.kind != Node::Kind::kList) refuse_type(field, node, path);
         slot.resize(node.items.size());
         for (size_t i = 0; i < node.items.size(); ++i) reader.read_item(field, slot.bind(i), node.items[i], path);
+      }
+      void operator()(const SectionMapSlot& slot) const {
+        if (node.kind != Node::Kind::kMap) refuse_type(field, node, path);
+        slot.clear();
+        for (const Entry& entry : node.entries) reader.read(slot.add(entry.key), entry.value, dotted(path, entry.key));
       }
     };
     std::visit(Visitor{*this, field, node, path}, field.slot());

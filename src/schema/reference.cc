@@ -34,6 +34,8 @@ void collect(const Section& section, const std::string& path, const std::string&
       collect(optional->prototype(), inner_path, help_of(inner), out);
     if (const auto* list = std::get_if<SectionListSlot>(&inner.slot()))
       collect(list->prototype(), inner_path, help_of(inner), out);
+    if (const auto* map = std::get_if<SectionMapSlot>(&inner.slot()))
+      collect(map->prototype(), dotted(inner_path, "NAME"), help_of(inner), out);
   }
 }
 
@@ -64,6 +66,7 @@ std::string default_text(const Field& field) {
     std::string operator()(const std::vector<std::string>* v) const {
       return list_text(*v, [](const std::string& x) { return x; });
     }
+    std::string operator()(const NamedList<std::string>*) const { return "{}"; }
     std::string operator()(const EnumSlot& s) const { return s.names[s.get()]; }
     std::string operator()(const EnumListSlot& s) const {
       return list_text(s.get(), [&](size_t i) { return s.names[i]; });
@@ -71,6 +74,7 @@ std::string default_text(const Field& field) {
     std::string operator()(const SectionSlot&) const { return ""; }
     std::string operator()(const OptionalSectionSlot&) const { return ""; }
     std::string operator()(const SectionListSlot&) const { return "[]"; }
+    std::string operator()(const SectionMapSlot&) const { return "{}"; }
   };
   return std::visit(Writer{}, field.slot());
 }

@@ -51,6 +51,8 @@ bool Field::is_written() const {
   if (written_when_) return written_when_();
   if (const auto* optional = std::get_if<OptionalSectionSlot>(&slot_)) return optional->present();
   if (const auto* list = std::get_if<SectionListSlot>(&slot_)) return !or_section_ || list->size() > 0;
+  if (const auto* map = std::get_if<SectionMapSlot>(&slot_)) return !map->names().empty();
+  if (const auto* map = std::get_if<NamedList<std::string>*>(&slot_)) return !(*map)->empty();
   return true;
 }
 
@@ -85,6 +87,7 @@ std::string Field::type_text() const {
     std::string operator()(std::vector<int64_t>*) const { return "list of integers"; }
     std::string operator()(std::vector<double>*) const { return "list of numbers"; }
     std::string operator()(std::vector<std::string>*) const { return "list of texts"; }
+    std::string operator()(NamedList<std::string>*) const { return "map of texts"; }
     std::string operator()(const EnumSlot& slot) const { return alternatives(slot.names); }
     std::string operator()(const EnumListSlot& slot) const { return "list of " + alternatives(slot.names); }
     std::string operator()(const SectionSlot&) const { return "section"; }
@@ -92,6 +95,7 @@ std::string Field::type_text() const {
     std::string operator()(const SectionListSlot&) const {
       return field.may_be_section() ? "section or list of sections" : "list";
     }
+    std::string operator()(const SectionMapSlot&) const { return "map of sections"; }
   };
   return std::visit(Namer{*this}, slot_);
 }

@@ -8,7 +8,8 @@
 //
 // which binds keys to the members of a live object. From that one description come reading with validation (read.cc),
 // writing (write.cc) and the reference (reference.cc). The default of a key is the value that the member has in a
-// default-constructed object. Sections nest; lists may hold sections; optional sections may be absent.
+// default-constructed object. Sections nest; lists may hold sections; optional sections may be absent; in maps the user
+// chooses the keys.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -29,6 +30,10 @@
 #include "schema/enum_names.h"
 
 namespace octet::schema {
+
+// A map whose keys are names of the user's, in the order of the file.
+template <typename S>
+using NamedList = std::vector<std::pair<std::string, S>>;
 
 // How a field reaches its member, by kind. The pointers live as long as the object that describe() was given.
 struct EnumSlot {
@@ -56,9 +61,16 @@ struct SectionListSlot {
   std::function<Section(size_t)> bind;
   std::function<Section()> prototype;
 };
+struct SectionMapSlot {
+  std::function<std::vector<std::string>()> names;
+  std::function<void()> clear;
+  std::function<Section(const std::string& name)> add;  // behind those there are
+  std::function<Section(size_t)> bind;
+  std::function<Section()> prototype;
+};
 using Slot = std::variant<bool*, int64_t*, double*, std::string*, std::filesystem::path*, std::vector<int64_t>*,
-                          std::span<int64_t>, std::vector<double>*, std::vector<std::string>*, EnumSlot, EnumListSlot,
-                          SectionSlot, OptionalSectionSlot, SectionListSlot>;
+                          std::span<int64_t>, std::vector<double>*, std::vector<std::string>*, NamedList<std::string>*,
+                          EnumSlot, EnumListSlot, SectionSlot, OptionalSectionSlot, SectionListSlot, SectionMapSlot>;
 
 enum class PathKind { kNone, kInput, kOutput };
 
@@ -215,6 +227,26 @@ class Section {
     slot.size = [&member] { return member.size(); };
     slot.resize = [&member](size_t n) { member.assign(n, S{}); };
     slot.bind = [&member](size_t i) { return bound_to(member.at(i)); };
+    slot.prototype = prototype_of<S>;
+    return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
+  }
+
+  // Sections under names that the user chooses; an empty map is not written. Keys that are absent in one keep the value
+  // they have in what `start` returns when it is read, after all keys above the map: the options of all, for one.
+  template <typename S>
+  Field& map(
+      std::string name, NamedList<S>& member, std::function<S()> start = [] { return S{}; }) {
+    SectionMapSlot slot;
+    slot.names = [&member] {
+      std::vector<std::string> names;
+      for (const auto& [key, value] : member) names.push_back(key);
+      return names;
+    };
+    slot.clear = [&member] { member.clear(); };
+    slot.add = [&member, start = std::move(start)](const std::string& key) {
+      return bound_to(member.emplace_back(key, start()).second);
+    };
+    slot.bind = [&member](size_t i) { return bound_to(member.at(i).second); };
     slot.prototype = prototype_of<S>;
     return fields_.emplace_back(std::move(name), Slot(std::move(slot)));
   }

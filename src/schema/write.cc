@@ -62,6 +62,11 @@ struct ValueWriter {
   }
   void operator()(const std::vector<double>* values) const { line(list_yaml(*values, number_text)); }
   void operator()(const std::vector<std::string>* values) const { line(list_yaml(*values, text_yaml)); }
+  void operator()(const NamedList<std::string>* values) const {
+    if (values->empty()) return line("{}");
+    out += "\n";
+    for (const auto& [key, value] : *values) out += indent + "  " + text_yaml(key) + ": " + text_yaml(value) + "\n";
+  }
   void operator()(const EnumSlot& slot) const { line(slot.names[slot.get()]); }
   void operator()(const EnumListSlot& slot) const {
     line(list_yaml(slot.get(), [&](size_t i) { return slot.names[i]; }));
@@ -83,6 +88,15 @@ struct ValueWriter {
       write(slot.bind(i), indent + "    ", item);
       item.replace(indent.size() + 2, 1, "-");  // the first key stands behind the dash
       out += item;
+    }
+  }
+  void operator()(const SectionMapSlot& slot) const {
+    const std::vector<std::string> names = slot.names();
+    if (names.empty()) return line("{}");
+    out += "\n";
+    for (size_t i = 0; i < names.size(); ++i) {
+      out += indent + "  " + text_yaml(names[i]) + ":\n";
+      write(slot.bind(i), indent + "    ", out);
     }
   }
 };

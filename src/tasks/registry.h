@@ -27,6 +27,7 @@ class TaskChoice {
   const std::string& name() const { return all_tasks()[chosen_].name; }
   const Task& operator*() const { return *tasks_[chosen_]; }
   const Task* operator->() const { return tasks_[chosen_].get(); }
+  Task* operator->() { return tasks_[chosen_].get(); }
   // Of the chosen one; the others get default options.
   void forget_incidentals();
 

@@ -57,6 +57,10 @@ class Task {
   virtual void describe(schema::Section& section) = 0;
   // Puts those that cannot change what a training gives to their defaults.
   virtual void forget_incidentals() {}
+  // The names of the classes in the order of the labels, told before anything is learned, decoded or measured: options
+  // may be given by class. Empty where neither model nor images name them. UserError (exit 2), with the nearest, for an
+  // option of a class that there is not.
+  virtual void name_classes(const std::vector<std::string>& /*names*/) {}
 
   // The network that a training starts from.
   virtual ir::Graph build(const models::ModelOptions& options) const = 0;

@@ -81,6 +81,67 @@ TEST(Schema, ReadsAndWritesEveryKindOfMember) {
   EXPECT_EQ(write(kettle), text);
 }
 
+struct Cup {
+  double volume = 1;
+  std::string glaze;
+};
+void describe(Section& s, Cup& cup) {
+  s.field("volume", cup.volume).range(0, 5).help("How much.");
+  s.field("glaze", cup.glaze).help("Its color.");
+}
+struct Shelf {
+  double volume = 2;
+  schema::NamedList<Cup> cups;
+  schema::NamedList<std::string> labels;
+};
+void describe(Section& s, Shelf& shelf) {
+  s.field("volume", shelf.volume).help("Of all cups.");
+  s.map<Cup>("cups", shelf.cups, [&shelf] { return Cup{.volume = shelf.volume, .glaze = {}}; }).help("By name.");
+  s.field("labels", shelf.labels).help("Of the boards.");
+}
+
+std::string shelf(const std::string& text) {
+  Shelf shelf;
+  Section section;
+  describe(section, shelf);
+  try {
+    schema::read_section(section, schema::parse_yaml(text, "s.yaml"), "", {});
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return schema::write_section(section);
+}
+
+TEST(Schema, MapsKeepTheUsersNamesInOrderAndStartFromTheKeysAbove) {
+  const std::string written =
+      "volume: 3\ncups:\n  red:\n    volume: 3\n    glaze: shiny\n  \"a: b\":\n    volume: 4\n    glaze: \"\"\n"
+      "labels:\n  top: \"12\"\n  a: b\n";
+  // The map stands above the key that it starts from.
+  EXPECT_EQ(shelf("cups: {red: {glaze: shiny}, 'a: b': {volume: 4}}\nlabels: {top: 12, a: b}\nvolume: 3\n"), written);
+  EXPECT_EQ(shelf(written), written);
+  EXPECT_EQ(shelf(""), "volume: 2\n");
+  EXPECT_EQ(shelf("cups: {}\nlabels: {}\n"), "volume: 2\n");
+}
+
+TEST(Schema, WhatIsWrongInAMapIsNamedWithItsKey) {
+  EXPECT_EQ(shelf("cups:\n  red: {volume: 9}\n"), "s.yaml:2:17: 'cups.red.volume' must be 0 to 5, found 9");
+  EXPECT_EQ(shelf("cups: {red: {volme: 1}}\n"),
+            "s.yaml:1:14: unknown key 'volme' in 'cups.red'; did you mean 'volume'?");
+  EXPECT_EQ(shelf("cups: [red]\n"), "s.yaml:1:7: 'cups' takes a map of sections, found a list");
+  EXPECT_EQ(shelf("labels: {top: [1]}\n"), "s.yaml:1:15: 'labels.top' takes a map of texts, found a list");
+  EXPECT_EQ(shelf("glaze: 1\n"), "s.yaml:1:1: unknown key 'glaze' in the file; it belongs in 'cups'");
+}
+
+TEST(Schema, TheReferenceHasTheKeysOfAMapOnce) {
+  Shelf shelf;
+  Section section;
+  describe(section, shelf);
+  const std::string reference = schema::reference_markdown(section);
+  EXPECT_THAT(reference, testing::HasSubstr("| `cups` | map of sections | `{}` |  | By name. |"));
+  EXPECT_THAT(reference, testing::HasSubstr("## `cups.NAME`"));
+  EXPECT_THAT(reference, testing::HasSubstr("| `labels` | map of texts | `{}` |  | Of the boards. |"));
+}
+
 TEST(Schema, NamesOfChoicesStandInMessages) {
   EXPECT_EQ(error_of("sound: whistel\n"),
             "k.yaml:1:8: 'sound' is one of none, whistle; found 'whistel'; did you mean 'whistle'?");

@@ -110,7 +110,7 @@ void take_up(app::TrainingRecord& wanted, const fs::path& results) {
 
 ExitCode run(const Options& options) {
   guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
-  const spec::ExperimentSpec spec = options.spec.load();
+  spec::ExperimentSpec spec = options.spec.load();
   const spec::Stage stage = spec::parse_stage(options.stage);
   if (stage == spec::Stage::kCalibration) fail_usage("stage calibration is a command of its own: octet calibrate");
   if (!options.model.empty()) require_file(options.model, "-m");
@@ -143,6 +143,7 @@ ExitCode run(const Options& options) {
                " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
   app::DataStream validation = app::open_validation_data(spec, *training.dataset);
   app::keep_class_names(graph.metadata, training.dataset->class_names());
+  spec.task->name_classes(training.dataset->class_names());
   if (!own_spec_file(options, results / "spec.yaml")) write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
   app::write_training_record(results, record);
   make_results_directory(trainer.checkpoints);

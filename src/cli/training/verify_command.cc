@@ -140,6 +140,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   engine::Executor engine(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)});
   app::DataStream images =
       app::open_evaluation_data(spec, shape.at(0), app::class_names_of(graph.metadata, options.model));
+  spec.task->name_classes(images.dataset->class_names());
   report::Progress progress({.label = "verify", .total = images.loader->images_per_epoch()});
   app::VerifyOptions verify;
   verify.tensor_images = options.tensor_images;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cmath>
@@ -14,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/records.h"
 
 namespace octet::report {
 namespace {
@@ -103,36 +103,7 @@ std::string encode_summary_event(const std::string& tag, int64_t step, WriteValu
   return event;
 }
 
-template <typename Integer>
-void append_little_endian(std::string& out, Integer value) {
-  for (size_t i = 0; i < sizeof(Integer); ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
-}
-
 }  // namespace
-
-namespace internal {
-
-uint32_t crc32c(std::string_view bytes) {
-  static const std::array<uint32_t, 256> table = [] {
-    std::array<uint32_t, 256> t{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = c >> 1 ^ (c & 1 ? 0x82f63b78u : 0);
-      t[i] = c;
-    }
-    return t;
-  }();
-  uint32_t crc = ~uint32_t{0};
-  for (char b : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<uint8_t>(b)) & 0xff];
-  return ~crc;
-}
-
-uint32_t masked_crc32c(std::string_view bytes) {
-  const uint32_t crc = crc32c(bytes);
-  return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}
-
-}  // namespace internal
 
 EventWriter::EventWriter(const std::filesystem::path& directory) {
   static std::atomic<int> counter{0};
@@ -152,11 +123,7 @@ EventWriter::~EventWriter() {
 }
 
 void EventWriter::write_event(std::string_view event) {
-  std::string record;
-  append_little_endian(record, static_cast<uint64_t>(event.size()));
-  append_little_endian(record, internal::masked_crc32c(record));
-  record += event;
-  append_little_endian(record, internal::masked_crc32c(event));
+  const std::string record = framed_record(event);
   for (size_t done = 0; done < record.size();) {
     const ssize_t n = ::write(file_, record.data() + done, record.size() - done);
     if (n < 0 && errno == EINTR) continue;

@@ -30,10 +30,4 @@ class EventWriter {
   int file_ = -1;
 };
 
-namespace internal {
-// CRC-32C (Castagnoli), and the form in which TFRecord stores it.
-uint32_t crc32c(std::string_view bytes);
-uint32_t masked_crc32c(std::string_view bytes);
-}  // namespace internal
-
 }  // namespace octet::report

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/records.h"
 #include "temp_directory.h"
 
 namespace octet::report {
@@ -19,26 +20,12 @@ namespace {
 
 class EventWriterTest : public DirectoryTest {};
 
-template <typename T>
-T little_endian(std::string_view bytes, size_t at) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(static_cast<uint8_t>(bytes.at(at + i))) << (8 * i);
-  return value;
-}
-
 // The payloads of a TFRecord file, with both checksums checked.
 std::vector<std::string> read_records(const std::filesystem::path& path) {
   const std::string bytes = read_file(path);
-  const std::string_view view = bytes;
+  RecordReader records(bytes, path.string());
   std::vector<std::string> out;
-  for (size_t at = 0; at < bytes.size();) {
-    const auto length = little_endian<uint64_t>(view, at);
-    EXPECT_EQ(little_endian<uint32_t>(view, at + 8), internal::masked_crc32c(view.substr(at, 8)));
-    const std::string_view payload = view.substr(at + 12, length);
-    EXPECT_EQ(little_endian<uint32_t>(view, at + 12 + length), internal::masked_crc32c(payload));
-    out.emplace_back(payload);
-    at += 12 + length + 4;
-  }
+  while (const auto payload = records.next()) out.emplace_back(*payload);
   return out;
 }
 
@@ -90,12 +77,6 @@ Event decode(const std::string& bytes) {
     }
   }
   return event;
-}
-
-TEST(Crc32c, KnownValues) {
-  EXPECT_EQ(internal::crc32c("123456789"), 0xe3069283u);
-  EXPECT_EQ(internal::crc32c(std::string(32, '\0')), 0x8a9136aau);
-  EXPECT_EQ(internal::crc32c(""), 0u);
 }
 
 TEST_F(EventWriterTest, WritesScalars) {

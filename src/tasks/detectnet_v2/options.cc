@@ -80,14 +80,7 @@ void describe(schema::Section& section, Options& options) {
   section.section("postprocessing", [&](schema::Section& s) { describe_clustering(s, options.clustering); })
       .known_elsewhere_as({"postprocessing_config", "clustering_config"})
       .help("From the grid to detections.");
-  section.field("iou_threshold", options.iou_threshold)
-      .range(0, 1)
-      .known_elsewhere_as({"minimum_detection_ground_truth_overlap"})
-      .help("Overlap from which a detection is right.");
-  section
-      .choice("average_precision_mode", options.average_precision,
-              {{metrics::Interpolation::kEnvelope, "integrate"}, {metrics::Interpolation::kElevenPoint, "sample"}})
-      .help("integrate: the area under the curve (VOC 2010 and later); sample: eleven points (VOC 2007).");
+  describe_object_metrics(section, options.metrics);
 }
 
 }  // namespace octet::tasks::detectnet_v2

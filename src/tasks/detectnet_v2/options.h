@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "metrics/average_precision.h"
 #include "schema/schema.h"
 #include "tasks/detectnet_v2/decode.h"
 #include "tasks/detectnet_v2/rasterizer.h"
+#include "tasks/object_evaluator.h"
 
 namespace octet::tasks::detectnet_v2 {
 
@@ -23,8 +23,7 @@ struct Options {
   int64_t stride = 16;  // pixels from one cell of the grid to the next
   LossOptions loss;
   ClusteringOptions clustering;
-  double iou_threshold = 0.5;  // minimum_detection_ground_truth_overlap: from which a detection is right
-  metrics::Interpolation average_precision = metrics::Interpolation::kEnvelope;
+  ObjectMetricOptions metrics;
 };
 
 void describe(schema::Section& section, Options& options);

@@ -21,34 +21,11 @@ Objects detect(const Outputs& outputs, const data::Batch& batch, int64_t index, 
                  options);
 }
 
-class PrecisionEvaluator : public Evaluator {
- public:
-  explicit PrecisionEvaluator(const Options& options) : options_(options) {}
-  void add(const Outputs& outputs, const data::Batch& batch) override {
-    const int64_t classes = outputs.at(0).shape.at(1);
-    require_classes(batch, classes);
-    if (!precision_)
-      precision_.emplace(metrics::AveragePrecisionOptions{.classes = static_cast<int>(classes),
-                                                          .iou_threshold = static_cast<float>(options_.iou_threshold),
-                                                          .interpolation = options_.average_precision});
-    for (int64_t i = 0; i < batch.size; ++i)
-      precision_->add(detect(outputs, batch, i, options_.clustering), batch.truth[static_cast<size_t>(i)].objects);
-  }
-  Metrics result() const override {
-    return {{"map", precision_ ? 100.0 * precision_->result().mean_average_precision : 0.0}};
-  }
-  std::vector<double> classes() const override {
-    std::vector<double> out;
-    if (precision_)
-      for (const metrics::ClassPrecision& each : precision_->result().classes)
-        out.push_back(100.0 * each.average_precision);
-    return out;
-  }
-
- private:
-  Options options_;
-  std::optional<metrics::AveragePrecisionAccumulator> precision_;
-};
+Detections detect_all(const Outputs& outputs, const data::Batch& batch, const ClusteringOptions& options) {
+  Detections found{.images = {}, .classes = outputs.at(0).shape.at(1)};
+  for (int64_t i = 0; i < batch.size; ++i) found.images.push_back(detect(outputs, batch, i, options));
+  return found;
+}
 
 }  // namespace
 
@@ -73,20 +50,15 @@ ir::Graph Task::executed_graph(const ir::Graph& network) const {
 
 std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& batch) const {
   std::vector<Prediction> out;
-  for (int64_t i = 0; i < batch.size; ++i) out.push_back(detect(outputs, batch, i, options_.clustering));
+  for (Objects& objects : detect_all(outputs, batch, options_.clustering).images) out.emplace_back(std::move(objects));
   return out;
 }
 
 std::unique_ptr<Evaluator> Task::evaluator() const {
-  return std::make_unique<PrecisionEvaluator>(options_);
-}
-
-void require_classes(const data::Batch& batch, int64_t classes) {
-  for (size_t i = 0; i < batch.truth.size(); ++i)
-    for (const vision::Object& object : batch.truth[i].objects)
-      if (object.label < 0 || object.label >= classes)
-        fail("image ", batch.indices[i], " has an object of class ", object.label, ", the network has ", classes,
-             " classes");
+  const auto detect = [clustering = options_.clustering](const Outputs& outputs, const data::Batch& batch) {
+    return detect_all(outputs, batch, clustering);
+  };
+  return object_evaluator(detect, options_.metrics);
 }
 
 }  // namespace octet::tasks::detectnet_v2

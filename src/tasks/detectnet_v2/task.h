@@ -24,14 +24,10 @@ class Task : public tasks::Task {
   // Of some four objects an image, about one in a thousand lies next to a threshold of the clustering.
   double expected_agreement() const override { return 0.99; }
   std::unique_ptr<Evaluator> evaluator() const override;
-  // map, the mean average precision over the classes that occur (percent).
-  std::vector<MetricInfo> metrics() const override { return {{.name = "map", .title = "mAP", .unit = "%"}}; }
+  std::vector<MetricInfo> metrics() const override { return object_metrics(); }
 
  private:
   Options options_;
 };
-
-// UserError, naming the image, where an object's class does not lie below `classes`.
-void require_classes(const data::Batch& batch, int64_t classes);
 
 }  // namespace octet::tasks::detectnet_v2

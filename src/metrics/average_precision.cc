@@ -5,17 +5,9 @@
 #include <limits>
 
 #include "base/error.h"
+#include "metrics/by_score.h"
 
 namespace octet::metrics {
-namespace {
-
-// Falling scores, NaN last.
-bool surer(float a, float b) {
-  if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
-  return a > b;
-}
-
-}  // namespace
 
 AveragePrecisionAccumulator::AveragePrecisionAccumulator(const AveragePrecisionOptions& options)
     : options_(options), classes_(static_cast<size_t>(options.classes)) {

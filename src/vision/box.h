@@ -53,6 +53,8 @@ struct Object {
   float score = 1;  // of a detection: higher is surer, not necessarily a probability
   // Of a truth: finding it counts neither for nor against (VOC's `difficult`, KITTI's occlusion).
   bool difficult = false;
+  // Of a truth: many things that nobody told apart (COCO's `iscrowd`), which are difficult, too.
+  bool crowd = false;
   std::shared_ptr<const Mask> mask = nullptr;  // of the whole image that the box is in; null: none is known
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks
+# What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks and metrics. Needs scripts/peers_venv.sh; without it: skipped (77).
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -25,9 +25,9 @@ case "$what" in
   foreign)
     "$python" "$here/foreign_quantized.py" "$bin/peers_run_graphs"
     ;;
-  masks)
+  masks | precision)
     "$python" -c "import pycocotools" 2>/dev/null || { echo "pycocotools is not installed; run scripts/peers_venv.sh" >&2; exit 77; }
-    "$python" "$here/coco_masks.py" "$bin/peers_coco_masks"
+    "$python" "$here/coco_$what.py" "$bin/peers_coco_$what"
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

@@ -46,6 +46,17 @@ assert all(0 <= b[0] < b[2] <= 128 and 0 <= b[1] < b[3] <= 96 for b in boxes)
 PY
 run report -e spec.yaml -r .
 [ -n "$(value summary.json engine_map)" ] || die "the summary has no mAP"
+# The same network as one from elsewhere.
+cp "$here/foreign.yaml" foreign.yaml
+run evaluate -e foreign.yaml -m float/model.onnx --json foreign_float.json
+at_least "$(value foreign_float.json map)" "$(python3 -c "print($(value float.json map) - 10)")" "mAP of the float detector read as a foreign one"
+run calibrate -e foreign.yaml -m float/model.onnx -o foreign.onnx
+run compile -m foreign.onnx -o foreign.octet
+run evaluate -e foreign.yaml -m foreign.octet --json foreign.json
+at_least "$(value foreign.json map)" "$(python3 -c "print($(value foreign_float.json map) - 3)")" "mAP of the foreign detector's engine"
+run verify -e foreign.yaml -m foreign.onnx --engine_file foreign.octet
+if "$octet" train -e foreign.yaml -r foreign >log 2>&1; then die "a foreign detector was built"; fi
+grep -q "builds no networks" log || die "the message does not say why"
 # An experiment of one task and a network of another.
 if "$octet" evaluate -e "$here/spec.yaml" -m model.octet >log 2>&1; then die "a detector was taken for a classifier"; fi
 grep -q "a classifier has one of each" log || die "the message does not say why"

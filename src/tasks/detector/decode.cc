@@ -1,0 +1,259 @@
+#include "tasks/detector/decode.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "ir/tensor.h"
+#include "vision/nms.h"
+
+namespace octet::tasks::detector {
+namespace {
+
+using vision::Box;
+
+const char* layout_text(Layout layout) {
+  if (layout == Layout::kRows) return "[batch, anchors, values]";
+  return layout == Layout::kColumns ? "[batch, values, anchors]" : "[batch, shapes * values, rows, columns]";
+}
+
+// The values of the anchors of one image.
+class Values {
+ public:
+  Values(const OutputView& output, Layout layout, int64_t shapes, int64_t image) {
+    const std::vector<int64_t>& shape = output.shape;
+    int64_t size = 1;
+    for (size_t i = 1; i < shape.size(); ++i) size *= shape[i];
+    values_ = output.values.subspan(static_cast<size_t>(image * size), static_cast<size_t>(size));
+    if (layout == Layout::kGrid) {
+      const int64_t cells = shape[2] * shape[3];
+      anchors_ = cells * shapes;
+      per_shape_ = shape[1] / shapes * cells, per_value_ = cells, per_cell_ = 1, shapes_ = shapes;
+    } else {
+      const bool rows = layout == Layout::kRows;
+      anchors_ = shape[rows ? 1 : 2];
+      per_cell_ = rows ? shape[2] : 1, per_value_ = rows ? 1 : anchors_;
+    }
+  }
+  int64_t anchors() const { return anchors_; }
+  float at(int64_t anchor, int64_t value) const {
+    const int64_t cell = anchor / shapes_, shape = anchor % shapes_;
+    return values_[static_cast<size_t>(cell * per_cell_ + shape * per_shape_ + value * per_value_)];
+  }
+
+ private:
+  std::span<const float> values_;
+  int64_t anchors_ = 0, shapes_ = 1, per_cell_ = 0, per_shape_ = 0, per_value_ = 0;
+};
+
+float sigmoid(float x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+void softmax(std::span<float> values) {
+  const float most = *std::max_element(values.begin(), values.end());
+  float sum = 0;
+  for (float& value : values) sum += value = std::exp(value - most);
+  for (float& value : values) value /= sum;
+}
+
+void activate(std::span<float> values, Activation activation) {
+  if (activation == Activation::kSoftmax) softmax(values);
+  if (activation == Activation::kSigmoid)
+    for (float& value : values) value = sigmoid(value);
+}
+
+bool usable(const Box& box) {
+  return std::isfinite(box.x0) && std::isfinite(box.y0) && std::isfinite(box.x1) && std::isfinite(box.y1) &&
+         vision::area(box) > 0;
+}
+
+bool relative_to_levels(const BoxOptions& boxes) {
+  return boxes.code == BoxCode::kAnchorCenter || boxes.code == BoxCode::kYolo || boxes.code == BoxCode::kDistances ||
+         boxes.unit == Unit::kStride;
+}
+
+}  // namespace
+
+std::vector<OutputShape> shapes_of(const Signature& network) {
+  std::vector<OutputShape> out;
+  for (const Port& port : network.outputs)
+    out.push_back({port.name, port.type.shape ? std::vector<int64_t>(port.type.shape->begin(), port.type.shape->end())
+                                              : std::vector<int64_t>()});
+  return out;
+}
+
+std::vector<OutputShape> shapes_of(const Outputs& outputs) {
+  std::vector<OutputShape> out;
+  for (const OutputView& output : outputs) out.push_back({output.name, output.shape});
+  return out;
+}
+
+Decoder::Decoder(const Options& options, std::vector<OutputShape> outputs, int64_t height, int64_t width)
+    : options_(options), outputs_(std::move(outputs)), height_(height), width_(width) {
+  const std::vector<std::string>&boxes = options_.boxes.outputs, &scores = options_.scores.outputs;
+  const std::span<const LevelOptions> levels = options_.levels;
+  if (boxes.empty()) {
+    if (outputs_.size() != 1)
+      fail_usage("the network has ", outputs_.size(), " outputs; name those of boxes and scores in the task's section");
+    add_group(outputs_[0].name, outputs_[0].name, levels);
+  }
+  for (size_t i = 0; i < boxes.size(); ++i)
+    add_group(boxes[i], scores[i], boxes.size() == 1 || levels.empty() ? levels : levels.subspan(i, 1));
+}
+
+size_t Decoder::find(const std::string& output) const {
+  std::string names;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].name == output) return i;
+    names += str(i ? ", '" : "'", outputs_[i].name, "'");
+  }
+  fail_usage("the network has no output '", output, "'; it has ", names);
+}
+
+int64_t Decoder::values_of(size_t output, Layout layout, const Group& group) const {
+  const std::vector<int64_t>& shape = outputs_[output].shape;
+  if (layout == Layout::kGrid) return shape[1] < 0 ? -1 : shape[1] / group.shapes;
+  return shape[layout == Layout::kRows ? 2 : 1];
+}
+
+void Decoder::require_values(size_t output, Layout layout, const Group& group, int64_t least, const char* what) const {
+  const OutputShape& port = outputs_[output];
+  const auto refuse = [&](const auto&... why) {
+    fail_usage("output '", port.name, "' is ", ir::shape_string(ir::Shape(port.shape.begin(), port.shape.end())),
+               ", and the ", what, " in it are to be ", layout_text(layout), ": ", why...);
+  };
+  if (port.shape.size() != (layout == Layout::kGrid ? 4 : 3)) refuse("it has another number of dimensions");
+  if (layout == Layout::kGrid && port.shape[1] >= 0 && port.shape[1] % group.shapes != 0)
+    refuse(port.shape[1], " is no multiple of the ", group.shapes, " shapes of a cell");
+  const int64_t values = values_of(output, layout, group);
+  if (values >= 0 && values < least) refuse("an anchor has ", values, " values, and ", least, " are needed");
+  int64_t anchors = layout == Layout::kRows ? port.shape[1] : port.shape.back();
+  if (layout == Layout::kGrid)
+    anchors = port.shape[2] < 0 || port.shape[3] < 0 ? -1 : port.shape[2] * port.shape[3] * group.shapes;
+  const auto expected = static_cast<int64_t>(group.anchors.size());
+  if (expected > 0 && anchors >= 0 && anchors != expected)
+    refuse("it has ", anchors, " anchors, the levels make ", expected, " of an input of ", height_, " x ", width_,
+           " pixels");
+}
+
+void Decoder::add_group(const std::string& boxes, const std::string& scores, std::span<const LevelOptions> levels) {
+  Group group{.boxes = find(boxes), .scores = find(scores), .anchors = {}, .strides = {}};
+  if (options_.boxes.layout == Layout::kGrid || options_.scores.layout == Layout::kGrid) {
+    if (levels.size() > 1) fail_usage("layout grid: give an output for each of the ", levels.size(), " levels");
+    if (!levels.empty()) group.shapes = std::max<int64_t>(1, std::ssize(levels[0].shapes) / 2);
+  }
+  if (height_ > 0 && width_ > 0 && relative_to_levels(options_.boxes)) {
+    for (const LevelOptions& level : levels) {
+      const auto stride = static_cast<float>(level.stride);
+      vision::AnchorLevel anchors{.rows = static_cast<int>((height_ + level.stride - 1) / level.stride),
+                                  .columns = static_cast<int>((width_ + level.stride - 1) / level.stride),
+                                  .step_y = stride,
+                                  .step_x = stride,
+                                  .offset = static_cast<float>(level.offset),
+                                  .shapes = {}};
+      for (size_t i = 0; i + 1 < level.shapes.size(); i += 2)
+        anchors.shapes.push_back({static_cast<float>(level.shapes[i]), static_cast<float>(level.shapes[i + 1])});
+      if (anchors.shapes.empty()) anchors.shapes.push_back({stride, stride});
+      const std::vector<Box> made = vision::make_anchors({&anchors, 1});
+      group.anchors.insert(group.anchors.end(), made.begin(), made.end());
+      group.strides.resize(group.anchors.size(), stride);
+    }
+  }
+  const ScoreOptions& s = options_.scores;
+  const int64_t background = s.background == Background::kNone ? 0 : 1;
+  require_values(group.scores, s.layout, group,
+                 std::max(s.first + background + std::max<int64_t>(s.classes, 1), s.objectness + 1), "scores");
+  const int64_t values = values_of(group.scores, s.layout, group);
+  const int64_t classes = s.classes > 0 ? s.classes : values < 0 ? -1 : values - s.first - background;
+  if (!groups_.empty() && classes != classes_)
+    fail_usage("output '", scores, "' has scores of ", classes, " classes, those before it of ", classes_);
+  classes_ = classes;
+  require_values(group.boxes, options_.boxes.layout, group,
+                 options_.boxes.first + 4 * (options_.boxes.per_class ? std::max<int64_t>(classes_, 1) : 1), "boxes");
+  groups_.push_back(std::move(group));
+}
+
+Box Decoder::box(const Group& group, const vision::BoxCode& code, size_t anchor) const {
+  const BoxOptions& boxes = options_.boxes;
+  float x = 1, y = 1;
+  if (boxes.unit == Unit::kImage) x = static_cast<float>(width_), y = static_cast<float>(height_);
+  if (boxes.unit == Unit::kStride) x = y = group.strides[anchor];
+  switch (boxes.code) {
+    case BoxCode::kCorners:
+      return {code[0] * x, code[1] * y, code[2] * x, code[3] * y};
+    case BoxCode::kCenter:
+      return {(code[0] - 0.5f * code[2]) * x, (code[1] - 0.5f * code[3]) * y, (code[0] + 0.5f * code[2]) * x,
+              (code[1] + 0.5f * code[3]) * y};
+    case BoxCode::kAnchorCenter: {
+      vision::CenterSizeCoder coder;
+      for (size_t i = 0; i < 4; ++i) coder.variances[i] = static_cast<float>(boxes.variances[i]);
+      return coder.decode(code, group.anchors[anchor]);
+    }
+    case BoxCode::kYolo:
+      return vision::YoloCoder{.xy_scale = static_cast<float>(boxes.xy_scale)}.decode(
+          code, group.anchors[anchor], {group.strides[anchor], group.strides[anchor]});
+    case BoxCode::kDistances: {
+      const Box& a = group.anchors[anchor];
+      const float cx = 0.5f * (a.x0 + a.x1), cy = 0.5f * (a.y0 + a.y1);
+      const auto by = [&](size_t i) { return code[i] * static_cast<float>(boxes.variances[i]); };
+      return {cx - by(0) * x, cy - by(1) * y, cx + by(2) * x, cy + by(3) * y};
+    }
+  }
+  return {};
+}
+
+Objects Decoder::propose(const Outputs& outputs, int64_t index) const {
+  const BoxOptions& b = options_.boxes;
+  const ScoreOptions& s = options_.scores;
+  const auto threshold = static_cast<float>(options_.nms.score_threshold);
+  const int64_t background = s.background == Background::kNone ? 0 : 1;
+  const int64_t first_class = s.background == Background::kFirst ? 1 : 0;
+  Objects out;
+  std::vector<float> scores(static_cast<size_t>(classes_ + background));
+  for (const Group& group : groups_) {
+    const Values boxes(outputs[group.boxes], b.layout, group.shapes, index);
+    const Values values(outputs[group.scores], s.layout, group.shapes, index);
+    if (boxes.anchors() != values.anchors())
+      fail("output '", outputs[group.boxes].name, "' has boxes of ", boxes.anchors(), " anchors, '",
+           outputs[group.scores].name, "' scores of ", values.anchors());
+    for (int64_t anchor = 0; anchor < values.anchors(); ++anchor) {
+      float object = 1;
+      if (s.objectness >= 0) {
+        object = values.at(anchor, s.objectness);
+        if (s.activation != Activation::kNone) object = sigmoid(object);
+        if (!(object >= threshold)) continue;
+      }
+      for (size_t i = 0; i < scores.size(); ++i) scores[i] = values.at(anchor, s.first + static_cast<int64_t>(i));
+      activate(scores, s.activation);
+      const std::span<const float> of_classes(scores.data() + first_class, static_cast<size_t>(classes_));
+      const auto best = std::max_element(of_classes.begin(), of_classes.end()) - of_classes.begin();
+      for (int64_t c = s.best_only ? best : 0; c < (s.best_only ? best + 1 : classes_); ++c) {
+        const float score = of_classes[static_cast<size_t>(c)] * object;
+        if (!(score >= threshold)) continue;
+        vision::BoxCode code;
+        for (int64_t i = 0; i < 4; ++i)
+          code[static_cast<size_t>(i)] = boxes.at(anchor, b.first + (b.per_class ? 4 * c : 0) + i);
+        const Box found = vision::clipped(box(group, code, static_cast<size_t>(anchor)), static_cast<float>(width_),
+                                          static_cast<float>(height_));
+        if (usable(found)) out.push_back({.box = found, .label = static_cast<int>(c), .score = score});
+      }
+    }
+  }
+  return out;
+}
+
+Objects Decoder::detect(const Outputs& outputs, int64_t index) const {
+  const NmsSettings& nms = options_.nms;
+  const Objects proposals = propose(outputs, index);
+  Objects out;
+  for (const int64_t i : vision::nms(proposals, {.iou_threshold = static_cast<float>(nms.iou_threshold),
+                                                .score_threshold = static_cast<float>(nms.score_threshold),
+                                                .candidates = nms.candidates,
+                                                .most = nms.most,
+                                                .across_classes = nms.across_classes}))
+    out.push_back(proposals[static_cast<size_t>(i)]);
+  return out;
+}
+
+}  // namespace octet::tasks::detector

@@ -1,0 +1,83 @@
+// How the outputs of a detector from elsewhere are to be read. Whoever exported it knows; the file does not say it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schema/schema.h"
+#include "tasks/object_evaluator.h"
+#include "vision/anchors.h"
+
+namespace octet::tasks::detector {
+
+// Where the values of an anchor (or of a place that has none) are in an output.
+enum class Layout {
+  kRows,     // [batch, anchors, values]
+  kColumns,  // [batch, values, anchors]: YOLOv8 and later
+  kGrid,     // [batch, shapes * values, rows, columns]: a head's convolution as it is, shape by shape
+};
+
+// What the four numbers of a box are (vision/box_coder.h).
+enum class BoxCode {
+  kCorners,       // x0, y0, x1, y1
+  kCenter,        // center x, center y, width, height
+  kAnchorCenter,  // relative to an anchor: R-CNN, SSD, RetinaNet
+  kYolo,          // YOLOv3, YOLOv4, before the sigmoid
+  kDistances,     // from the center of a cell to left, top, right, bottom: FCOS
+};
+
+// In which kCorners, kCenter and kDistances count.
+enum class Unit { kPixels, kImage, kStride };
+
+enum class Activation { kNone, kSigmoid, kSoftmax };
+enum class Background { kNone, kFirst, kLast };
+
+struct BoxOptions {
+  std::vector<std::string> outputs;  // one for all levels, or one a level; empty: the network's only output
+  Layout layout = Layout::kRows;
+  int64_t first = 0;  // of an anchor's values the first of the box
+  BoxCode code = BoxCode::kCorners;
+  Unit unit = Unit::kPixels;
+  std::vector<double> variances = {1, 1, 1, 1};  // kAnchorCenter, kDistances: the numbers are multiplied by these
+  double xy_scale = 1;                           // kYolo: YoloCoder
+  bool per_class = false;                        // a box for each class, one behind the other
+};
+
+struct ScoreOptions {
+  std::vector<std::string> outputs;  // as those of boxes, in the same order; may be the same outputs
+  Layout layout = Layout::kRows;
+  int64_t first = 0;    // of an anchor's values the first of the scores, the background's included
+  int64_t classes = 0;  // without the background; 0: all values from `first` on
+  Activation activation = Activation::kNone;
+  Background background = Background::kNone;  // a further score, for there being no object
+  int64_t objectness = -1;                    // value that multiplies the scores, after the activation; -1: none
+  bool best_only = false;                     // an anchor proposes its best class alone
+};
+
+// One feature map: its grid is the input divided by `stride`, rounded up.
+struct LevelOptions {
+  int64_t stride = 8;          // pixels
+  std::vector<double> shapes;  // width, height, width, height ... of its anchors, in pixels; empty: one point a cell
+  double offset = 0.5;         // of the first center from the border, in cells
+};
+
+struct NmsSettings {
+  double score_threshold = 0.05;
+  double iou_threshold = 0.5;
+  int64_t candidates = 1000;  // of each class, the best that take part; 0: all
+  int64_t most = 100;         // that are kept of an image; 0: all
+  bool across_classes = false;
+};
+
+struct Options {
+  BoxOptions boxes;
+  ScoreOptions scores;
+  std::vector<LevelOptions> levels;
+  NmsSettings nms;
+  ObjectMetricOptions metrics;
+};
+
+void describe(schema::Section& section, Options& options);
+
+}  // namespace octet::tasks::detector

@@ -1,0 +1,62 @@
+#include "tasks/detector/task.h"
+
+#include "base/error.h"
+#include "tasks/detector/decode.h"
+#include "tasks/image_graph.h"
+
+namespace octet::tasks::detector {
+namespace {
+
+Decoder decoder_of(const Options& options, const Signature& network) {
+  const data::NetworkInput input = image_input(network);
+  return {options, shapes_of(network), input.height, input.width};
+}
+
+Detections detect_all(const Options& options, const Outputs& outputs, const data::Batch& batch) {
+  const Decoder decoder(options, shapes_of(outputs), batch.height, batch.width);
+  Detections found{.images = {}, .classes = decoder.classes()};
+  for (int64_t i = 0; i < batch.size; ++i) found.images.push_back(decoder.detect(outputs, i));
+  return found;
+}
+
+}  // namespace
+
+std::unique_ptr<tasks::Task> make_task() {
+  return std::make_unique<Task>(Options{});
+}
+
+ir::Graph Task::build(const models::ModelOptions&) const {
+  fail_usage(
+      "the task detector builds no networks, it reads those of others; give a file with -m, or with model.pretrained "
+      "and "
+      "model.load_graph: true");
+}
+
+void Task::check(const Signature& network, int64_t classes) const {
+  const int64_t own = this->classes(network);
+  if (classes > 0 && own >= 0 && own != classes)
+    fail_usage("the network has scores of ", own, " classes, the spec says model.num_classes: ", classes);
+}
+
+int64_t Task::classes(const Signature& network) const {
+  return decoder_of(options_, network).classes();
+}
+
+ir::Graph Task::executed_graph(const ir::Graph& network) const {
+  return image_graph(network);
+}
+
+std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& batch) const {
+  std::vector<Prediction> out;
+  for (Objects& objects : detect_all(options_, outputs, batch).images) out.emplace_back(std::move(objects));
+  return out;
+}
+
+std::unique_ptr<Evaluator> Task::evaluator() const {
+  const auto detect = [options = options_](const Outputs& outputs, const data::Batch& batch) {
+    return detect_all(options, outputs, batch);
+  };
+  return object_evaluator(detect, options_.metrics);
+}
+
+}  // namespace octet::tasks::detector

@@ -1,0 +1,31 @@
+// Detectors from elsewhere: networks that find objects, whose outputs the experiment says how to read. They are
+// calibrated, pruned, compiled, measured and run as Octet's own; what they are trained with Octet does not know.
+#pragma once
+#include "tasks/detector/options.h"
+#include "tasks/task.h"
+
+namespace octet::tasks::detector {
+
+class Task : public tasks::Task {
+ public:
+  explicit Task(const Options& options) : options_(options) {}
+
+  std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
+  void describe(schema::Section& section) override { detector::describe(section, options_); }
+  // UserError (exit 2): there is no network of this task but in files.
+  ir::Graph build(const models::ModelOptions& options) const override;
+  // Whose outputs are as the options say.
+  void check(const Signature& network, int64_t classes) const override;
+  int64_t classes(const Signature& network) const override;
+  ir::Graph executed_graph(const ir::Graph& network) const override;
+  std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // Objects
+  // Objects next to the score's threshold come and go with the last bit.
+  double expected_agreement() const override { return 0.99; }
+  std::unique_ptr<Evaluator> evaluator() const override;
+  std::vector<MetricInfo> metrics() const override { return object_metrics(); }
+
+ private:
+  Options options_;
+};
+
+}  // namespace octet::tasks::detector

@@ -11,7 +11,9 @@ Exit status 1 with one line for each breach.
     scripts/check_style.py --fix    formats and respells in place what it can
 """
 import concurrent.futures
+import contextlib
 import doctest
+import hashlib
 import os
 import pathlib
 import re
@@ -111,6 +113,13 @@ def unformatted(files, fix):
         print("check_style.py: clang-format is not installed; formats are not checked (scripts/install_packages.sh)", file=sys.stderr)
         return []
 
+    # Files that were found in order once are not looked at again: what they hold, and who judged it by which rules.
+    known = pathlib.Path(os.environ.get("OCTET_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "octet") / "formatted"
+    judge = subprocess.run([tool, "--version"], capture_output=True).stdout + (ROOT / ".clang-format").read_bytes()
+    digest = lambda name: hashlib.sha256(judge + (ROOT / name).read_bytes()).hexdigest()
+    in_order = set(known.read_text().split()) if known.exists() else set()
+    files = [name for name in files if digest(name) not in in_order]
+
     def check(chunk):
         command = [tool, "-i", *chunk] if fix else [tool, "--dry-run", *chunk]
         run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -118,7 +127,12 @@ def unformatted(files, fix):
 
     chunks = [files[n : n + 32] for n in range(0, len(files), 32)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return sorted(set().union(*pool.map(check, chunks)))
+        bad = sorted(set().union(*pool.map(check, chunks)))
+    with contextlib.suppress(OSError):  # without a cache the next run takes longer
+        known.parent.mkdir(parents=True, exist_ok=True)
+        with known.open("a") as log:
+            log.write("".join(digest(name) + "\n" for name in files if name not in bad))
+    return bad
 
 
 def main():

@@ -23,7 +23,10 @@ void describe(schema::Section& s, QuantOptions& quant) {
          .help("As for activations. 1: scales follow the weights.");
      weights.field("method", quant.weights.method)
          .help("Scale of each output channel: largest magnitude, or the least squared error.");
-   }).help("Quantization of weights: symmetric, one scale an output channel.");
+     weights.choice("granularity", quant.placement.weights_per_tensor, {{false, "channel"}, {true, "tensor"}})
+         .written_when([&quant] { return quant.placement.weights_per_tensor; })
+         .help("A scale for each output channel, or one for all, which loses accuracy: as TAO's QAT has it.");
+   }).help("Quantization of weights: symmetric.");
   s.field("rules", quant.placement.rules)
       .length(1, 16)
       .help("Where fake quantization is placed; auto looks at the graph.");

@@ -182,7 +182,7 @@ class Planner {
 
   void quantize_weights(Node& node) {
     Value* value = node.input(1);
-    const std::optional<int> axis = weight_axis(node);
+    const std::optional<int> axis = options_.weights_per_tensor ? std::nullopt : weight_axis(node);
     const auto key = std::make_pair(static_cast<const Value*>(value), axis.value_or(-1));
     if (!weights_.count(key)) {
       weights_[key] = plan_.size();

@@ -42,6 +42,7 @@ void describe(schema::Section& s, PlacementExclusion& exclusion);
 struct PlacementOptions {
   std::vector<PlacementRule> rules = {PlacementRule::kAuto};  // several: the union
   std::vector<PlacementExclusion> exclude;                    // wins over every rule
+  bool weights_per_tensor = false;                            // one scale for all output channels, as TAO's QAT has it
   bool unsigned_activations = false;  // u8 (0 .. 255) for tensors that cannot be negative; false: s8 everywhere
   bool quantize_input = true;         // false: nothing reads a quantized graph input, so first layers stay float
   bool quantize_first_layer = true;   // weighted nodes without a weighted node above them

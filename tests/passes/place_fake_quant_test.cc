@@ -191,6 +191,17 @@ TEST(PlacementTest, UnsignedTensorsAreThoseThatCannotBeNegative) {
             "clip1  s8 per tensor  -> Conv 'conv3'\n");
 }
 
+TEST(PlacementTest, WeightsMayShareOneScale) {
+  BlockBuilder b;
+  b.graph.add_output(b.gemm(b.op(OpKind::kFlatten, "flatten", {b.conv(b.x, "conv", 4)}), "fc", 4));
+  const std::string text = quant::placement_text(quant::plan_placement(b.graph, {.weights_per_tensor = true}));
+  EXPECT_EQ(text.find("per channel"), std::string::npos) << text;
+  EXPECT_NE(text.find("conv.weight  s8 per tensor  -> Conv 'conv'"), std::string::npos) << text;
+  place_fake_quant(b.graph, {.weights_per_tensor = true});
+  for (const auto& node : b.graph.nodes())
+    if (node->kind == OpKind::kFakeQuantize) EXPECT_TRUE(node->input(1)->constant->shape().empty()) << node->name;
+}
+
 TEST(PlacementTest, FirstAndLastLayersAndTheInputCanStayFloat) {
   BlockBuilder b;
   auto* y = b.relu(b.conv(b.relu(b.conv(b.x, "first", 4), "relu1"), "middle", 4), "relu2");

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""A rival of the engine as a process that `octet bench --compare` talks to, so that both take turns in one run.
+"""A rival of the engine as a process that `octet bench --compare` talks to, so that both take turns in one run, and that
+`octet evaluate --runtime` gives images to.
 
-    rival.py onnxruntime|openvino MODEL.onnx THREADS BATCH latency|throughput
+    rival.py onnxruntime|openvino MODEL.onnx THREADS BATCH latency|throughput|outputs
 
-Prints one line of JSON, {"version": ..., "detail": ...} or {"error": ...}. Then, for each line `RUNS MILLISECONDS` on
-standard input, runs the model on a fixed input, after a short warm-up, at least that often and that long, and prints
+Prints one line of JSON, {"version": ..., "detail": ...} or {"error": ...}. outputs: each line of standard input is the
+shape of the model's only input, numbers with spaces between, and that many float32 follow; a line of JSON is printed, the
+shapes of the outputs in the order of the model, and their float32 follow. Else: for each line `RUNS MILLISECONDS` on
+standard input, it runs the model on a fixed input, after a short warm-up, at least that often and that long, and prints
 the milliseconds per inference as a JSON list: of every run (latency: one inference at a time on all threads), or one
 number (throughput: one inference on each thread). Ends with its input.
 
@@ -181,9 +184,57 @@ def openvino_turn(path, threads, batch, mode):
     return openvino.__version__.split("-")[0], detail, best["turn"]
 
 
+# --- Outputs ----------------------------------------------------------------------------------------------------------
+def onnxruntime_run(path, threads):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return onnxruntime.__version__, lambda x: session.run(None, {name: x})
+
+
+def openvino_run(path, threads):
+    import openvino
+
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(path, "CPU", settings)
+
+    def run(x):
+        results = compiled([x])
+        return [results[output] for output in compiled.outputs]
+
+    return openvino.__version__.split("-")[0], run
+
+
+def serve_outputs(run):
+    import numpy
+
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    while line := stdin.readline():
+        shape = [int(d) for d in line.split()]
+        x = numpy.frombuffer(stdin.read(4 * int(numpy.prod(shape))), dtype=numpy.float32).reshape(shape)
+        try:
+            results = [numpy.ascontiguousarray(r, dtype=numpy.float32) for r in run(x)]
+        except Exception as e:
+            stdout.write((json.dumps({"error": (str(e).splitlines() or [type(e).__name__])[0]}) + "\n").encode())
+            stdout.flush()
+            continue
+        stdout.write((json.dumps([r.shape for r in results]) + "\n").encode())
+        for r in results:
+            stdout.write(r.tobytes())
+        stdout.flush()
+
+
 def main():
     peer, path, threads, batch, mode = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
     try:
+        if mode == "outputs":
+            version, run = {"onnxruntime": onnxruntime_run, "openvino": openvino_run}[peer](path, threads)
+            print(json.dumps({"version": version, "detail": ""}), flush=True)
+            return serve_outputs(run)
         start = {"onnxruntime": onnxruntime_turn, "openvino": openvino_turn}[peer]
         version, detail, turn = start(path, threads, batch, mode)
     except Exception as e:

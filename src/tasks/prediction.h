@@ -20,6 +20,18 @@ using Prediction = std::variant<ClassScores, Objects>;
 // numbers behind them are the same is what the codes and the outputs are compared for.
 bool agree(const Prediction& a, const Prediction& b);
 
+// How far two runs of one network are apart in numbers.
+struct Distance {
+  static constexpr double kNearBox = 0.5, kNearScore = 0.01;  // pixels; score or probability
+  int64_t compared = 0;                                       // images of classes; objects that are sure in either run
+  int64_t unmatched = 0;  // of the objects: without one of the same class and an IoU of at least 0.5 in the other run
+  int64_t near = 0;       // of the compared: no border and no score is farther apart than that
+  double box = 0;         // largest distance of two borders of matched objects, pixels
+  double score = 0;       // largest difference of the scores of matched objects, or of probabilities
+  void merge(const Distance& other);
+};
+Distance distance(const Prediction& a, const Prediction& b);
+
 // For messages: "class 3 (0.41)", "2 sure objects".
 std::string summary(const Prediction& prediction);
 

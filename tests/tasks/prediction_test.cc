@@ -27,6 +27,38 @@ TEST(Agreement, OfObjectsIsThatTheSureOnesAreThere) {
   EXPECT_TRUE(agree(Objects{}, Objects{}));
 }
 
+TEST(Distance, OfClassesIsThatOfTheProbabilities) {
+  const Distance far = distance(ClassScores{{0.2f, 0.8f}}, ClassScores{{0.25f, 0.75f}}),
+                 near = distance(ClassScores{{0.2f, 0.8f}}, ClassScores{{0.205f, 0.795f}});
+  EXPECT_EQ(far.compared, 1);
+  EXPECT_NEAR(far.score, 0.05, 1e-6);
+  EXPECT_EQ(far.near, 0);
+  EXPECT_EQ(near.near, 1);
+}
+
+TEST(Distance, OfObjectsIsThatOfTheSureOnes) {
+  const Objects a = {{.box = {0, 0, 100, 100}, .label = 1, .score = 0.9f},
+                     {.box = {200, 0, 300, 100}, .label = 0, .score = 0.7f},
+                     {.box = {400, 0, 500, 100}, .label = 0, .score = 0.3f},
+                     {.box = {600, 0, 700, 100}, .label = 0, .score = 0.8f}};
+  const Objects b = {{.box = {0, 0.25f, 99.5f, 100}, .label = 1, .score = 0.905f},  // near
+                     {.box = {200, 2, 300, 100}, .label = 0, .score = 0.59f},       // sure in the other alone
+                     {.box = {600, 0, 700, 100}, .label = 1, .score = 0.8f}};       // of another class
+  for (const Distance& d : {distance(a, b), distance(b, a)}) {
+    EXPECT_EQ(d.compared, 4);
+    EXPECT_EQ(d.unmatched, 2);
+    EXPECT_EQ(d.near, 1);
+    EXPECT_EQ(d.box, 2);
+    EXPECT_NEAR(d.score, 0.11, 1e-6);
+  }
+  Distance sum = distance(a, a);
+  EXPECT_EQ(sum.near, 3);
+  EXPECT_EQ(sum.box, 0);
+  sum.merge(distance(a, b));
+  EXPECT_EQ(sum.compared, 7);
+  EXPECT_EQ(sum.box, 2);
+}
+
 TEST(Agreement, IsToldInShort) {
   EXPECT_EQ(summary(ClassScores{{0.25f, 0.75f}}), "class 1 (0.7500)");
   EXPECT_EQ(summary(Objects{{.box = {}, .label = 0, .score = 0.9f}, {.box = {}, .label = 0, .score = 0.1f}}),

@@ -142,6 +142,7 @@ class Verifier {
     for (size_t i = 0; i < expected.size(); ++i) {
       const bool same = tasks::agree(expected[i], found[i]);
       result.agree += same;
+      result.distance.merge(tasks::distance(expected[i], found[i]));
       if (!same)
         result.mismatches.push_back({batch.indices[i], tasks::summary(expected[i]), tasks::summary(found[i]), 0});
     }

@@ -52,6 +52,7 @@ struct Mismatch {
 struct Verification {
   bool predicts = false;  // the network is one of the task: its predictions are compared, too
   int64_t images = 0, agree = 0;
+  tasks::Distance distance;                      // of the predictions
   tasks::Metrics graph_metrics, engine_metrics;  // empty without annotations
   std::vector<Mismatch> mismatches;
   int64_t tensor_images = 0;  // images whose tensors and scores were compared

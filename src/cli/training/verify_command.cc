@@ -76,6 +76,11 @@ nlohmann::ordered_json to_json(const app::Verification& v, const Options& option
   if (v.predicts) {
     j["agree"] = v.agree;
     j["agreement"] = v.agreement();
+    j["compared"] = v.distance.compared;
+    j["near"] = v.distance.near;
+    j["unmatched"] = v.distance.unmatched;
+    j["largest_box_difference"] = v.distance.box;
+    j["largest_score_difference"] = v.distance.score;
     for (const auto& [name, value] : v.graph_metrics) j["graph_" + name] = value;
     for (const auto& [name, value] : v.engine_metrics) j["engine_" + name] = value;
   }
@@ -106,6 +111,12 @@ void print(const app::Verification& v, const std::string& objection, Isa isa) {
     std::printf("image %lld: the graph says %s, the engine %s; %lld codes differ in its batch\n",
                 static_cast<long long>(m.image), m.graph.c_str(), m.engine.c_str(),
                 static_cast<long long>(m.different_codes));
+  if (v.predicts)
+    std::printf(
+        "predictions: %lld of %lld within %.1f pixels and %.2f of the score, %lld without counterpart; largest "
+        "differences %.3f pixels and %.4f\n",
+        static_cast<long long>(v.distance.near), static_cast<long long>(v.distance.compared), tasks::Distance::kNearBox,
+        tasks::Distance::kNearScore, static_cast<long long>(v.distance.unmatched), v.distance.box, v.distance.score);
   std::string counts;
   if (v.predicts) counts = str("same prediction on ", v.agree, " of ", v.images, " images; ");
   counts += str(v.count(app::TensorPlace::kCompared), " of ", v.tensors.size(), " quantized tensors compared");

@@ -1,9 +1,11 @@
 #include "app/results_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <system_error>
 
+#include "app/evaluation_record.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
 
@@ -68,6 +70,59 @@ void add_curves(const ResultsFolder& r, report::Report& out) {
       accuracy.series.push_back(metric);
       out.curves.push_back(accuracy);
     }
+  }
+}
+
+// The evaluated stages from the first to the last.
+std::vector<std::pair<std::string, const ordered_json*>> evaluations(const ResultsFolder& r) {
+  std::vector<std::pair<std::string, const ordered_json*>> out;
+  for (const auto& [stage, result] :
+       std::initializer_list<std::pair<const char*, const ordered_json*>>{{"float", &r.float_result},
+                                                                          {"float control", &r.control_result},
+                                                                          {"PTQ", &r.ptq_result},
+                                                                          {"QAT", &r.qat_result},
+                                                                          {"INT8 engine", &r.engine_result}})
+    if (!result->is_null()) out.emplace_back(stage, result);
+  return out;
+}
+
+// The figure by which classes are compared, of each class at each stage: where accuracy was lost.
+void add_classes_by_stage(const ResultsFolder& r, report::Report& out) {
+  std::vector<report::Table> stages;
+  report::Table table{"", {"class"}, {}, ""};
+  for (const auto& [stage, result] : evaluations(r)) {
+    report::Table of_stage = class_table(*result);
+    if (of_stage.rows.empty()) continue;
+    table.columns.push_back(stage);
+    stages.push_back(std::move(of_stage));
+  }
+  if (stages.size() < 2) return;
+  table.title = str(stages.front().columns.at(1), " of each class by stage");
+  for (const std::vector<std::string>& row : stages.back().rows) {
+    std::vector<std::string>& cells = table.rows.emplace_back(1, row.at(0));
+    for (const report::Table& stage : stages) {
+      const auto same = std::find_if(stage.rows.begin(), stage.rows.end(),
+                                     [&](const std::vector<std::string>& other) { return other.at(0) == row.at(0); });
+      cells.push_back(same == stage.rows.end() ? "" : same->at(1));
+    }
+  }
+  out.tables.push_back(std::move(table));
+}
+
+// What lies behind the figures of the last stage.
+void add_details(const ResultsFolder& r, report::Report& out) {
+  add_classes_by_stage(r, out);
+  const auto evaluated = evaluations(r);
+  if (evaluated.empty()) return;
+  const auto& [stage, result] = evaluated.back();
+  for (report::Table table : {class_table(*result), figure_table(*result)}) {
+    if (table.rows.empty()) continue;
+    table.title += ": " + stage;
+    out.tables.push_back(std::move(table));
+  }
+  for (report::Curve curve : curves_of(*result)) {
+    curve.title += ": " + stage;
+    out.curves.push_back(std::move(curve));
   }
 }
 
@@ -157,6 +212,7 @@ report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec
                {"best instruction set", isa_name(default_isa())},
                {"calibration", r.calibration_method()}};
   out.tables.push_back(stage_table(r));
+  add_details(r, out);
   add_curves(r, out);
   add_layers(r, out);
   add_ranges(r, out);

@@ -6,7 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/evaluation_record.h"
 #include "app/experiment_data.h"
+#include "app/peer_model.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_guard.h"
@@ -15,13 +17,14 @@
 #include "cli/flags.h"
 #include "cli/open_model.h"
 #include "report/progress.h"
+#include "report/text_table.h"
 
 namespace octet::cli {
 namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, isa;
+  std::string model, json, isa, runtime;
   int64_t batch_size = 0, threads = 0;
 };
 
@@ -36,12 +39,27 @@ std::string metrics_text(const std::vector<tasks::MetricInfo>& infos, const task
   return out;
 }
 
+// Long tables are for the report alone.
+void print(const report::Table& table) {
+  constexpr size_t kMostRows = 40;
+  if (table.rows.empty() || table.rows.size() > kMostRows) return;
+  report::TextTable text(table.columns);
+  for (const std::vector<std::string>& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const std::string& cell : row) cells.push_back(printable_line(cell));
+    text.add_row(cells);
+  }
+  std::cout << text.text() << '\n';
+}
+
 ExitCode run(const Options& options) {
   spec::ExperimentSpec spec = options.spec.load();
   const tasks::Task& task = *spec.task;
   require_file(options.model, "-m");
+  const app::RunOptions run_options{.threads = options.threads, .isa = options.isa};
   const std::unique_ptr<app::Model> model =
-      open_model(options.model, task, {.threads = options.threads, .isa = options.isa});
+      options.runtime.empty() ? open_model(options.model, task, run_options)
+                              : app::open_peer_model(options.model, options.runtime, task, run_options);
   if (const int64_t classes = task.classes(model->signature()); classes >= 0 && classes != spec.model.num_classes)
     fail_usage(options.model, ": has ", classes, " classes, the spec says model.num_classes: ", spec.model.num_classes);
   app::DataStream images = app::open_evaluation_data(
@@ -64,24 +82,24 @@ ExitCode run(const Options& options) {
   char speed[100];
   std::snprintf(speed, sizeof speed, "  on %lld images, %.0f images/s", static_cast<long long>(count),
                 static_cast<double>(count) / seconds);
-  std::cout << printable_line(
-                   str(options.model, " (", model->description(), "): ", metrics_text(infos, metrics), speed))
-            << '\n';
+  nlohmann::ordered_json j = {
+      {"model", options.model},     {"ran_as", model->description()},
+      {"task", spec.task.name()},   {"images", count},
+      {"metric", infos.at(0).name}, {"metric_title", infos.at(0).title + " " + infos.at(0).unit}};
+  for (const tasks::MetricInfo& info : infos) j[info.name] = metrics.at(info.name);
+  j["corrupt_images"] = images.loader->corrupt().count();
+  j["seconds"] = seconds;
+  j.update(app::to_json(evaluator->details(), *images.dataset));
+  if (options.json != "-") {
+    print(app::class_table(j));
+    print(app::figure_table(j));
+    std::cout << printable_line(
+                     str(options.model, " (", model->description(), "): ", metrics_text(infos, metrics), speed))
+              << '\n';
+  }
   if (!options.json.empty()) {
-    nlohmann::ordered_json j = {
-        {"model", options.model},     {"ran_as", model->description()},
-        {"task", spec.task.name()},   {"images", count},
-        {"metric", infos.at(0).name}, {"metric_title", infos.at(0).title + " " + infos.at(0).unit}};
-    for (const tasks::MetricInfo& info : infos) j[info.name] = metrics.at(info.name);
-    j["corrupt_images"] = images.loader->corrupt().count();
-    j["seconds"] = seconds;
-    nlohmann::ordered_json classes = nlohmann::ordered_json::array();
-    const std::vector<double> per_class = evaluator->classes();
-    const std::vector<std::string>& names = images.dataset->class_names();
-    for (size_t c = 0; c < per_class.size(); ++c)
-      classes.push_back({{"class", c < names.size() ? names[c] : std::to_string(c)}, {infos.at(0).name, per_class[c]}});
-    j["classes"] = classes;
-    write_text_output(options.json, j.dump(1) + "\n");
+    const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // names of files may be any bytes
+    write_text_output(options.json, j.dump(1, ' ', false, replace) + "\n");
   }
   return ExitCode::kDone;
 }
@@ -93,10 +111,12 @@ Command evaluate_command() {
           .summary = "Measure the accuracy of a model or an engine",
           .details =
               "Runs the spec's test images (else its validation images) through an ONNX file, float or with "
-              "quantizers, or through an engine file, and prints the metrics of the task: top-1 and top-k of a "
-              "classifier, mean average precision of a detector.",
+              "quantizers, or through an engine file, and prints the metrics of the task, for each class and for all: "
+              "top-1 and top-k of a classifier, average precision of a detector as VOC and COCO define it. --json has "
+              "the curves and the worst images, too.",
           .examples = {"octet evaluate -e SPEC.yaml -m results/qat/model.onnx",
-                       "octet evaluate -e SPEC.yaml -m results/model.octet --threads 1 --json engine.json"},
+                       "octet evaluate -e SPEC.yaml -m results/model.octet --threads 1 --json engine.json",
+                       "octet evaluate -e SPEC.yaml -m results/model.qdq.onnx --runtime onnxruntime"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
@@ -105,6 +125,10 @@ Command evaluate_command() {
             add_batch_size_flag(app, options->batch_size);
             add_threads_flag(app, options->threads);
             add_isa_flag(app, options->isa);
+            app.add_option("--runtime", options->runtime,
+                           "Let another program run the ONNX file as it is: onnxruntime, openvino (needs "
+                           "scripts/peers_venv.sh)")
+                ->check(CLI::IsMember({"onnxruntime", "openvino"}));
             add_key_flag(app);
             return [options] { return run(*options); };
           }};

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "tasks/object_details.h"
 
 namespace octet::tasks {
 namespace {
@@ -12,43 +13,30 @@ class ObjectEvaluator : public Evaluator {
   ObjectEvaluator(Detect detect, const ObjectMetricOptions& options) : detect_(std::move(detect)), options_(options) {}
 
   void add(const Outputs& outputs, const data::Batch& batch) override {
-    const Detections found = detect_(outputs, batch);
+    Detections found = detect_(outputs, batch);
     require_classes(batch, found.classes);
-    if (!precision_)
-      precision_.emplace(metrics::AveragePrecisionOptions{.classes = static_cast<int>(found.classes),
-                                                          .iou_threshold = static_cast<float>(options_.iou_threshold),
-                                                          .interpolation = options_.average_precision});
-    for (size_t i = 0; i < found.images.size(); ++i) precision_->add(found.images[i], batch.truth[i].objects);
+    if (!precision_) precision_.emplace(average_precision_options(options_, static_cast<int>(found.classes)));
+    for (size_t i = 0; i < found.images.size(); ++i) {
+      precision_->add(found.images[i], batch.truth[i].objects);
+      images_.push_back({.image = batch.indices[i],
+                         .found = std::move(found.images[i]),
+                         .truth = batch.truth[i].objects,
+                         .geometry = batch.geometry[i]});
+    }
   }
   Metrics result() const override {
     return {{"map", precision_ ? 100.0 * precision_->result().mean_average_precision : 0.0}};
   }
-  std::vector<double> classes() const override {
-    std::vector<double> out;
-    if (precision_)
-      for (const metrics::ClassPrecision& each : precision_->result().classes)
-        out.push_back(100.0 * each.average_precision);
-    return out;
-  }
+  Details details() const override { return precision_ ? object_details(images_, *precision_) : Details{}; }
 
  private:
   Detect detect_;
   ObjectMetricOptions options_;
   std::optional<metrics::AveragePrecisionAccumulator> precision_;
+  std::vector<MeasuredImage> images_;
 };
 
 }  // namespace
-
-void describe_object_metrics(schema::Section& section, ObjectMetricOptions& options) {
-  section.field("iou_threshold", options.iou_threshold)
-      .range(0, 1)
-      .known_elsewhere_as({"minimum_detection_ground_truth_overlap"})
-      .help("Overlap from which a detection is right.");
-  section
-      .choice("average_precision_mode", options.average_precision,
-              {{metrics::Interpolation::kEnvelope, "integrate"}, {metrics::Interpolation::kElevenPoint, "sample"}})
-      .help("integrate: the area under the curve (VOC 2010 and later); sample: eleven points (VOC 2007).");
-}
 
 std::unique_ptr<Evaluator> object_evaluator(Detect detect, const ObjectMetricOptions& options) {
   return std::make_unique<ObjectEvaluator>(std::move(detect), options);

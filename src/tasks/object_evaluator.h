@@ -3,18 +3,10 @@
 #include <functional>
 #include <memory>
 
-#include "metrics/average_precision.h"
-#include "schema/schema.h"
+#include "tasks/object_metrics.h"
 #include "tasks/task.h"
 
 namespace octet::tasks {
-
-struct ObjectMetricOptions {
-  double iou_threshold = 0.5;  // overlap from which a detection is right
-  metrics::Interpolation average_precision = metrics::Interpolation::kEnvelope;
-};
-// Adds the keys to the section of a task.
-void describe_object_metrics(schema::Section& section, ObjectMetricOptions& options);
 
 // What a network finds in every image of a batch, and how many classes it tells apart.
 struct Detections {

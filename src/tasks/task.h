@@ -13,6 +13,7 @@
 #include "metrics/scores.h"
 #include "models/zoo.h"
 #include "schema/schema.h"
+#include "tasks/details.h"
 #include "tasks/prediction.h"
 #include "tasks/signature.h"
 
@@ -30,13 +31,6 @@ using Outputs = std::vector<OutputView>;  // in the order of the executed graph'
 
 using Metrics = std::map<std::string, double>;
 
-struct MetricInfo {
-  std::string name;   // as in Metrics: "top1"
-  std::string title;  // for people: "top-1"
-  std::string unit;   // "%", or empty
-  bool larger_is_better = true;
-};
-
 // Measures one pass over annotated images.
 class Evaluator {
  public:
@@ -44,8 +38,8 @@ class Evaluator {
   // UserError, naming the image, for annotations that the network cannot learn.
   virtual void add(const Outputs& outputs, const data::Batch& batch) = 0;
   virtual Metrics result() const = 0;
-  // Of the first metric, for each class; NaN for a class without images or objects.
-  virtual std::vector<double> classes() const = 0;
+  // What lies behind the metrics. May take a while; asked once, in the end.
+  virtual Details details() const { return {}; }
 };
 
 class Task {

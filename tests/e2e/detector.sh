@@ -24,6 +24,16 @@ run train detectnet_v2 -e spec.yaml -r float
 grep -aq "train/loss/coverage" float/events/* || die "the parts of the loss are not drawn"
 run evaluate -e spec.yaml -m float/model.onnx --json float.json
 at_least "$(value float.json map)" 50 "mAP of the float detector"
+python3 - <<'PY' || die "the details of the float detector do not fit"
+import json
+j = json.load(open("float.json"))
+figures = {f["name"]: f["value"] for f in j["figures"]}
+assert 0 < figures["coco_ap"] < figures["coco_ap50"] <= 100 and figures["coco_ar_1"] <= figures["coco_ar_100"]
+rows = [c for c in j["classes"] if c["objects"]]
+assert abs(sum(c["ap"] for c in rows) / len(rows) - j["map"]) < 1e-6
+assert all(max(line["x"]) <= 1 and max(line["y"]) <= 1 for line in j["curves"][0]["lines"])
+assert j["worst"] and all(any(o["outcome"] != "right" for o in w["objects"]) for w in j["worst"])
+PY
 run calibrate -e spec.yaml -m float/model.onnx -o calibrated.onnx --json ranges.json
 run evaluate -e spec.yaml -m calibrated.onnx --json ptq.json
 at_least "$(value ptq.json map)" "$(python3 -c "print($(value float.json map) - 3)")" "mAP after calibration"
@@ -35,6 +45,7 @@ run evaluate -e spec.yaml -m model.octet --json engine.json
 at_least "$(value engine.json map)" "$(python3 -c "print($(value qat.json map) - 0.5)")" "mAP of the engine"
 run verify -e spec.yaml -m qat/model.onnx --engine_file model.octet --json verify.json
 [ "$(value verify.json holds)" = True ] || die "not verified"
+python3 -c 'import json; v = json.load(open("verify.json")); assert v["near"] >= 0.97 * v["compared"] > 0, v["near"]' || die "detections of engine and graph differ"
 run infer -e spec.yaml -m model.octet --json objects.json --draw pictures
 [ "$(find pictures -name '*.png' | wc -l)" -eq 60 ] || die "not every scene was drawn"
 python3 - <<'PY' || die "objects without a box in the scene"

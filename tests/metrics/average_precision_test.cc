@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <random>
+#include <set>
+#include <tuple>
 
 namespace octet::metrics {
 namespace {
@@ -51,7 +53,7 @@ TEST(AveragePrecision, ASecondDetectionOfAnObjectIsWrong) {
 
 // The better object is taken by a surer detection; VOC does not try the next object.
 TEST(AveragePrecision, ADetectionGoesToTheObjectThatItOverlapsMost) {
-  AveragePrecisionAccumulator a({.iou_threshold = 0.3f});
+  AveragePrecisionAccumulator a({.matching = {{.iou_threshold = 0.3f}}});
   a.add(std::vector{at(0, 0.9f), at(1, 0.8f)}, std::vector{at(0), at(4)});
   EXPECT_DOUBLE_EQ(mean_ap(a), 0.5);
 }
@@ -85,6 +87,123 @@ TEST(AveragePrecision, ClassesWithoutObjectsAreNotInTheMean) {
   EXPECT_EQ(m.classes[2].detections, 1);
   EXPECT_DOUBLE_EQ(m.mean_average_precision, 0.5);
   EXPECT_TRUE(std::isnan(mean_ap(AveragePrecisionAccumulator({}))));
+}
+
+TEST(AveragePrecision, EachClassHasItsOwnOverlap) {
+  const Object truth{.box = {0, 0, 10, 10}, .label = 0}, found{.box = {0, 0, 10, 6}, .label = 0};
+  Object other = truth, of_other = found;
+  other.label = of_other.label = 1;
+  AveragePrecisionAccumulator a({.classes = 2, .matching = {{.iou_threshold = 0.7f}, {.iou_threshold = 0.5f}}});
+  a.add(std::vector{found, of_other}, std::vector{truth, other});
+  EXPECT_EQ(a.result().classes[0].average_precision, 0);
+  EXPECT_EQ(a.result().classes[1].average_precision, 1);
+}
+
+Object of_size(float x, float width, float height, float score = 1) {
+  return {.box = {x, 0, x + width, height}, .score = score};
+}
+
+// A little too small an object, found by a detection that is large enough; and the reverse.
+TEST(AveragePrecision, BoxesOutsideTheLimitsCountNeitherWay) {
+  AveragePrecisionOptions options{.matching = {{.limits = {.minimum_height = 20}}}};
+  const std::vector<Object> truth{of_size(0, 40, 19), of_size(100, 40, 20), of_size(200, 40, 40)},
+      found{of_size(0, 40, 20.5f, 0.9f), of_size(100, 40, 19.5f, 0.8f), of_size(300, 10, 10, 0.7f),
+            of_size(200, 40, 40, 0.6f)};
+  AveragePrecisionAccumulator right(options);
+  right.add(found, truth);
+  EXPECT_EQ(right.result().classes[0].objects, 2);  // 20 is enough
+  EXPECT_EQ(right.result().classes[0].detections, 2);
+  EXPECT_DOUBLE_EQ(mean_ap(right), 1);
+  options.discard_outside = true;  // as TAO: the first detection is wrong, and the second object is not found
+  AveragePrecisionAccumulator tao(options);
+  tao.add(found, truth);
+  EXPECT_EQ(tao.result().classes[0].detections, 2);
+  EXPECT_DOUBLE_EQ(mean_ap(tao), 0.5 * 0.5);
+}
+
+TEST(AveragePrecision, LimitsHoldForBothSides) {
+  const BoxLimits limits{.minimum_width = 10, .maximum_width = 20, .minimum_height = 5, .maximum_height = 8};
+  for (const auto& [width, height, inside] : {std::tuple(10.0f, 5.0f, true),
+                                              {20.0f, 8.0f, true},
+                                              {9.9f, 6.0f, false},
+                                              {20.1f, 6.0f, false},
+                                              {15.0f, 4.9f, false},
+                                              {15.0f, 8.1f, false}})
+    EXPECT_EQ(limits.contain({3, 4, 3 + width, 4 + height}), inside) << width << " x " << height;
+}
+
+// Halves go to the even pixel: 0.5 to 0, -0.5 to 0, 2.5 to 2.
+TEST(AveragePrecision, WholePixelsRoundHalvesToEven) {
+  const Object truth{.box = {0, 0, 2, 1}}, found{.box = {0.5f, -0.5f, 2.5f, 0.5f}};
+  AveragePrecisionAccumulator exact({}), rounded({.whole_pixels = true}),
+      inclusive({.borders = vision::Borders::kInclusive, .whole_pixels = true});
+  for (AveragePrecisionAccumulator* a : {&exact, &rounded, &inclusive}) a->add(std::vector{found}, std::vector{truth});
+  EXPECT_EQ(mean_ap(exact), 0);
+  EXPECT_EQ(mean_ap(rounded), 0);    // {0, 0, 2, 0}, which has no area
+  EXPECT_EQ(mean_ap(inclusive), 1);  // 3 x 1 pixels of 3 x 2: a half
+}
+
+TEST(AveragePrecision, TaosIntegralOfAPerfectDetectorMissesOneObject) {
+  for (const int objects : {1, 2, 7}) {
+    std::vector<Object> truth;
+    for (int i = 0; i < objects; ++i) truth.push_back(at(50.0f * static_cast<float>(i)));
+    AveragePrecisionAccumulator a({.interpolation = Interpolation::kTaoEnvelope});
+    a.add(truth, truth);
+    EXPECT_NEAR(mean_ap(a), 1 - 1.0 / objects, 1e-12);
+  }
+}
+
+// By another way: for each recall that occurs but the last, the best precision among the points of this recall or a
+// higher one, the last left out, times the way to the next recall.
+TEST(AveragePrecision, TaosIntegralEqualsItsDefinition) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    const int objects = 1 + static_cast<int>(random() % 8), detections = static_cast<int>(random() % 14);
+    std::vector<Object> truth, found;
+    for (int i = 0; i < objects; ++i) truth.push_back(at(50.0f * static_cast<float>(i)));
+    std::vector<double> recall, precision;
+    int right = 0;
+    std::vector<bool> taken(static_cast<size_t>(objects), false);
+    for (int i = 0; i < detections; ++i) {
+      const auto place = random() % static_cast<unsigned>(2 * objects);  // half of them beside the objects
+      found.push_back(at(50.0f * static_cast<float>(place), 1 - static_cast<float>(i) / 16));
+      if (place < static_cast<unsigned>(objects) && !taken[place]) taken[place] = true, ++right;
+      recall.push_back(static_cast<double>(right) / objects);
+      precision.push_back(static_cast<double>(right) / (i + 1));
+    }
+    const std::set<double> recalls(recall.begin(), recall.end());
+    double expected = 0;
+    for (auto r = recalls.begin(); r != recalls.end() && std::next(r) != recalls.end(); ++r) {
+      double best = 0;
+      for (size_t i = 0; i < recall.size(); ++i)
+        if (recall[i] >= *r && recall[i] != *recalls.rbegin()) best = std::max(best, precision[i]);
+      expected += (*std::next(r) - *r) * best;
+    }
+    AveragePrecisionAccumulator a({.interpolation = Interpolation::kTaoEnvelope});
+    a.add(found, truth);
+    ASSERT_NEAR(mean_ap(a), expected, 1e-12) << round;
+  }
+}
+
+TEST(AveragePrecision, TaoCountsAbsentClassesAsNothing) {
+  AveragePrecisionAccumulator a({.classes = 2, .mean_of_all = true});
+  a.add(std::vector{at(0)}, std::vector{at(0)});
+  EXPECT_DOUBLE_EQ(mean_ap(a), 0.5);
+}
+
+TEST(AveragePrecision, TheCurveHasAPointForEachScore) {
+  AveragePrecisionAccumulator a({.classes = 2});
+  a.add(std::vector{at(0, 0.9f), at(500, 0.5f), at(50, 0.5f), at(600, 0.25f)}, std::vector{at(0), at(50)});
+  const std::vector<OperatingPoint> curve = a.curve(0);
+  ASSERT_EQ(curve.size(), 3u);
+  EXPECT_EQ(curve[0].recall, 0.5);
+  EXPECT_EQ(curve[0].precision, 1);
+  EXPECT_EQ(curve[1].score, 0.5f);
+  EXPECT_EQ(curve[1].recall, 1);
+  EXPECT_DOUBLE_EQ(curve[1].precision, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(curve[1].f1(), 0.8);
+  EXPECT_DOUBLE_EQ(curve[2].precision, 0.5);
+  EXPECT_TRUE(a.curve(1).empty());
 }
 
 TEST(AveragePrecision, PartsOfTheDataMerge) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks and metrics. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|runtimes
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -28,6 +28,21 @@ case "$what" in
   masks | precision)
     "$python" -c "import pycocotools" 2>/dev/null || { echo "pycocotools is not installed; run scripts/peers_venv.sh" >&2; exit 77; }
     "$python" "$here/coco_$what.py" "$bin/peers_coco_$what"
+    ;;
+  runtimes)
+    # The same network by Octet and by others through octet evaluate: the same figures.
+    "$bin/octet" models resnet20 -o "$work/float.onnx" --input 1,28,28 --num_classes 10 --quiet
+    mkdir "$work/images"
+    python3 "$here/../../bench/make_images.py" "$work/images" 8
+    "$bin/octet" quantize -m "$work/float.onnx" --images "$work/images" -o "$work/quantized.onnx" --quiet
+    evaluate=("$bin/octet" evaluate -e "$here/../../examples/fashion_mnist_resnet20.yaml" --set data.test.limit=300 --quiet)
+    for model in float quantized; do
+      "${evaluate[@]}" -m "$work/$model.onnx" --json "$work/own.json"
+      for runtime in onnxruntime openvino; do
+        "${evaluate[@]}" -m "$work/$model.onnx" --runtime "$runtime" --json "$work/other.json"
+        "$python" "$here/same_figures.py" "$work/own.json" "$work/other.json"
+      done
+    done
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

@@ -26,9 +26,21 @@ class TopKEvaluator : public Evaluator {
             {str("top", accuracy_.k()), 100.0 * accuracy_.top_k()},
             {"loss", loss_ / static_cast<double>(std::max<int64_t>(accuracy_.images(), 1))}};
   }
-  std::vector<double> classes() const override {
-    std::vector<double> out = accuracy_.per_class_accuracy();
-    for (double& value : out) value *= 100.0;
+  Details details() const override {
+    Details out{.columns = {{.name = "top1", .title = "top-1", .unit = "%"},
+                            {.name = "images", .title = "images", .unit = ""},
+                            {.name = "precision", .title = "precision", .unit = "%"}}};
+    const std::vector<double> recognized = accuracy_.per_class_accuracy();
+    for (int64_t label = 0; label < accuracy_.classes(); ++label) {
+      int64_t images = 0, taken_for = 0;
+      for (int64_t other = 0; other < accuracy_.classes(); ++other) {
+        images += accuracy_.confusion(label, other);
+        taken_for += accuracy_.confusion(other, label);
+      }
+      out.classes.push_back(
+          {100.0 * recognized[static_cast<size_t>(label)], static_cast<double>(images),
+           100.0 * static_cast<double>(accuracy_.confusion(label, label)) / static_cast<double>(taken_for)});
+    }
     return out;
   }
 

@@ -2,8 +2,6 @@
 
 namespace octet::tasks::detectnet_v2 {
 
-OCTET_ENUM_NAMES(Clustering, {Clustering::kDbscan, "dbscan"}, {Clustering::kNms, "nms"})
-
 namespace {
 
 void describe_rasterizer(schema::Section& s, RasterizerOptions& rasterizer) {
@@ -39,31 +37,6 @@ void describe_loss(schema::Section& s, LossOptions& loss) {
   });
 }
 
-void describe_clustering(schema::Section& s, ClusteringOptions& clustering) {
-  s.field("algorithm", clustering.algorithm)
-      .known_elsewhere_as({"clustering_algorithm"})
-      .help("How the boxes that cells propose become detections. dbscan: the mean of a heap; nms: the best of it.");
-  s.field("coverage_threshold", clustering.coverage_threshold)
-      .range(0, 1)
-      .help("Cells with no more than this propose nothing.");
-  s.field("dbscan_eps", clustering.dbscan_eps).range(0, 1).help("Greatest 1 - IoU of two boxes of a heap.");
-  s.field("dbscan_min_samples", clustering.dbscan_min_samples)
-      .range(0, 1e6)
-      .known_elsewhere_as({"minimum_points"})
-      .help("Least sum of coverages around the core of a heap.");
-  s.field("dbscan_confidence_threshold", clustering.dbscan_confidence_threshold)
-      .range(0, 1e6)
-      .help("Least score, which is the sum of a heap's coverages.");
-  s.field("minimum_bounding_box_height", clustering.minimum_bounding_box_height)
-      .range(0, 16384)
-      .unit("pixels")
-      .help("dbscan drops lower boxes.");
-  s.field("nms_iou_threshold", clustering.nms_iou_threshold)
-      .range(0, 1)
-      .help("nms: a box that overlaps a better one by more is dropped.");
-  s.field("nms_confidence_threshold", clustering.nms_confidence_threshold).range(0, 1).help("nms: least score.");
-}
-
 }  // namespace
 
 void describe(schema::Section& section, Options& options) {
@@ -77,7 +50,7 @@ void describe(schema::Section& section, Options& options) {
   section.section("cost_function", [&](schema::Section& s) { describe_loss(s, options.loss); })
       .known_elsewhere_as({"cost_function_config"})
       .help("The loss.");
-  section.section("postprocessing", [&](schema::Section& s) { describe_clustering(s, options.clustering); })
+  section.section("postprocessing", options.postprocessing)
       .known_elsewhere_as({"postprocessing_config", "clustering_config"})
       .help("From the grid to detections.");
   describe_object_metrics(section, options.metrics);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "schema/schema.h"
-#include "tasks/detectnet_v2/decode.h"
+#include "tasks/detectnet_v2/postprocessing.h"
 #include "tasks/detectnet_v2/rasterizer.h"
 #include "tasks/object_evaluator.h"
 
@@ -22,7 +22,7 @@ struct LossOptions {
 struct Options {
   int64_t stride = 16;  // pixels from one cell of the grid to the next
   LossOptions loss;
-  ClusteringOptions clustering;
+  PostprocessingOptions postprocessing;
   ObjectMetricOptions metrics;
 };
 

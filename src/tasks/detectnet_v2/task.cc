@@ -1,13 +1,14 @@
 #include "tasks/detectnet_v2/task.h"
 
 #include "base/error.h"
+#include "tasks/detectnet_v2/decode.h"
 #include "tasks/image_graph.h"
 
 namespace octet::tasks::detectnet_v2 {
 namespace {
 
 // What the network finds in image `index` of the batch.
-Objects detect(const Outputs& outputs, const data::Batch& batch, int64_t index, const ClusteringOptions& options) {
+Objects detect(const Outputs& outputs, const data::Batch& batch, int64_t index, const PostprocessingOptions& options) {
   const OutputView &coverage = outputs.at(0), &boxes = outputs.at(1);
   const Grid grid{.classes = static_cast<int>(coverage.shape.at(1)),
                   .rows = static_cast<int>(coverage.shape.at(2)),
@@ -16,12 +17,10 @@ Objects detect(const Outputs& outputs, const data::Batch& batch, int64_t index, 
   const auto at = [&](const OutputView& output, int64_t size) {
     return output.values.subspan(static_cast<size_t>(index * size), static_cast<size_t>(size));
   };
-  return cluster(propose(at(coverage, grid.coverage_size()), at(boxes, grid.box_size()), grid,
-                         static_cast<float>(options.coverage_threshold)),
-                 options);
+  return cluster(propose(at(coverage, grid.coverage_size()), at(boxes, grid.box_size()), grid, options), options);
 }
 
-Detections detect_all(const Outputs& outputs, const data::Batch& batch, const ClusteringOptions& options) {
+Detections detect_all(const Outputs& outputs, const data::Batch& batch, const PostprocessingOptions& options) {
   Detections found{.images = {}, .classes = outputs.at(0).shape.at(1)};
   for (int64_t i = 0; i < batch.size; ++i) found.images.push_back(detect(outputs, batch, i, options));
   return found;
@@ -37,6 +36,11 @@ ir::Graph Task::build(const models::ModelOptions& options) const {
   return add_head(models::build_backbone(options), options.num_classes, options_.stride, options.seed);
 }
 
+void Task::name_classes(const std::vector<std::string>& names) {
+  options_.postprocessing.clustering.resolve(names, "detectnet_v2.postprocessing.target_class_config");
+  options_.metrics.matching.resolve(names, "detectnet_v2.evaluation.target_class_config");
+}
+
 void Task::check(const Signature& network, int64_t classes) const {
   const Grid grid = grid_of(network);
   if (classes > 0 && grid.classes != classes)
@@ -50,13 +54,14 @@ ir::Graph Task::executed_graph(const ir::Graph& network) const {
 
 std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& batch) const {
   std::vector<Prediction> out;
-  for (Objects& objects : detect_all(outputs, batch, options_.clustering).images) out.emplace_back(std::move(objects));
+  for (Objects& objects : detect_all(outputs, batch, options_.postprocessing).images)
+    out.emplace_back(std::move(objects));
   return out;
 }
 
 std::unique_ptr<Evaluator> Task::evaluator() const {
-  const auto detect = [clustering = options_.clustering](const Outputs& outputs, const data::Batch& batch) {
-    return detect_all(outputs, batch, clustering);
+  const auto detect = [postprocessing = options_.postprocessing](const Outputs& outputs, const data::Batch& batch) {
+    return detect_all(outputs, batch, postprocessing);
   };
   return object_evaluator(detect, options_.metrics);
 }

@@ -14,6 +14,7 @@ class Task : public tasks::Task {
 
   std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
   void describe(schema::Section& section) override { detectnet_v2::describe(section, options_); }
+  void name_classes(const std::vector<std::string>& names) override;
   // The head on a backbone of the zoo.
   ir::Graph build(const models::ModelOptions& options) const override;
   // Of the form that head.h makes.

@@ -25,6 +25,10 @@ std::unique_ptr<tasks::Task> make_task() {
   return std::make_unique<Task>(Options{});
 }
 
+void Task::name_classes(const std::vector<std::string>& names) {
+  options_.metrics.matching.resolve(names, "detector.evaluation.target_class_config");
+}
+
 ir::Graph Task::build(const models::ModelOptions&) const {
   fail_usage(
       "the task detector builds no networks, it reads those of others; give a file with -m, or with model.pretrained "

@@ -86,7 +86,9 @@ TEST(Decode, ReturnsTheBoxesThatWereDrawn) {
   const auto between = [&](int low, int high) {
     return static_cast<float>(low + static_cast<int>(random() % (high - low)));
   };
-  for (const Clustering algorithm : {Clustering::kNms, Clustering::kDbscan}) {
+  for (const Clustering algorithm : {Clustering::kNms, Clustering::kDbscan, Clustering::kHybrid}) {
+    const PostprocessingOptions options{
+        .clustering = ClusteringOptions{.algorithm = algorithm, .coverage_threshold = 0.3, .dbscan_min_samples = 0.5}};
     for (int round = 0; round < 50; ++round) {
       std::vector<Object> objects;
       for (int i = 0; i < 2; ++i) {  // one on each half, of either class
@@ -95,8 +97,7 @@ TEST(Decode, ReturnsTheBoxesThatWereDrawn) {
             {.box = {x, y, x + between(40, 100), y + between(40, 130)}, .label = static_cast<int>(random() % 2)});
       }
       const GridTruth truth = rasterize(objects, kGrid, kRaster);
-      const std::vector<Object> found = cluster(propose(truth.coverage, truth.boxes, kGrid, 0.3f),
-                                                {.algorithm = algorithm, .dbscan_min_samples = 0.5f});
+      const std::vector<Object> found = cluster(propose(truth.coverage, truth.boxes, kGrid, options), options);
       ASSERT_EQ(found.size(), objects.size());
       for (const Object& object : objects) {
         const auto same = [&](const Object& f) { return f.label == object.label && iou(f.box, object.box) > 0.999f; };
@@ -106,40 +107,14 @@ TEST(Decode, ReturnsTheBoxesThatWereDrawn) {
   }
 }
 
-// Cells around one object say slightly different things; by hand: weights 0.5, 0.3, 0.2.
-TEST(Decode, DbscanTakesTheWeightedMean) {
-  const std::vector<Object> proposals{{.box = {10, 10, 60, 60}, .score = 0.5f},
-                                      {.box = {11, 10, 61, 60}, .score = 0.3f},
-                                      {.box = {10, 11, 60, 62}, .score = 0.2f},
-                                      {.box = {200, 10, 260, 60}, .score = 0.4f}};
-  const std::vector<Object> found = cluster(proposals, {.dbscan_eps = 0.13f, .dbscan_min_samples = 0.45f});
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_FLOAT_EQ(found[0].score, 1.0f);
-  EXPECT_FLOAT_EQ(found[0].box.x0, 10.3f);
-  EXPECT_FLOAT_EQ(found[0].box.y1, 60.4f);
-  EXPECT_TRUE(cluster(proposals, {.dbscan_min_samples = 0.45f, .dbscan_confidence_threshold = 1.1f}).empty());
-  EXPECT_TRUE(cluster(proposals, {.dbscan_min_samples = 0.45f, .minimum_bounding_box_height = 60}).empty());
-}
-
-TEST(Decode, NmsTakesTheBestCoveredBox) {
-  const std::vector<Object> proposals{{.box = {10, 10, 60, 60}, .score = 0.5f},
-                                      {.box = {11, 10, 61, 60}, .score = 0.7f},
-                                      {.box = {200, 10, 260, 60}, .score = 0.4f},
-                                      {.box = {11, 10, 61, 60}, .label = 1, .score = 0.1f}};
-  const std::vector<Object> found =
-      cluster(proposals, {.algorithm = Clustering::kNms, .nms_confidence_threshold = 0.2f});
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].box, proposals[1].box);
-  EXPECT_EQ(found[1].box, proposals[2].box);
-}
-
 TEST(Decode, BoxesStayInTheImageAndAreNeverInsideOut) {
   std::vector<float> coverage(static_cast<size_t>(kGrid.coverage_size()), 0),
       boxes(static_cast<size_t>(kGrid.box_size()), 0);
   coverage[static_cast<size_t>(kGrid.at(1, 0, 19))] = 0.5f;
   const float distances[] = {1, 5, 9, -20};
   for (int i = 0; i < 4; ++i) boxes[static_cast<size_t>(kGrid.at(4 + i, 0, 19))] = distances[i];
-  const std::vector<Object> found = propose(coverage, boxes, kGrid, 0.1f);
+  const std::vector<Object> found =
+      propose(coverage, boxes, kGrid, {.clustering = ClusteringOptions{.coverage_threshold = 0.1}});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].label, 1);
   EXPECT_FLOAT_EQ(found[0].box.x0, 19 * 16 + 0.5f - 35);

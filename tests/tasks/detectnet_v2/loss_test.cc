@@ -25,6 +25,7 @@ data::Batch batch_of(const std::vector<vision::Object>& objects) {
   batch.size = 1, batch.channels = 3, batch.height = kGrid.height(), batch.width = kGrid.width();
   batch.truth = {{.label = -1, .objects = objects}};
   batch.indices = {0};
+  batch.geometry = {data::Geometry::whole(batch.height, batch.width)};
   return batch;
 }
 
@@ -74,7 +75,7 @@ TEST(DetectNet, TruthDecodesToItself) {
   const GridTruth truth = rasterize(objects, kGrid, LossOptions{}.rasterizer);
   const Outputs outputs = {{kCoverageOutput, {1, 2, kGrid.rows, kGrid.columns}, truth.coverage},
                            {kBoxOutput, {1, 8, kGrid.rows, kGrid.columns}, truth.boxes}};
-  const Task task({.clustering = {.algorithm = Clustering::kNms}});
+  const Task task({.postprocessing = {.clustering = ClusteringOptions{.algorithm = Clustering::kNms}}});
   const std::unique_ptr<Evaluator> evaluator = task.evaluator();
   evaluator->add(outputs, batch_of(objects));
   EXPECT_NEAR(evaluator->result().at("map"), 100, 1e-9);

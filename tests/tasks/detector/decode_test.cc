@@ -195,7 +195,8 @@ TEST(Detector, ReadsTheGridOfAnotherTask) {
                         .levels = {{.stride = 16, .shapes = {}, .offset = 0.5 / 16}},
                         .nms = {.score_threshold = 0.1}};
   Objects own = Decoder(options, shapes_of(outputs), 64, 96).propose(outputs, 0);
-  const Objects other = detectnet_v2::propose(c, b, grid, 0.1f);
+  const Objects other =
+      detectnet_v2::propose(c, b, grid, {.clustering = detectnet_v2::ClusteringOptions{.coverage_threshold = 0.1}});
   std::stable_sort(own.begin(), own.end(), [](const auto& x, const auto& y) { return x.label < y.label; });
   ASSERT_GT(own.size(), 10u);
   ASSERT_EQ(own.size(), other.size());

@@ -20,7 +20,6 @@ class ErrorEvaluator : public Evaluator {
       error_ += std::abs(outputs.at(0).values[static_cast<size_t>(i)] - brightness(batch, i));
   }
   Metrics result() const override { return {{"error", error_ / images_}}; }
-  std::vector<double> classes() const override { return {}; }
 
  private:
   double error_ = 0, images_ = 0;

@@ -32,6 +32,12 @@ bool ResultsFolder::empty() const {
   return true;
 }
 
+bool ResultsFolder::has_worst_images() const {
+  for (const ordered_json* j : {&float_result, &control_result, &ptq_result, &qat_result, &engine_result})
+    if (!j->is_null() && j->contains("worst") && !j->at("worst").empty()) return true;
+  return false;
+}
+
 double ResultsFolder::latency(const std::string& kind) const {
   if (bench.is_null()) return 0;
   for (const ordered_json& row : bench.at("results"))

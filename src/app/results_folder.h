@@ -14,6 +14,8 @@ struct ResultsFolder {
       bench;
 
   bool empty() const;
+  // One of the evaluated stages names images that went wrong.
+  bool has_worst_images() const;
   bool verified() const { return !verification.is_null() && verification.value("holds", false); }
   // Smallest latency in ms of a kind of bench.json ("octet_int8", "onnxruntime"); 0 when it was not measured.
   double latency(const std::string& kind) const;

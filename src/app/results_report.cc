@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "app/evaluation_record.h"
+#include "app/worst_images.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
 
@@ -110,7 +111,7 @@ void add_classes_by_stage(const ResultsFolder& r, report::Report& out) {
 }
 
 // What lies behind the figures of the last stage.
-void add_details(const ResultsFolder& r, report::Report& out) {
+void add_details(const ResultsFolder& r, const data::Dataset* images, report::Report& out) {
   add_classes_by_stage(r, out);
   const auto evaluated = evaluations(r);
   if (evaluated.empty()) return;
@@ -124,6 +125,7 @@ void add_details(const ResultsFolder& r, report::Report& out) {
     curve.title += ": " + stage;
     out.curves.push_back(std::move(curve));
   }
+  if (images != nullptr) out.pictures = worst_pictures(*result, *images);
 }
 
 void add_layers(const ResultsFolder& r, report::Report& out) {
@@ -199,7 +201,7 @@ report::Table stage_table(const ResultsFolder& r) {
   return table;
 }
 
-report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec& spec) {
+report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec& spec, const data::Dataset* images) {
   report::Report out;
   out.title = "Octet: " + spec.model.arch;
   out.subtitle = "From float training to the INT8 engine";
@@ -212,7 +214,7 @@ report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec
                {"best instruction set", isa_name(default_isa())},
                {"calibration", r.calibration_method()}};
   out.tables.push_back(stage_table(r));
-  add_details(r, out);
+  add_details(r, images, out);
   add_curves(r, out);
   add_layers(r, out);
   add_ranges(r, out);

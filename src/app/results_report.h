@@ -9,7 +9,9 @@ namespace octet::app {
 // One row for each stage that was evaluated: accuracy by the task's metric, size of its file, time of its engine.
 report::Table stage_table(const ResultsFolder& results);
 
-// What `octet report` draws. Parts whose results are missing are left out.
-report::Report results_report(const ResultsFolder& results, const spec::ExperimentSpec& spec);
+// What `octet report` draws. Parts whose results are missing are left out; so are pictures where `images`, those that
+// were evaluated, are null.
+report::Report results_report(const ResultsFolder& results, const spec::ExperimentSpec& spec,
+                              const data::Dataset* images = nullptr);
 
 }  // namespace octet::app

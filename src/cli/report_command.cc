@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "app/experiment_data.h"
 #include "app/results_folder.h"
 #include "app/results_report.h"
 #include "base/cpu_features.h"
@@ -27,6 +28,17 @@ struct Options {
   std::string results;
 };
 
+// Those that were evaluated, where they are there: a report is also made of results from elsewhere.
+std::unique_ptr<data::Dataset> evaluated_images(const app::ResultsFolder& results, const spec::ExperimentSpec& spec) {
+  if (!results.has_worst_images()) return nullptr;
+  try {
+    return std::move(app::open_evaluation_data(spec).dataset);
+  } catch (const UserError& e) {
+    log_warning("the worst images are not drawn: ", e.what());
+    return nullptr;
+  }
+}
+
 ExitCode run(const Options& options) {
   for (const char* const name : {"summary.json", "report.html"}) guard_output(fs::path(options.results) / name, "-r");
   const spec::ExperimentSpec spec = options.spec.load();
@@ -44,7 +56,8 @@ ExitCode run(const Options& options) {
                 results.verification.at("agree").get<long long>(), results.verification.at("images").get<long long>(),
                 results.verified() ? "verified" : "NOT verified");
   write_file_atomically(results.path / "summary.json", results.summary().dump(1) + "\n");
-  report::write_report(results.path / "report.html", app::results_report(results, spec));
+  report::write_report(results.path / "report.html",
+                       app::results_report(results, spec, evaluated_images(results, spec).get()));
   log_info("wrote ", (results.path / "report.html").string(), " and ", (results.path / "summary.json").string());
   return ExitCode::kDone;
 }

@@ -9,8 +9,8 @@
 namespace octet::data {
 namespace {
 
-// Distinguishable also for people who see fewer colors (Okabe and Ito 2008).
-constexpr std::array<std::array<int, 3>, 7> kColors = {
+// Of each Paint: red, green, blue.
+constexpr std::array<std::array<int, 3>, kPaints> kColors = {
     {{230, 159, 0}, {86, 180, 233}, {0, 158, 115}, {240, 228, 66}, {0, 114, 178}, {213, 94, 0}, {204, 121, 167}}};
 
 void make_rgb(Image& image) {
@@ -25,21 +25,21 @@ void make_rgb(Image& image) {
 }  // namespace
 
 void draw_objects(Image& image, std::span<const vision::Object> objects,
-                  const std::function<std::string(int)>& class_name) {
+                  const std::function<std::string(int)>& class_name, const std::function<Paint(int)>& paint) {
   make_rgb(image);
   cv::Mat pixels(image.height, image.width, CV_8UC3, image.pixels.data());
   const double size = std::clamp(std::min(image.width, image.height) / 640.0, 0.35, 2.0);
   const int thickness = std::max(1, static_cast<int>(std::lround(2 * size)));
   for (const vision::Object& object : objects) {
-    const auto& c = kColors[static_cast<size_t>(object.label) % kColors.size()];
+    const auto& c = kColors[static_cast<size_t>(paint(object.label))];
     const cv::Scalar color(c[0], c[1], c[2]);
     const vision::Box box =
         vision::clipped(object.box, static_cast<float>(image.width), static_cast<float>(image.height));
     const cv::Point first(static_cast<int>(box.x0), static_cast<int>(box.y0));
     const cv::Point last(static_cast<int>(std::ceil(box.x1)) - 1, static_cast<int>(std::ceil(box.y1)) - 1);
     cv::rectangle(pixels, first, last, color, thickness);
-    char score[32];
-    std::snprintf(score, sizeof score, " %.2f", object.score);
+    char score[32] = "";
+    if (!std::isnan(object.score)) std::snprintf(score, sizeof score, " %.2f", object.score);
     const std::string text = class_name(object.label) + score;
     int below = 0;
     const cv::Size extent = cv::getTextSize(text, cv::FONT_HERSHEY_SIMPLEX, size, thickness, &below);

@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <limits>
+#include <span>
 
 #include "app/results_report.h"
 #include "app/scratch_folder.h"
+#include "data/image.h"
 #include "data/memory_dataset.h"
 
 namespace octet::app {
@@ -97,6 +100,40 @@ TEST_F(DetailedReport, ShowsTheLastStageAndWhatEachClassLost) {
   EXPECT_THAT(report.tables[2].rows[0], ElementsAre("car", "70.00", "12"));
   ASSERT_THAT(report.curves, SizeIs(1));
   EXPECT_EQ(report.curves[0].title, "Precision over recall: INT8 engine");
+}
+
+// The mark of the missed object is blue, and nothing else in the gray picture is.
+TEST_F(DetailedReport, DrawsTheWorstImages) {
+  data::MemoryDataset::Contents contents;
+  contents.height = contents.width = 64, contents.channels = 1;
+  contents.class_names = {"car", "person"};
+  contents.parts.push_back({"pictures", std::string(3 * 64 * 64, '\x80'), 0, 64 * 64, 3});
+  contents.labels = {0, 1, 0};
+  const data::MemoryDataset images(std::move(contents), 0);
+  tasks::Details details = some_details();
+  details.worst[0].marks[0].object.box = {8, 24, 40, 56};
+  nlohmann::ordered_json result = {{"metric", "map"}, {"metric_title", "mAP %"}, {"map", 75.5}};
+  result.update(to_json(details, images));
+  write("qat.json", result.dump());
+  const ResultsFolder results = read_results_folder(folder_);
+  EXPECT_TRUE(results.has_worst_images());
+  EXPECT_THAT(results_report(results, {}).pictures, IsEmpty());
+  const report::Report report = results_report(results, {}, &images);
+  ASSERT_THAT(report.pictures, SizeIs(1));
+  EXPECT_EQ(report.pictures[0].title, "1 missed, 0 wrong: " + images.name(2));
+  const std::string& bytes = report.pictures[0].bytes;
+  const data::Image picture = data::decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  ASSERT_EQ(picture.width, 64);
+  const auto at = [&](int x, int y) {
+    const uint8_t* p = picture.row(y) + 3 * x;
+    return std::array<int, 3>{p[0], p[1], p[2]};
+  };
+  EXPECT_EQ(at(8, 40), (std::array<int, 3>{0, 114, 178}));
+  EXPECT_EQ(at(24, 40), (std::array<int, 3>{128, 128, 128}));
+  // Other images under these numbers are not drawn.
+  result["worst"][0]["name"] = "another";
+  write("qat.json", result.dump());
+  EXPECT_THAT(results_report(read_results_folder(folder_), {}, &images).pictures, IsEmpty());
 }
 
 }  // namespace

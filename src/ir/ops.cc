@@ -30,7 +30,7 @@ std::vector<AttributeInfo> parse_schema(const char* text) {
 const std::vector<OpInfo>& all_ops() {
   using namespace trait;
   static const std::vector<OpInfo> table = {
-#define OCTET_OP(kind, min_inputs, max_inputs, max_outputs, infer, evaluate, traits, schema) \
+#define OCTET_OP(kind, min_inputs, max_inputs, max_outputs, infer, evaluate, ties, traits, schema) \
   OpInfo{OpKind::k##kind, #kind, min_inputs, max_inputs, max_outputs, parse_schema(schema), infer, evaluate, traits},
 #include "ir/ops.def"
 #undef OCTET_OP

@@ -15,6 +15,7 @@
 // flags.h, so that they mean the same everywhere.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,10 @@ struct Command {
   std::string details;                   // what it reads, does and writes; for its --help
   std::vector<std::string> examples;     // whole lines that can be copied
   std::function<Run(CLI::App&)> define;  // adds the flags; what it returns is called when they are parsed
-  std::string unavailable;               // not empty: this build lacks the command, and why
-  std::string program;                   // not empty: the program beside this one that has the command
+  // TAO's long flags with a single dash and what they are here: {"-pth", "--pruning_threshold"}.
+  std::map<std::string, std::string> single_dash = {};
+  std::string unavailable;  // not empty: this build lacks the command, and why
+  std::string program;      // not empty: the program beside this one that has the command
 };
 
 }  // namespace octet::cli

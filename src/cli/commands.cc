@@ -41,6 +41,7 @@ std::vector<Command> make_commands() {
 #endif
   commands.push_back(better_with_training(evaluate_command()));
   commands.push_back(better_with_training(infer_command()));
+  commands.push_back(prune_command());
   commands.push_back(export_command());
   commands.push_back(compile_command());
   commands.push_back(bench_command());

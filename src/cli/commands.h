@@ -11,6 +11,7 @@ const std::vector<Command>& all_commands();
 
 Command train_command();
 Command calibrate_command();
+Command prune_command();
 Command quantize_command();
 Command evaluate_command();
 Command infer_command();

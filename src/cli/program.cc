@@ -86,6 +86,15 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+// "-pth" and "-pth=0.2" under the names that the parser knows, which takes a single dash for flags of one letter.
+void spell_out(std::vector<std::string>& arguments, const std::map<std::string, std::string>& single_dash) {
+  for (std::string& argument : arguments) {
+    const size_t end = std::min(argument.find('='), argument.size());
+    const auto name = single_dash.find(argument.substr(0, end));
+    if (name != single_dash.end()) argument = name->second + argument.substr(end);
+  }
+}
+
 ExitCode run_command(const Command& command, std::vector<std::string> arguments) {
   const std::string whole_name = "octet " + command.name;
   const std::string& name_in_errors = command.name;  // behind "octet: "
@@ -107,6 +116,7 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments)
   app.add_flag("-v,--verbose", verbose, "Say more about what is done");
   app.add_flag("--quiet", quiet, "Say only what went wrong");
   try {
+    spell_out(arguments, command.single_dash);
     std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 wants in a vector
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
@@ -119,7 +129,9 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments)
     if (extra.size() < 2 || extra[0] != '-')
       fail_usage(name_in_errors, ": unexpected argument '", extra, "'", see_help);
     const std::string name = extra.substr(0, extra.find('='));
-    const std::string hint = did_you_mean(name, option_names(app));
+    std::vector<std::string> names = option_names(app);
+    for (const auto& [single_dash, spelled_out] : command.single_dash) names.push_back(single_dash);
+    const std::string hint = did_you_mean(name, names);
     fail_usage(name_in_errors, ": unknown option '", name, "'", hint.empty() ? see_help : hint);
   }
   set_log_level(quiet ? LogLevel::kError : verbose ? LogLevel::kDebug : LogLevel::kInfo);

@@ -26,6 +26,7 @@
 #include "onnx/import.h"
 #include "passes/pipelines.h"
 #include "passes/place_fake_quant.h"
+#include "passes/prune/cut.h"
 #include "passes/set_scales.h"
 #include "passes/snap_biases.h"
 #include "quant/observer.h"
@@ -186,6 +187,26 @@ void check_passes(const ir::Graph& source, ByteSource& choices, int64_t batch) {
   if (const PlanPtr before = compiled(source, batch)) must_agree(before, after);
 }
 
+// What is left when channels went computes what the whole network computes with zeros in their place.
+void check_pruning(const ir::Graph& source, ByteSource& choices, int64_t batch) {
+  ir::Graph graph = source.clone();
+  passes::remove_fake_quant(graph);
+  ir::infer_shapes(graph);
+  const passes::ChannelGroups groups(graph, {.granularity = choices.between(1, 4),
+                                             .min_filters = choices.between(1, 3),
+                                             .tao_compatible = choices.chance(20)});
+  const passes::KeptIndices kept = groups.at(choices.byte() / 255.0);
+  const ir::Graph pruned = must("pruning broke the graph", [&] {
+    ir::Graph cut = passes::cut_channels(graph, kept);
+    ir::verify(cut);
+    return cut;
+  });
+  if (kept.empty() || !is_smooth(graph)) return;
+  const PlanPtr after = compiled(pruned, batch);
+  if (!after) return;
+  if (const PlanPtr before = compiled(passes::mask_channels(graph, kept), batch)) must_agree(before, after);
+}
+
 // Prepared and quantized as `octet quantize` does it, written and read again.
 ir::Graph quantized(const ir::Graph& source, ByteSource& choices) {
   ir::Graph graph = source.clone();
@@ -197,8 +218,9 @@ ir::Graph quantized(const ir::Graph& source, ByteSource& choices) {
 
 void check(const ir::Graph& source, ByteSource& choices) {
   const int64_t batch = choices.chance(80) ? 0 : choices.between(1, 3);
-  const int64_t what = choices.between(0, 3);
+  const int64_t what = choices.between(0, 4);
   if (what == 0) return check_passes(source, choices, batch);
+  if (what == 4) return check_pruning(source, choices, batch);
   const PlanPtr plan = what == 1 ? compiled(source, batch) : compiled(quantized(source, choices), batch);
   if (plan) run_twice(plan, choices);
 }

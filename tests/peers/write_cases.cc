@@ -10,6 +10,7 @@
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "passes/fold_batch_norm.h"
+#include "passes/prune/cut.h"
 #include "train/graph_runner.h"
 
 namespace octet {
@@ -43,16 +44,25 @@ void randomize_statistics(ir::Graph& graph, std::mt19937& random) {
   }
 }
 
-void write_case(const fs::path& folder, const std::string& arch, std::array<int64_t, 3> input, int opset, bool folded) {
+// kPruned: to about half of its channels, of counts that are multiples of nothing.
+enum class Form { kFloat, kFolded, kPruned };
+
+void write_case(const fs::path& folder, const std::string& arch, std::array<int64_t, 3> input, int opset, Form form) {
   std::mt19937 random(7);
   models::ModelOptions options = models::default_options(arch);
   options.input = input;
   options.num_classes = 10;
   ir::Graph graph = models::build_model(options);
   randomize_statistics(graph, random);
-  if (folded) passes::fold_batch_norm(graph);
+  if (form == Form::kFolded) passes::fold_batch_norm(graph);
   ir::infer_shapes(graph);
-  const fs::path out = folder / (arch + (folded ? "_folded" : "") + "_opset" + std::to_string(opset));
+  if (form == Form::kPruned) {
+    const passes::ChannelGroups groups(graph, {.granularity = 1, .min_filters = 1});
+    const std::vector<double> scores = groups.scores();
+    graph = passes::cut_channels(graph, groups.at(scores[scores.size() / 2]));
+  }
+  static constexpr const char* kEndings[] = {"", "_folded", "_pruned"};
+  const fs::path out = folder / (arch + kEndings[static_cast<int>(form)] + "_opset" + std::to_string(opset));
   fs::create_directories(out);
   onnx::export_model(graph, out / "model.onnx", {.opset = opset});
   // The executor runs what was read back, so that import and export are both in the comparison.
@@ -75,14 +85,16 @@ void write_case(const fs::path& folder, const std::string& arch, std::array<int6
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   try {
-    octet::write_case(argv[1], "resnet20", {1, 28, 28}, 19, false);
-    octet::write_case(argv[1], "resnet20", {1, 28, 28}, 13, true);
-    octet::write_case(argv[1], "resnet18", {3, 64, 64}, 19, false);
-    octet::write_case(argv[1], "resnet50", {3, 64, 64}, 21, true);
-    octet::write_case(argv[1], "mobilenet_v1", {3, 64, 64}, 19, false);
-    octet::write_case(argv[1], "mobilenet_v2", {3, 64, 64}, 20, false);
-    octet::write_case(argv[1], "efficientnet_b0", {3, 64, 64}, 19, false);
-    octet::write_case(argv[1], "vgg16_bn", {3, 32, 32}, 13, false);
+    octet::write_case(argv[1], "resnet20", {1, 28, 28}, 19, octet::Form::kFloat);
+    octet::write_case(argv[1], "resnet20", {1, 28, 28}, 13, octet::Form::kFolded);
+    octet::write_case(argv[1], "resnet18", {3, 64, 64}, 19, octet::Form::kFloat);
+    octet::write_case(argv[1], "resnet50", {3, 64, 64}, 21, octet::Form::kFolded);
+    octet::write_case(argv[1], "mobilenet_v1", {3, 64, 64}, 19, octet::Form::kFloat);
+    octet::write_case(argv[1], "mobilenet_v2", {3, 64, 64}, 20, octet::Form::kFloat);
+    octet::write_case(argv[1], "efficientnet_b0", {3, 64, 64}, 19, octet::Form::kFloat);
+    octet::write_case(argv[1], "vgg16_bn", {3, 32, 32}, 13, octet::Form::kFloat);
+    for (const octet::models::ModelInfo& model : octet::models::all_models())
+      octet::write_case(argv[1], model.name, {3, 32, 32}, 19, octet::Form::kPruned);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

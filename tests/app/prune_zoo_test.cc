@@ -1,0 +1,58 @@
+// Every network of the zoo, at every threshold: pruned it computes what it computes masked, in the engine.
+#include <gtest/gtest.h>
+
+#include "app/prune/proof.h"
+#include "app/prune/table.h"
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "models/zoo.h"
+#include "passes/prune/cut.h"
+#include "support/trained_look.h"
+
+namespace octet::app {
+namespace {
+
+class PruneZoo : public ::testing::TestWithParam<std::string> {};
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const models::ModelInfo& model : models::all_models()) out.push_back(model.name);
+  return out;
+}
+
+TEST_P(PruneZoo, PrunedEqualsMasked) {
+  models::ModelOptions options = models::default_options(GetParam());
+  options.num_classes = 10;
+  options.input = {3, 32, 32};
+  ir::Graph graph = models::build_model(options);
+  testing::look_trained(graph);
+  ir::set_batch(graph, 1);
+  const std::vector<NetworkTensors> inputs = random_inputs(graph, 1);
+  double ratio = 1;
+  for (int i = 1; i <= 9; ++i) {
+    passes::PruneOptions prune;
+    if (i % 2 == 0) prune.granularity = 1, prune.min_filters = 1;  // odd channel counts
+    const passes::ChannelGroups groups(graph, prune);
+    const passes::KeptIndices kept = groups.at(i / 10.0);
+    const ir::Graph pruned = passes::cut_channels(graph, kept);
+    ir::verify(pruned);
+    const PruneProof proof = prove_pruned(passes::mask_channels(graph, kept), pruned, inputs, 1);
+    EXPECT_TRUE(proof.holds()) << "threshold 0." << i << ": " << proof.largest_difference << " of "
+                               << proof.largest_output << " by " << proof.ran_by;
+    EXPECT_GT(proof.largest_output, 1e-6);
+    const PruneSummary summary = summarize_pruning(graph, pruned, groups);
+    if (i % 2 == 1) {
+      EXPECT_LE(summary.pruning_ratio(), ratio);
+      ratio = summary.pruning_ratio();
+    }
+    // Only the last layer keeps all: it makes the output.
+    for (const PrunedLayer& layer : summary.layers)
+      EXPECT_EQ(layer.group < 0, &layer == &summary.layers.back()) << layer.name;
+  }
+  EXPECT_LT(ratio, 0.45);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PruneZoo, ::testing::ValuesIn(names()), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace octet::app

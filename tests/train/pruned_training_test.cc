@@ -1,5 +1,6 @@
 // A pruned network trains on as any other.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "passes/prune/cut.h"

@@ -1,6 +1,7 @@
 // octet scenes: a first data set for detectors, made of labeled pictures.
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@
 #include "cli/flags.h"
 #include "data/class_order.h"
 #include "data/dataset.h"
-#include "data/scenes.h"
+#include "data/scene_files.h"
 #include "report/progress.h"
 
 namespace octet::cli {
@@ -18,10 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::map<std::string, data::SceneFormat> kFormats = {
+    {"voc", data::SceneFormat::kVoc}, {"kitti", data::SceneFormat::kKitti}, {"coco", data::SceneFormat::kCoco}};
+
 struct Options {
-  std::string pictures, format = "idx", output;
+  std::string pictures, pictures_format = "idx", output;
   std::vector<std::string> names;
-  int64_t train = 1000, test = 250, width = 320, height = 192, seed = 0;
+  data::SceneFormat format = data::SceneFormat::kVoc;
+  int64_t train = 1000, test = 250, width = 320, height = 192, seed = 0, clutter = 0;
+  std::vector<int> objects = {1, 6}, sides = {28, 88};
+  float max_overlap = data::SceneOptions().max_overlap, min_seen = 0;
+  bool textured = false, masks = false;
 };
 
 ExitCode run(const Options& options) {
@@ -30,19 +38,28 @@ ExitCode run(const Options& options) {
       !(fs::is_directory(options.output, error) && fs::is_empty(options.output, error)))
     fail_usage("-o ", options.output, ": is there already and not an empty folder; name another one");
   make_results_directory(options.output);
-  const data::SceneOptions scene{.width = static_cast<int>(options.width),
-                                 .height = static_cast<int>(options.height),
-                                 .max_side = static_cast<int>(std::min({int64_t{88}, options.width, options.height})),
-                                 .seed = static_cast<uint64_t>(options.seed)};
+  const data::SceneOptions scene{
+      .width = static_cast<int>(options.width),
+      .height = static_cast<int>(options.height),
+      .min_objects = options.objects.at(0),
+      .max_objects = options.objects.at(1),
+      .min_side = options.sides.at(0),
+      .max_side = static_cast<int>(std::min({int64_t{options.sides.at(1)}, options.width, options.height})),
+      .max_overlap = options.max_overlap,
+      .min_seen = options.min_seen,
+      .textured = options.textured,
+      .clutter = static_cast<int>(options.clutter),
+      .masks = options.masks,
+      .seed = static_cast<uint64_t>(options.seed)};
   report::Progress progress({.label = "scenes", .total = options.train + options.test});
   int64_t done = 0;
   // Objects of a test scene are seen in none that is learned from.
   for (const auto& [split, count] :
        {std::pair{std::string("train"), options.train}, {std::string("test"), options.test}}) {
     std::unique_ptr<data::Dataset> pictures =
-        data::open_dataset({.format = options.format, .path = options.pictures, .split = split});
+        data::open_dataset({.format = options.pictures_format, .path = options.pictures, .split = split});
     if (!options.names.empty()) pictures = data::rename_classes(std::move(pictures), options.names);
-    data::write_scenes(*pictures, scene, {{split, count}}, options.output, done,
+    data::write_scenes(*pictures, scene, options.format, {{split, count}}, options.output, done,
                        [&](int64_t n) { progress.update(done + n); });
     done += count;
   }
@@ -59,17 +76,21 @@ Command scenes_command() {
       .summary = "Make a data set for detectors out of labeled pictures",
       .details =
           "Pastes pictures of a labeled data set, such as Fashion-MNIST, at random places, sizes and tints onto "
-          "colored grounds, and writes the scenes as a Pascal VOC folder with the splits train and test: a first data "
-          "set with exact boxes where none is at hand. Objects of the test scenes come from the pictures' own "
-          "test split. The same options give the same files.",
+          "colored grounds, and writes the scenes as a Pascal VOC, KITTI or COCO folder with the splits train and "
+          "test: "
+          "a first data set with exact boxes and masks where none is at hand. Objects of the test scenes come from the "
+          "pictures' own test split. The same options give the same files.",
       .examples = {"octet scenes --pictures /usr/share/datasets/fashion-mnist "
-                   "--names top,trousers,top,dress,top,shoe,top,shoe,bag,shoe -o scenes"},
+                   "--names top,trousers,top,dress,top,shoe,top,shoe,bag,shoe -o scenes",
+                   "octet scenes --pictures /usr/share/datasets/fashion-mnist --format kitti --width 960 --height 544 "
+                   "--textured --clutter 12 --objects 2,12 --sides 32,220 --max-overlap 0.3 --min-seen 0.5 -o scenes"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.add_option("--pictures", options->pictures, "Labeled data set with the splits train and test")
             ->required()
             ->type_name("PATH");
-        app.add_option("--format", options->format, "Of the pictures: a format of `octet spec data.train`")
+        app.add_option("--pictures-format", options->pictures_format,
+                       "Of the pictures: a format of `octet spec data.train`")
             ->capture_default_str();
         app.add_option("--names", options->names,
                        "Names of the pictures' classes in order; equal ones become one class")
@@ -80,6 +101,29 @@ Command scenes_command() {
         add_number_flag(app, "--test", options->test, 1, 1'000'000, "Scenes to test with")->capture_default_str();
         add_number_flag(app, "--width", options->width, 32, 16384, "Of a scene, pixels")->capture_default_str();
         add_number_flag(app, "--height", options->height, 32, 16384, "Of a scene, pixels")->capture_default_str();
+        app.add_option("--format", options->format, "Of the scenes: voc, kitti or coco")
+            ->transform(CLI::CheckedTransformer(kFormats).description(""))
+            ->type_name("NAME")
+            ->default_str("voc");
+        app.add_flag("--masks", options->masks, "Write the objects' masks, too, as gray PNG files");
+        app.add_flag("--textured", options->textured, "Stripes, tiles, rings and clouds on the ground");
+        add_number_flag(app, "--clutter", options->clutter, 0, 1000,
+                        "Most shapes behind the objects of a scene that are nothing to be found")
+            ->capture_default_str();
+        app.add_option("--objects", options->objects, "Fewest and most objects of a scene")
+            ->delimiter(',')
+            ->expected(2)
+            ->type_name("LEAST,MOST")
+            ->capture_default_str();
+        app.add_option("--sides", options->sides, "Sides of an object's picture in a scene, pixels")
+            ->delimiter(',')
+            ->expected(2)
+            ->type_name("LEAST,MOST")
+            ->capture_default_str();
+        app.add_option("--max-overlap", options->max_overlap, "Greatest intersection over union of two pictures")
+            ->capture_default_str();
+        app.add_option("--min-seen", options->min_seen, "Share of an object that others leave to be seen")
+            ->capture_default_str();
         add_number_flag(app, "--seed", options->seed, 0, 1'000'000'000, "Other scenes")->capture_default_str();
         return [options] { return run(*options); };
       }};

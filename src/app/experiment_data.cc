@@ -1,11 +1,13 @@
 #include "app/experiment_data.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "data/class_order.h"
+#include "data/image_cache.h"
 #include "data/joined.h"
 
 namespace octet::app {
@@ -18,7 +20,7 @@ struct Classes {
 };
 
 DataStream open(const spec::ExperimentSpec& spec, const data::Sources& sources, data::LoaderOptions options,
-                const Classes& wanted = {}) {
+                const Classes& wanted = {}, std::shared_ptr<data::MemoryBudget> cache = nullptr) {
   const int64_t channels = spec.model.channels();
   if (channels != 1 && channels != 3)
     fail_usage("model.input of the spec has ", channels, " channels; images have 1 or 3");
@@ -27,6 +29,7 @@ DataStream open(const spec::ExperimentSpec& spec, const data::Sources& sources, 
     source.exif_orientation = spec.data.exif_orientation;
     source.channels = static_cast<int>(channels);
     source.min_decode_side = data::decode_hint(options.transform);
+    source.cache = cache;
     const std::string where = source.path.string();
     std::unique_ptr<data::Dataset> dataset = data::open_dataset(source);
     options.portions.push_back({.images = dataset->size(), .weight = source.weight});
@@ -34,7 +37,8 @@ DataStream open(const spec::ExperimentSpec& spec, const data::Sources& sources, 
   }
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
   options.seed = static_cast<uint64_t>(spec.data.seed);
-  DataStream stream;
+  options.clip = data::clip_rule(spec.data);
+  DataStream stream{.cache = std::move(cache)};
   stream.dataset = data::join(std::move(opened));
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
   if (stream.dataset->labeled() && classes > spec.model.num_classes)
@@ -80,12 +84,14 @@ DataStream open_training_data(const spec::ExperimentSpec& spec, const train::Tra
   if (spec.data.train.empty()) fail_usage("the spec names no training images; add data.train");
   data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
   options.transform = data::training_transform(spec.data, spec.model.height(), spec.model.width());
-  return open(spec, spec.data.train, options, {model_classes, "of the model"});
+  return open(spec, spec.data.train, options, {model_classes, "of the model"},
+              data::decoded_image_budget(spec.data.cache_mb));
 }
 
-DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training) {
+DataStream open_validation_data(const spec::ExperimentSpec& spec, const DataStream& training) {
   if (spec.data.val.empty()) return {};
-  return open(spec, spec.data.val, evaluation_loader_options(spec), {training.class_names(), "of the training images"});
+  return open(spec, spec.data.val, evaluation_loader_options(spec),
+              {training.dataset->class_names(), "of the training images"}, training.cache);
 }
 
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size,

@@ -13,6 +13,7 @@ namespace octet::app {
 struct DataStream {
   std::unique_ptr<data::Dataset> dataset;
   std::unique_ptr<data::Loader> loader;
+  std::shared_ptr<data::MemoryBudget> cache;  // of its decoded images (data.cache_mb); null: they are not kept
 };
 
 // Of the spec's training images, in the order of their labels; empty where it names none.
@@ -23,8 +24,9 @@ std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec);
 // when the spec names no training images, or they have a class that the model does not have.
 DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
                               const std::vector<std::string>& model_classes = {});
-// Validation images in their order, labeled by the classes of `training`, or nothing when the spec names none.
-DataStream open_validation_data(const spec::ExperimentSpec& spec, const data::Dataset& training);
+// Validation images in their order, labeled by the classes of `training`, or nothing when the spec names none. Both
+// keep decoded images within one budget.
+DataStream open_validation_data(const spec::ExperimentSpec& spec, const DataStream& training);
 // Test images (else validation images) in their order, labeled by the classes of the model, where it names them, else
 // by those of the spec's training images. `batch_size` 0: that of the spec.
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size = 0,

@@ -87,6 +87,15 @@ void describe(schema::Section& s, DataOptions& data) {
       .range(0, 1024)
       .known_elsewhere_as({"workers", "num_workers", "n_workers"})
       .help("Threads that decode and augment; 0: as many as CPUs. Batches do not depend on it.");
+  s.field("cache_mb", data.cache_mb)
+      .range(0, 1e9)
+      .unit("MiB")
+      .written_when([&data] { return data.cache_mb != DataOptions().cache_mb; })
+      .known_elsewhere_as({"cache", "cache_images"})
+      .help(
+          "Memory for decoded images that training reads again in later epochs, but at most half of what the system "
+          "has "
+          "left; 0: none. Images of idx and cifar are in memory anyway. Batches do not depend on it.");
   s.field("seed", data.seed).range(0, 9e15).help("Seed of order and augmentation.");
 }
 

@@ -20,6 +20,7 @@ struct DataOptions {
   bool random_resized_crop = false;
   bool exif_orientation = false;  // turn image files as their EXIF data say
   int64_t threads = 0;            // 0: as many as CPUs
+  int64_t cache_mb = 1024;        // 2^20 bytes of decoded images that a training keeps
   int64_t seed = 1;               // of order and augmentation
 
   // What calibration reads: `calibration`, else `train`. Empty when neither is named.

@@ -4,6 +4,7 @@
 #include "data/annotated_images.h"
 #include "data/cifar.h"
 #include "data/idx.h"
+#include "data/image_cache.h"
 #include "data/image_folder.h"
 #include "data/subset.h"
 #include "schema/schema.h"
@@ -12,13 +13,18 @@ namespace octet::data {
 namespace {
 
 constexpr DatasetFormat kFormats[] = {
-    {.name = "idx", .help = "MNIST family, also .gz", .open = open_idx, .fixed_splits = true, .separate_labels = true},
+    {.name = "idx",
+     .help = "MNIST family, also .gz",
+     .open = open_idx,
+     .fixed_splits = true,
+     .separate_labels = true,
+     .decoded = true},
     {.name = "image_folder",
      .help = "one folder of JPEG or PNG files a class",
      .open = open_image_folder,
      .class_names = image_folder_class_names},
-    {.name = "cifar10", .help = "", .open = open_cifar, .fixed_splits = true},
-    {.name = "cifar100", .help = "binary version", .open = open_cifar, .fixed_splits = true},
+    {.name = "cifar10", .help = "", .open = open_cifar, .fixed_splits = true, .decoded = true},
+    {.name = "cifar100", .help = "binary version", .open = open_cifar, .fixed_splits = true, .decoded = true},
     {.name = "voc", .help = "PASCAL VOC, objects in XML files", .open = open_voc},
     {.name = "kitti", .help = "objects in text files", .open = open_kitti},
 };
@@ -112,7 +118,9 @@ std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options) {
   std::error_code ignored;
   require(std::filesystem::exists(options.path, ignored), options.path.string(),
           ": no such file or directory (dataset of format ", options.format, ")");
-  return take_subset(format.open(options), options.offset, options.limit);
+  std::unique_ptr<Dataset> dataset = take_subset(format.open(options), options.offset, options.limit);
+  if (options.cache && !format.decoded) dataset = keep_decoded(std::move(dataset), options.cache);
+  return dataset;
 }
 
 }  // namespace octet::data

@@ -55,6 +55,8 @@ class Dataset {
   std::vector<std::string> class_names_;
 };
 
+class MemoryBudget;  // image_cache.h
+
 struct DatasetOptions {
   // idx           MNIST files, plain or gzip. `path` is the images file (with `labels` beside it, or none), or a
   // directory
@@ -78,6 +80,8 @@ struct DatasetOptions {
   // full. See decode_hint() of augment.h.
   int min_decode_side = 0;
   bool exif_orientation = false;  // of image folders: DecodeOptions::exif_orientation
+  // Where decoded images are kept, if the format does not hold them decoded anyway; null: nowhere.
+  std::shared_ptr<MemoryBudget> cache;
 };
 
 void describe(schema::Section& s, DatasetOptions& source);
@@ -89,6 +93,7 @@ struct DatasetFormat {
   std::unique_ptr<Dataset> (*open)(const DatasetOptions&);
   bool fixed_splits = false;     // train and test only; others name their own
   bool separate_labels = false;  // takes DatasetOptions::labels
+  bool decoded = false;          // its datasets lie decoded in memory
   // Where the images themselves name the classes, whose numbers are then the order of the names: the names, without
   // opening the images.
   std::vector<std::string> (*class_names)(const DatasetOptions&) = nullptr;

@@ -27,6 +27,7 @@ ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
   clear_incidentals(out.train);
   clear_incidentals(out.finetune);
   out.data.threads = 0;
+  out.data.cache_mb = data::DataOptions().cache_mb;
   out.quant.calibration.batch_size = quant::CalibrationOptions().batch_size;
   out.evaluate = {};
   out.export_options = {};

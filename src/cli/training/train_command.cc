@@ -141,7 +141,7 @@ ExitCode run(const Options& options) {
   if (training.loader->batches_per_epoch() < 1)
     fail_usage("a batch of ", schedule.batch_size_per_gpu, " images is more than the ", training.dataset->size(),
                " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
-  app::DataStream validation = app::open_validation_data(spec, *training.dataset);
+  app::DataStream validation = app::open_validation_data(spec, training);
   app::keep_class_names(graph.metadata, training.dataset->class_names());
   spec.task->name_classes(training.dataset->class_names());
   if (!own_spec_file(options, results / "spec.yaml")) write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));

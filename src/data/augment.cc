@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/counter_rng.h"
 #include "data/resize.h"
+#include "data/warp.h"
 
 namespace octet::data {
 namespace {
@@ -17,7 +18,8 @@ int shorter_side(const TransformOptions& options) {
   return static_cast<int>(std::lround(std::max(options.height, options.width) / 0.875));
 }
 
-constexpr uint64_t kColorStream = 0x636f6c6f72;  // keeps the colors' random numbers apart from the geometry's
+// Keep random numbers of colors and of the matrix apart from those of the rest of the geometry.
+constexpr uint64_t kColorStream = 0x636f6c6f72, kSpatialStream = 0x7370617469616c;
 
 void check_statistics(const char* name, const std::vector<double>& values, int channels, bool positive) {
   if (!values.empty() && values.size() != 1 && std::cmp_not_equal(values.size(), channels))
@@ -34,6 +36,8 @@ void check_options(const TransformOptions& o) {
   if (o.mode == ResizeMode::kCenterCrop && shorter_side(o) < std::max(o.height, o.width))
     fail_usage("transform: the shorter side (", shorter_side(o), ") must be at least the crop (", o.height, " x ",
                o.width, ")");
+  if (o.preprocessing && o.preprocessing->moves_pixels() && o.mode != ResizeMode::kStretch)
+    fail_usage("transform: preprocessing cuts and scales only what is resized straight to the input");
   if (o.crop_padding < 0) fail_usage("transform: crop_padding ", o.crop_padding, " is negative");
   const double min_area = o.scale.at(0), max_area = o.scale.at(1), narrowest = o.ratio.at(0), widest = o.ratio.at(1);
   if (!(min_area > 0 && min_area <= max_area && max_area <= 1))
@@ -73,6 +77,16 @@ void center_crop(Geometry& g, int shorter) {
   // Half to even, as torchvision rounds.
   g.top = static_cast<int>(std::nearbyint((g.resized_height - g.height) / 2.0));
   g.left = static_cast<int>(std::nearbyint((g.resized_width - g.width) / 2.0));
+}
+
+// Stretches what preprocessing cuts out, where that lies in the image, else leads through a matrix.
+void preprocess(Geometry& g, const PreprocessingOptions& p, bool scale_first) {
+  if (!p.moves_pixels()) return;
+  if (!p.scales() && p.enable_auto_resize && p.crop_right <= g.source.width && p.crop_bottom <= g.source.height)
+    g.source = {static_cast<int>(p.crop_top), static_cast<int>(p.crop_left),
+                static_cast<int>(p.crop_bottom - p.crop_top), static_cast<int>(p.crop_right - p.crop_left)};
+  else
+    g.warp = preprocessing_matrix(p, g.source.height, g.source.width, g.height, g.width, scale_first);
 }
 
 bool is_whole(const Region& region, int height, int width) {
@@ -119,6 +133,7 @@ Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
               " pixels (height x width), expected ", shape_.height, " x ", shape_.width, "; choose a way of resizing");
       break;
     case ResizeMode::kStretch:
+      if (options_.preprocessing) preprocess(g, *options_.preprocessing, options_.tao_compatible);
       break;
     case ResizeMode::kCenterCrop:
       center_crop(g, shorter_side(options_));
@@ -132,20 +147,35 @@ Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
     g.shift_x = static_cast<int>(random.below(2 * padding + 1)) - padding;
   }
   g.mirrored = options_.flip && (random.next() & 1);
+  g.two_corners = options_.tao_compatible;
+  if (g.warp) {
+    const Affine shifted = Affine::translation(-g.shift_x, -g.shift_y) * *g.warp;
+    g.warp = g.mirrored ? Affine{.xx = -1, .x0 = static_cast<double>(g.width)} * shifted : shifted;
+  }
+  if (options_.spatial) {
+    CounterRng own = key.random(kSpatialStream);
+    const Affine change =
+        choose_spatial(*options_.spatial, g.height, g.width, options_.tao_compatible, own).matrix(g.height, g.width);
+    if (change != Affine()) g.warp = change * g.matrix();
+  }
+  if (g.warp) g.source = {0, 0, height, width};
   return g;
 }
 
 Color Transform::choose_color(const AugmentKey& key) const {
-  if (!options_.color) return {};
-  ColorOptions options = *options_.color;
-  if (shape_.channels == 1) options.saturation = options.hue = 0;
+  if (!options_.color && !options_.color_augmentation) return {};
   CounterRng random = key.random(kColorStream);
-  return Color::of(data::choose_color(options, random));
+  ColorChange change = options_.color ? data::choose_color(*options_.color, random)
+                                      : data::choose_color(*options_.color_augmentation, random);
+  if (shape_.channels == 1) change.saturation = 1, change.hue = 0;
+  return Color::of(change);
 }
 
 void Transform::paint(const Image& image, const Geometry& g, float* out, const Color& color) const {
   require(image.channels == shape_.channels, "has ", image.channels, " channels, expected ", shape_.channels);
   OCTET_CHECK(g.height == shape_.height && g.width == shape_.width);
+  const PixelPainter painter(normalization_, color);
+  if (g.warp) return paint_warped(image, g, out, painter);
   Image changed;
   const Image* source = &image;
   const bool as_it_is = is_whole(g.source, g.height, g.width) && image.height == g.height && image.width == g.width &&
@@ -154,7 +184,6 @@ void Transform::paint(const Image& image, const Geometry& g, float* out, const C
     changed = resized(image, g);
     source = &changed;
   }
-  const PixelPainter painter(normalization_, color);
   const int dy = g.shift_y, dx = g.shift_x;
   const int channels = shape_.channels, height = shape_.height, width = shape_.width;
   const ptrdiff_t plane = static_cast<ptrdiff_t>(height) * width;
@@ -175,7 +204,25 @@ void Transform::paint(const Image& image, const Geometry& g, float* out, const C
   }
 }
 
+void Transform::paint_warped(const Image& image, const Geometry& g, float* out, const PixelPainter& painter) const {
+  const WarpedImage warp(image, *g.warp, g.width);
+  const ptrdiff_t plane = static_cast<ptrdiff_t>(g.height) * g.width;
+  std::vector<uint8_t> pixels(static_cast<size_t>(g.width) * static_cast<size_t>(image.channels));
+  for (int y = 0; y < g.height; ++y, out += g.width) {
+    const Span seen = warp.row(y, pixels.data());
+    for (int c = 0; c < image.channels; ++c) {
+      float* row = out + c * plane;
+      std::fill(row, row + seen.begin, normalization_.table(c)[0]);
+      std::fill(row + seen.end, row + g.width, normalization_.table(c)[0]);
+    }
+    painter.row(pixels.data() + static_cast<ptrdiff_t>(seen.begin) * image.channels, seen.end - seen.begin,
+                out + seen.begin, plane);
+  }
+}
+
 int decode_hint(const TransformOptions& options) {
+  const bool enlarges = options.spatial && options.spatial->zoom_max > 1;
+  if (enlarges || (options.preprocessing && options.preprocessing->moves_pixels())) return 0;  // in pixels of the file
   switch (options.mode) {
     case ResizeMode::kStretch:
       return std::max(options.height, options.width);
@@ -193,6 +240,8 @@ TransformOptions evaluation_transform(TransformOptions training) {
   training.crop_padding = 0;
   training.flip = false;
   training.color.reset();
+  training.color_augmentation.reset();
+  training.spatial.reset();
   return training;
 }
 

@@ -9,6 +9,7 @@
 #include "data/geometry.h"
 #include "data/image.h"
 #include "data/pixel_painter.h"
+#include "data/spatial.h"
 
 namespace octet::data {
 
@@ -28,7 +29,11 @@ struct TransformOptions {
   std::vector<double> ratio = {0.75, 1.333333333};  // kRandomResizedCrop: smallest and largest width / height
   int64_t crop_padding = 0;  // after resizing: shift by up to this many pixels either way, black beyond the border
   bool flip = false;         // mirror left and right with probability 1/2
-  std::optional<ColorOptions> color;              // absent: colors stay
+  std::optional<ColorOptions> color;                    // absent: colors stay
+  std::optional<ColorAugmentation> color_augmentation;  // in place of `color`
+  std::optional<PreprocessingOptions> preprocessing;    // kStretch: what part of the image lies where
+  std::optional<SpatialOptions> spatial;                // after all of these
+  bool tao_compatible = false;  // choose_spatial, preprocessing_matrix with scale_first, Geometry::two_corners
   std::vector<double> mean = {0.0}, std = {1.0};  // per channel (or one for all) of x / 255; empty: 0 and 1
 };
 
@@ -69,6 +74,8 @@ class Transform {
   void paint(const Image& image, const Geometry& geometry, float* out, const Color& color = {}) const;
 
  private:
+  void paint_warped(const Image& image, const Geometry& geometry, float* out, const PixelPainter& painter) const;
+
   TransformOptions options_;
   ImageShape shape_;
   Normalization normalization_;

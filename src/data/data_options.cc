@@ -50,6 +50,13 @@ void describe(schema::Section& s, DataOptions& data) {
       .range(0, 16'384)
       .unit("pixels")
       .help("Length of the shorter side before the center crop of evaluation; 0: resize straight to the input size.");
+  s.section("preprocessing", data.transform.preprocessing)
+      .help("Which part of every image the network sees, and in what size, as in TAO; absent: all of it, resized.");
+  s.rule("preprocessing", [&transform = data.transform, &cut = data.random_resized_crop] {
+    if (!transform.preprocessing || !transform.preprocessing->moves_pixels()) return "";
+    return transform.resize > 0 || cut ? "cuts or scales, which does not go with resize or augment.random_resized_crop"
+                                       : "";
+  });
   s.section("augment",
             [&](schema::Section& augment) {
               augment.field("crop_padding", data.transform.crop_padding)
@@ -72,8 +79,24 @@ void describe(schema::Section& s, DataOptions& data) {
                   .unit("width / height")
                   .help("Narrowest and widest shape of random_resized_crop.");
               augment.section("color", data.transform.color)
-                  .known_elsewhere_as({"color_jitter", "color_augmentation", "photometric"})
+                  .known_elsewhere_as({"color_jitter", "photometric"})
                   .help("Change colors, each image by numbers of its own, before it is normalized.");
+              augment.section("spatial_augmentation", data.transform.spatial)
+                  .known_elsewhere_as({"spatial", "affine", "random_affine"})
+                  .help(
+                      "Mirror, rotate, zoom and move each image by numbers of its own, in this order, through one "
+                      "matrix, as TAO; black where the image ends. Boxes go through their four corners.");
+              augment.section("color_augmentation", data.transform.color_augmentation)
+                  .help("Colors as TAO changes them, in place of color.");
+              augment.field("tao_compatible", data.transform.tao_compatible)
+                  .written_when([&data] { return data.transform.tao_compatible; })
+                  .help(
+                      "As TAO does it: rotated boxes go through two of their corners, vflip_probability and "
+                      "rotate_probability are not used, and preprocessing scales before it crops.");
+              augment.rule("color_augmentation", [&transform = data.transform] {
+                return transform.color && transform.color_augmentation ? "does not go with color; name one of them"
+                                                                       : "";
+              });
               augment.rule("scale", [&scale = data.transform.scale] {
                 return scale[0] > scale[1] ? "must be [smallest, largest]" : "";
               });
@@ -126,6 +149,14 @@ TransformOptions training_transform(const DataOptions& data, int64_t height, int
                    : transform.resize > 0   ? ResizeMode::kCenterCrop
                                             : ResizeMode::kStretch;
   return transform;
+}
+
+ClipRule clip_rule(const DataOptions& data) {
+  if (!data.transform.preprocessing) return {};
+  const PreprocessingOptions& p = *data.transform.preprocessing;
+  return {.min_visible = static_cast<float>(p.min_visibility),
+          .min_width = static_cast<float>(p.min_bbox_width),
+          .min_height = static_cast<float>(p.min_bbox_height)};
 }
 
 std::string doubtful_normalization(const TransformOptions& transform) {

@@ -39,6 +39,8 @@ void resolve_splits(DataOptions& data);
 
 // The transform of training images for a network that takes `height` x `width` pixels.
 TransformOptions training_transform(const DataOptions& data, int64_t height, int64_t width);
+// Which objects are left out of images that are moved so, in training and evaluation.
+ClipRule clip_rule(const DataOptions& data);
 
 // What is odd about mean and std, as a sentence; empty where nothing is. The commonest mistake is to give the values
 // for pixels of 0 .. 255.

@@ -3,12 +3,28 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "data/warp.h"
 
 namespace octet::data {
+namespace {
+
+// The box around the moved corners of `b`: the upper left and the lower right one, or all four.
+vision::Box around(const Affine& m, const vision::Box& b, bool two_corners = false) {
+  const Point corners[] = {m(b.x0, b.y0), m(b.x1, b.y1), m(b.x1, b.y0), m(b.x0, b.y1)};
+  Point low = corners[0], high = corners[0];
+  for (const Point& p : std::span(corners).first(two_corners ? 2 : 4)) {
+    low = {std::min(low.x, p.x), std::min(low.y, p.y)};
+    high = {std::max(high.x, p.x), std::max(high.y, p.y)};
+  }
+  return {static_cast<float>(low.x), static_cast<float>(low.y), static_cast<float>(high.x), static_cast<float>(high.y)};
+}
+
+}  // namespace
 
 Geometry Geometry::whole(int height, int width) {
   return {.height = height,
@@ -18,7 +34,17 @@ Geometry Geometry::whole(int height, int width) {
           .resized_width = width};
 }
 
+Affine Geometry::matrix() const {
+  if (warp) return *warp;
+  const Affine resized = Affine::scaling(static_cast<double>(resized_width) / source.width,
+                                         static_cast<double>(resized_height) / source.height) *
+                         Affine::translation(-source.left, -source.top);
+  const Affine placed = Affine::translation(-left - shift_x, -top - shift_y) * resized;
+  return mirrored ? Affine{.xx = -1, .x0 = static_cast<double>(width)} * placed : placed;
+}
+
 vision::Box Geometry::to_input(const vision::Box& b) const {
+  if (warp) return around(*warp, b, two_corners);
   const float sx = static_cast<float>(resized_width) / static_cast<float>(source.width);
   const float sy = static_cast<float>(resized_height) / static_cast<float>(source.height);
   const auto x = [&](float v) {
@@ -31,6 +57,7 @@ vision::Box Geometry::to_input(const vision::Box& b) const {
 }
 
 vision::Box Geometry::to_image(const vision::Box& in_input) const {
+  if (warp) return around(warp->inverse(), in_input, two_corners);
   const auto w = static_cast<float>(width);
   const vision::Box b = mirrored ? vision::Box{w - in_input.x1, in_input.y0, w - in_input.x0, in_input.y1} : in_input;
   const float sx = static_cast<float>(source.width) / static_cast<float>(resized_width);
@@ -44,6 +71,9 @@ vision::Box Geometry::to_image(const vision::Box& in_input) const {
 
 vision::Box Geometry::visible() const {
   const auto w = static_cast<float>(width), h = static_cast<float>(height);
+  if (warp)
+    return vision::clipped(around(*warp, {0, 0, static_cast<float>(source.width), static_cast<float>(source.height)}),
+                           w, h);
   const vision::Box cut = vision::clipped({static_cast<float>(-shift_x), static_cast<float>(-shift_y),
                                            w - static_cast<float>(shift_x), h - static_cast<float>(shift_y)},
                                           w, h);
@@ -70,6 +100,7 @@ std::vector<int> sources(int size, int first, int length, int resized, int cut, 
 vision::Mask moved(const vision::Mask& mask, const Geometry& g) {
   OCTET_CHECK(g.source.top + g.source.height <= mask.height() && g.source.left + g.source.width <= mask.width(),
               "a mask of ", mask.height(), " x ", mask.width(), " pixels");
+  if (g.warp) return warped(mask, *g.warp, g.height, g.width);
   const std::vector<int> rows = sources(g.height, g.source.top, g.source.height, g.resized_height, g.top, g.shift_y);
   std::vector<int> columns = sources(g.width, g.source.left, g.source.width, g.resized_width, g.left, g.shift_x);
   if (g.mirrored) std::reverse(columns.begin(), columns.end());
@@ -83,6 +114,7 @@ Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRu
     const vision::Box box = geometry.to_input(object.box);
     object.box = vision::intersection(box, visible);
     if (!(vision::area(object.box) > rule.min_visible * vision::area(box))) continue;
+    if (object.box.width() < rule.min_width || object.box.height() < rule.min_height) continue;
     if (object.mask) {
       object.mask = std::make_shared<const vision::Mask>(moved(*object.mask, geometry));
       if (vision::area(*object.mask) == 0) continue;

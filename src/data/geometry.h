@@ -1,6 +1,10 @@
 // Where the pixels of an image come to lie in the network's input. It is chosen first and then painted, so that boxes
-// follow the pixels exactly: part of the image is resized, the input is cut from that, moved and mirrored.
+// follow the pixels exactly: part of the image is resized, the input is cut from that, moved and mirrored; or all of it
+// goes through one matrix.
 #pragma once
+#include <optional>
+
+#include "data/affine.h"
 #include "data/annotation.h"
 #include "data/resize.h"
 #include "vision/mask.h"
@@ -15,11 +19,18 @@ struct Geometry {
   int shift_y = 0,
       shift_x = 0;        // input pixel (y, x) is that of the cut at (y + shift_y, x + shift_x); beyond it: black
   bool mirrored = false;  // left and right, at the end
+  // From the image to the input. Where there is one it says all, and `source` is the whole image: what the input shows
+  // beside a cut is the image there, and black beyond that.
+  std::optional<Affine> warp;
+  bool two_corners = false;  // a box becomes the box around two of its moved corners instead of four (TAO)
 
   // The whole image of height x width, as it is.
   static Geometry whole(int height, int width);
 
-  // Borders of pixels, as vision/box.h has them. to_image(to_input(box)) is the box, but for rounding.
+  // What the fields say, as a matrix.
+  Affine matrix() const;
+  // Borders of pixels, as vision/box.h has them. to_image(to_input(box)) is the box, but for rounding; with a warp that
+  // turns, a box around it.
   vision::Box to_input(const vision::Box& in_image) const;
   vision::Box to_image(const vision::Box& in_input) const;
   // The part of the input that shows the image.
@@ -30,9 +41,10 @@ struct Geometry {
 // neighbor, where images are resized smoothly); beside the image no pixel is the object's.
 vision::Mask moved(const vision::Mask& mask, const Geometry& geometry);
 
-// What becomes of objects at the border of what is seen.
+// Which objects are left out, when they are moved and cut to what is seen.
 struct ClipRule {
-  float min_visible = 0;  // share of the box's area, 0 .. 1; an object of which no more than this is seen is left out
+  float min_visible = 0;                // share of the box's area, 0 .. 1; those of which no more than this is seen
+  float min_width = 0, min_height = 0;  // pixels of the input; those of which less is left
 };
 
 // The same in the network's input: boxes are moved and cut to what is visible, masks moved. An object with a mask of

@@ -39,7 +39,8 @@ TEST(Color, NothingChosenIsExactlyNothing) {
   EXPECT_TRUE(Color::of({}).is_identity());
   EXPECT_FALSE(Color().mixes());
   CounterRng random(1, 2, 3);
-  EXPECT_TRUE(Color::of(choose_color({}, random)).is_identity());
+  EXPECT_TRUE(Color::of(choose_color(ColorOptions{}, random)).is_identity());
+  EXPECT_TRUE(Color::of(choose_color(ColorAugmentation{}, random)).is_identity());
 }
 
 // What torchvision's adjust_brightness and adjust_saturation do to floats, before they cut to 0 .. 1; contrast about
@@ -111,7 +112,7 @@ TEST(Color, DrawsAreUniformWithinReachAndOptionsDoNotDisturbOneAnother) {
     CounterRng random(7, 0, i), again(7, 0, i), alone(7, 0, i);
     const ColorChange change = choose_color(options, random);
     EXPECT_EQ(Color::of(change), Color::of(choose_color(options, again)));
-    EXPECT_EQ(choose_color({.hue = 0.125}, alone).hue, change.hue);
+    EXPECT_EQ(choose_color(ColorOptions{.hue = 0.125}, alone).hue, change.hue);
     const double values[] = {change.brightness, change.contrast, change.saturation, change.hue};
     for (size_t k = 0; k < 4; ++k) {
       low[k] = std::min(low[k], values[k]);
@@ -129,6 +130,73 @@ TEST(Color, DrawsAreUniformWithinReachAndOptionsDoNotDisturbOneAnother) {
     EXPECT_GT(high[k], middle[k] + 0.98 * reach[k]);
     EXPECT_NEAR(sum[k] / kDraws, middle[k], 5 * reach[k] / std::sqrt(3.0 * kDraws));
   }
+}
+
+using Matrix4 = std::array<std::array<double, 4>, 4>;
+
+Matrix4 product(const Matrix4& a, const Matrix4& b) {
+  Matrix4 out{};
+  for (size_t i = 0; i < 4; ++i)
+    for (size_t j = 0; j < 4; ++j)
+      for (size_t k = 0; k < 4; ++k) out[i][j] += a[i][k] * b[k][j];
+  return out;
+}
+
+// TAO's product for rows (r, g, b, 1) that stand left of it: hue and saturation, contrast about its center, then what
+// is added to each channel.
+TEST(Color, IsTaosProductOfMatrices) {
+  const double hue = 0.07, saturation = 0.83, contrast = 0.09, center = 0.4;
+  const std::array<double, 3> shift = {0.05, -0.02, 0.11};
+  const Color in_hue = Color::of({.saturation = saturation, .hue = hue});  // checked above
+  Matrix4 first{}, second{}, third{};
+  for (size_t i = 0; i < 4; ++i) first[i][i] = second[i][i] = third[i][i] = 1;
+  for (size_t c = 0; c < 3; ++c) {
+    for (size_t from = 0; from < 3; ++from) first[from][c] = in_hue.rows[c][from];
+    second[c][c] = 1 + contrast;
+    second[3][c] = -contrast * center;
+    third[3][c] = shift[c];
+  }
+  const Matrix4 expected = product(product(first, second), third);
+  const Color color = Color::of(
+      {.contrast = 1 + contrast, .saturation = saturation, .hue = hue, .contrast_center = center, .shift = shift});
+  for (size_t from = 0; from < 4; ++from)
+    for (size_t to = 0; to < 3; ++to) EXPECT_NEAR(color.rows[to][from], expected[from][to], 1e-12);
+}
+
+// Of a normal distribution that is cut at two deviations, the deviation is 0.8796 of that of the whole one.
+TEST(Color, AugmentationIsDrawnAsTaoDrawsIt) {
+  const ColorAugmentation options{.color_shift_stddev = 0.02,
+                                  .hue_rotation_max = 36,
+                                  .saturation_shift_max = 0.2,
+                                  .contrast_scale_max = 0.1,
+                                  .contrast_center = 0.3};
+  constexpr int kDraws = 20000;
+  struct Moments {
+    double limit, deviation, sum = 0, squares = 0, most = 0;
+    void add(double x) { sum += x, squares += x * x, most = std::max(most, std::abs(x)); }
+  };
+  Moments of[] = {{0.1, 0.05 * 0.8796}, {0.2, 0.2 / std::sqrt(3.0)}, {0.1, 0.05 * 0.8796}, {0.04, 0.02 * 0.8796}};
+  double red_and_green = 0;
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    CounterRng random(7, 1, i), alone(7, 1, i);
+    const ColorChange change = choose_color(options, random);
+    EXPECT_EQ(choose_color(ColorAugmentation{.contrast_scale_max = 0.1}, alone).contrast, change.contrast);
+    EXPECT_EQ(change.contrast_center, 0.3);
+    EXPECT_EQ(change.brightness, 1);
+    of[0].add(change.hue);
+    of[1].add(change.saturation - 1);
+    of[2].add(change.contrast - 1);
+    of[3].add(change.shift[0]);
+    red_and_green += change.shift[0] * change.shift[1];
+  }
+  for (const Moments& m : of) {
+    EXPECT_LE(m.most, m.limit + 1e-12);
+    EXPECT_GT(m.most, 0.98 * m.limit);
+    EXPECT_NEAR(m.sum / kDraws, 0, 5 * m.deviation / std::sqrt(double{kDraws}));
+    EXPECT_NEAR(std::sqrt(m.squares / kDraws), m.deviation, 0.02 * m.deviation);
+  }
+  // Each channel by itself: 5 deviations of the mean of products.
+  EXPECT_NEAR(red_and_green / kDraws, 0, 5 * 0.0176 * 0.0176 / std::sqrt(double{kDraws}));
 }
 
 std::vector<float> painted(const TransformOptions& options, const Image& image, const Color& color) {
@@ -175,6 +243,10 @@ TEST(Color, WithoutOptionsBytesStayAndEvaluationHasNone) {
   EXPECT_TRUE(Transform(plain, image).choose_color({1, 2, 3}).is_identity());
   EXPECT_TRUE(Transform(zero, image).choose_color({1, 2, 3}).is_identity());
   EXPECT_FALSE(Transform(colored, image).choose_color({1, 2, 3}).is_identity());
+  TransformOptions as_tao = plain;
+  as_tao.color_augmentation = ColorAugmentation{.hue_rotation_max = 25};
+  EXPECT_FALSE(Transform(as_tao, image).choose_color({1, 2, 3}).is_identity());
+  EXPECT_FALSE(evaluation_transform(as_tao).color_augmentation.has_value());
   EXPECT_FALSE(evaluation_transform(colored).color.has_value());
 }
 

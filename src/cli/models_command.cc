@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string arch, json;
+  std::string arch, layout = "torchvision", json;
   OutputFlags output;
   int64_t num_classes = 0;     // 0: as published
   std::vector<int64_t> input;  // empty: as published
@@ -65,6 +65,7 @@ ExitCode run(const Options& options) {
   options.output.check();
   if (options.num_classes > 0) model.num_classes = options.num_classes;
   if (!options.input.empty()) std::copy_n(options.input.begin(), 3, model.input.begin());
+  if (options.layout == "tao") model.layout = models::Layout::kTao;
   model.seed = static_cast<uint64_t>(options.seed);
   onnx::export_model(models::build_model(model), options.output.path, {.opset = options.opset});
   log_info("wrote ", options.arch, " (", input_text(model.input), ", ", model.num_classes,
@@ -91,6 +92,9 @@ Command models_command() {
                 ->expected(3)
                 ->type_name("C,H,W")
                 ->check(CLI::Range(int64_t{1}, int64_t{16'384}).description(""));
+            app.add_option("--layout", options->layout, "Names of the layers: torchvision, or tao (NVIDIA TAO)")
+                ->type_name("NAME")
+                ->check(CLI::IsMember({"torchvision", "tao"}).description(""));
             add_number_flag(app, "--seed", options->seed, 0, std::numeric_limits<int64_t>::max(), "Of the weights");
             app.add_option("--opset", options->opset, "ONNX opset of the file: 13, 19, 20 or 21")
                 ->type_name("N")

@@ -14,30 +14,43 @@ struct StageSpec {
   int repeats;
 };
 
-Value* conv_bn_silu(NetBuilder& net, Value* x, const std::string& name, const ConvSpec& spec) {
-  return net.silu(net.batch_norm(net.conv(x, name + ".0", spec), name + ".1"), name + ".2");
+using Padding = ConvSpec::Padding;
+
+Value* layer(NetBuilder& net, Value* x, const LayerNames& names, ConvSpec spec) {
+  if (net.tao()) spec.padding = Padding::kTensorFlow;
+  return conv_norm_activation(net, x, names, spec, Activation::kSilu);
 }
 
-Value* squeeze_excite(NetBuilder& net, Value* x, const std::string& name, int64_t squeezed) {
-  Value* s = net.global_average(x, name + ".avgpool");
-  s = net.silu(net.conv(s, name + ".fc1", {.out = squeezed, .bias = true}), name + ".activation");
-  s = net.conv(s, name + ".fc2", {.out = NetBuilder::channels(x), .bias = true});
-  return net.multiply(x, net.sigmoid(s, name + ".scale_activation"), name + ".scale");
+Value* squeeze_excite(NetBuilder& net, Value* x, const std::string& ours, const std::string& theirs, int64_t squeezed) {
+  const auto name = [&](const char* torchvision, const char* tao) {
+    return net.tao() ? theirs + tao : ours + torchvision;
+  };
+  Value* s = net.global_average(x, name(".avgpool", "se_squeeze"));
+  s = net.conv(s, name(".fc1", "se_reduce"), {.out = squeezed, .bias = true});
+  s = net.activation(s, name(".activation", "se_reduce_activation"), Activation::kSilu);
+  s = net.conv(s, name(".fc2", "se_expand"), {.out = NetBuilder::channels(x), .bias = true});
+  return net.multiply(x, net.sigmoid(s, name(".scale_activation", "se_gate")), name(".scale", "se_excite"));
 }
 
-Value* mb_conv(NetBuilder& net, Value* x, const std::string& name, const StageSpec& spec, int64_t stride) {
+// Names: torchvision's "features.1.0", TAO's "block1a_".
+Value* mb_conv(NetBuilder& net, Value* x, const std::string& ours, const std::string& theirs, const StageSpec& spec,
+               int64_t stride) {
   const int64_t in = NetBuilder::channels(x), hidden = in * spec.expansion;
   int part = 0;
-  const auto next = [&] { return str(name, ".block.", part++); };
+  const auto next = [&] { return str(ours, ".block.", part++); };
+  const auto names = [&](const char* conv, const char* norm, const char* activation) {
+    return net.tao() ? LayerNames{theirs + conv, theirs + norm, theirs + activation} : torchvision_names(next());
+  };
   Value* y = x;
-  if (spec.expansion != 1) y = conv_bn_silu(net, y, next(), {.out = hidden});
-  y = conv_bn_silu(net, y, next(), {.out = hidden, .kernel = spec.kernel, .stride = stride, .groups = hidden});
-  y = squeeze_excite(net, y, next(), std::max<int64_t>(1, in / 4));
-  const std::string project = next();
+  if (spec.expansion != 1) y = layer(net, y, names("expand_conv", "expand_bn", "expand_activation"), {.out = hidden});
+  y = layer(net, y, names("dwconv", "bn", "activation"),
+            {.out = hidden, .kernel = spec.kernel, .stride = stride, .groups = hidden});
+  y = squeeze_excite(net, y, net.tao() ? "" : next(), theirs, std::max<int64_t>(1, in / 4));
+  const LayerNames project = names("project_conv", "project_bn", "");
   const bool residual = stride == 1 && in == spec.out;
-  y = net.batch_norm(net.conv(y, project + ".0", {.out = spec.out}), project + ".1",
+  y = net.batch_norm(net.conv(y, project.conv, {.out = spec.out}), project.norm,
                      residual && net.options().zero_init_residual ? 0 : 1);
-  return residual ? net.add(y, x, name + ".add") : y;
+  return residual ? net.add(y, x, net.tao() ? theirs + "add" : ours + ".add") : y;
 }
 
 }  // namespace
@@ -45,23 +58,32 @@ Value* mb_conv(NetBuilder& net, Value* x, const std::string& name, const StageSp
 Levels efficientnet_features(NetBuilder& net) {
   static constexpr StageSpec kStages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
                                           {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
+  const auto ends = [&](const std::string& ours, const std::string& theirs) {
+    return net.tao() ? LayerNames{theirs + "_conv", theirs + "_bn", theirs + "_activation"} : torchvision_names(ours);
+  };
   Levels levels;
   int64_t total = 2;
-  Value* x = conv_bn_silu(net, net.input(), "features.0", {.out = 32, .kernel = 3, .stride = 2});
+  net.begin_block(0);
+  Value* x = layer(net, net.input(), ends("features.0", "stem"), {.out = 32, .kernel = 3, .stride = 2});
   int index = 1;
   for (const StageSpec& spec : kStages) {
+    net.begin_block(index);
     for (int i = 0; i < spec.repeats; ++i)
-      x = mb_conv(net, x, str("features.", index, ".", i), spec, i == 0 ? spec.stride : 1);
+      x = mb_conv(net, x, str("features.", index, ".", i), str("block", index, static_cast<char>('a' + i), "_"), spec,
+                  i == 0 ? spec.stride : 1);
     ++index;
     add_level(levels, x, total *= spec.stride);
   }
-  add_level(levels, conv_bn_silu(net, x, str("features.", index), {.out = 1280}), total);
+  net.begin_block(index);
+  add_level(levels, layer(net, x, ends(str("features.", index), "top"), {.out = 1280}), total);
   return levels;
 }
 
 Value* efficientnet_classifier(NetBuilder& net, Value* x) {
-  x = net.dropout(net.flatten(net.global_average(x, "avgpool"), "flatten"), "classifier.0", 0.2);
-  return net.classes(x, "classifier.1",
+  const bool tao = net.tao();
+  x = net.flatten(net.global_average(x, tao ? "avg_pool" : "avgpool"), "flatten");
+  x = net.dropout(x, tao ? "top_dropout" : "classifier.0", 0.2);
+  return net.classes(x, tao ? "predictions" : "classifier.1",
                      {.uniform_bound = 1 / std::sqrt(static_cast<double>(net.options().num_classes))});
 }
 

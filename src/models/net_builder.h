@@ -1,8 +1,10 @@
 // Layers in the words of training frameworks, added to an ir::Graph as ONNX nodes with initial weights. A layer named
 // "a" makes the node "a" with output "a" and parameters "a.weight", "a.bias".
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/zoo.h"
 
@@ -13,7 +15,15 @@ struct ConvSpec {
   int64_t kernel = 1;  // square
   int64_t stride = 1;
   int64_t groups = 1;
-  bool bias = false;  // starts at 0
+  bool bias = false;  // starts at 0; there is one anyway where the options leave normalization out
+  // kSame: (kernel - 1) / 2 on every side. kTensorFlow: for a stride of 2 on an even size one less before it. kNone.
+  enum class Padding { kSame, kTensorFlow, kNone } padding = Padding::kSame;
+  std::optional<double> deviation = {};  // of the initial weights; absent: Kaiming normal, fan out, gain of ReLU
+};
+
+struct PoolSpec {
+  int64_t kernel = 2, stride = 2, pad = 0;
+  bool ceil = false;  // a last window that is not whole counts
 };
 
 // How a linear layer starts.
@@ -23,27 +33,42 @@ struct LinearInit {
   // Neither: weight and bias uniform within 1 / sqrt(inputs), PyTorch's default.
 };
 
+// What a network was published with.
+struct Published {
+  bool batch_norm = true;
+  float epsilon = 1e-5f;  // of its normalization; TAO's layout has 1e-3
+};
+
 class NetBuilder {
  public:
-  explicit NetBuilder(const ModelOptions& options);
+  NetBuilder(const ModelOptions& options, const Published& published, bool backbone);
 
   ir::Value* input() const { return input_; }
   const ModelOptions& options() const { return options_; }
+  bool tao() const { return options_.layout == Layout::kTao; }
+  bool backbone() const { return backbone_; }  // for a head of another task; else for the classifier
+  bool uses_batch_norm() const { return options_.use_batch_norm.value_or(published_.batch_norm); }
+  bool uses_pooling() const { return options_.use_pooling.value_or(!tao()); }
+  // What is added from here on belongs to this block of freeze_blocks; -1: to none.
+  void begin_block(int64_t number) { block_ = number; }
+  const std::map<std::string, int64_t>& blocks() const { return blocks_; }  // of the nodes by name
   static int64_t channels(const ir::Value* x) { return (*x->type.shape)[1]; }
 
-  // Padding (kernel - 1) / 2 on every side. Weights: Kaiming normal, fan out, gain of ReLU.
   ir::Value* conv(ir::Value* x, const std::string& name, const ConvSpec& spec);
+  // x itself where the options leave normalization out.
   ir::Value* batch_norm(ir::Value* x, const std::string& name, float gamma = 1);
-  ir::Value* relu(ir::Value* x, const std::string& name);
-  ir::Value* relu6(ir::Value* x, const std::string& name);
-  // x * sigmoid(x): the nodes name.sigmoid and name.
-  ir::Value* silu(ir::Value* x, const std::string& name);
+  // The options' activation, or `published` when they leave it open. SiLU is two nodes, name.sigmoid and name; the
+  // slope of LeakyRelu is 0.1, as DarkNet has it.
+  ir::Value* activation(ir::Value* x, const std::string& name, Activation published);
+  ir::Value* relu(ir::Value* x, const std::string& name) { return activation(x, name, Activation::kRelu); }
   ir::Value* sigmoid(ir::Value* x, const std::string& name);
   ir::Value* add(ir::Value* a, ir::Value* b, const std::string& name);
   ir::Value* multiply(ir::Value* a, ir::Value* b, const std::string& name);
-  ir::Value* max_pool(ir::Value* x, const std::string& name, int64_t kernel, int64_t stride, int64_t pad);
+  ir::Value* concat(std::vector<ir::Value*> parts, const std::string& name);  // of channels
+  ir::Value* max_pool(ir::Value* x, const std::string& name, const PoolSpec& spec);
   ir::Value* global_average(ir::Value* x, const std::string& name);
-  ir::Value* flatten(ir::Value* x, const std::string& name);
+  // `output_name` empty: that of the layer.
+  ir::Value* flatten(ir::Value* x, const std::string& name, const std::string& output_name = "");
   // The options' probability, or `published` when they leave it open.
   ir::Value* dropout(ir::Value* x, const std::string& name, double published);
   // `output_name` empty: that of the layer.
@@ -60,8 +85,14 @@ class NetBuilder {
   ir::Value* parameter(const std::string& name, ir::Shape shape, const std::vector<float>& values);
   ir::Value* filled(const std::string& name, int64_t count, float value, bool trainable);
   ir::Value* shared_scalar(const std::string& name, float value);
+  ir::Value* add_node(ir::OpKind kind, const std::string& name, std::vector<ir::Value*> inputs,
+                      ir::Attributes attributes = {}, const std::string& output_name = "");
 
   ModelOptions options_;
+  Published published_;
+  bool backbone_;
+  int64_t block_ = -1;
+  std::map<std::string, int64_t> blocks_;
   ir::Graph graph_;
   ir::Value* input_;
 };

@@ -1,5 +1,6 @@
 // The builders behind zoo.cc's table, one family a file: the features, and the classifier of the last of them. They
-// assume checked options.
+// assume checked options, and lay both layouts: torchvision's names, or those of TAO's templates with their details
+// (`NetBuilder::tao()`).
 #pragma once
 #include "models/net_builder.h"
 #include "models/zoo.h"
@@ -14,11 +15,36 @@ inline void add_level(Levels& levels, ir::Value* value, int64_t stride) {
   levels.push_back({value, stride});
 }
 
+// The names of a convolution, its normalization and its activation.
+struct LayerNames {
+  std::string conv, norm, activation;
+};
+// As one torchvision module: name.0, name.1, name.2; as layers of TAO: name, name_bn, name_ACTIVATION.
+inline LayerNames torchvision_names(const std::string& name) {
+  return {name + ".0", name + ".1", name + ".2"};
+}
+inline LayerNames tao_names(const std::string& name, const std::string& activation = "relu") {
+  return {name, name + "_bn", name + "_" + activation};
+}
+inline ir::Value* conv_norm_activation(NetBuilder& net, ir::Value* x, const LayerNames& names, const ConvSpec& spec,
+                                       Activation published = Activation::kRelu) {
+  return net.activation(net.batch_norm(net.conv(x, names.conv, spec), names.norm), names.activation, published);
+}
+
+// For networks whose pools do not pad. UserError (usage).
+inline void require_pixels(const NetBuilder& net, int64_t least) {
+  const auto& [channels, height, width] = net.options().input;
+  if (height < least || width < least)
+    fail_usage(net.options().arch, " needs at least ", least, "x", least, " pixels, not ", height, "x", width);
+}
+
 // CIFAR ResNets of He et al. 2015 (resnet20, resnet32, resnet56), with 1x1 projection shortcuts.
 Levels cifar_resnet_features(NetBuilder& net);
-// resnet18, resnet34, resnet50, resnet101; version 1.5: a bottleneck strides in its 3x3 convolution.
+// resnet10, resnet18, resnet34, resnet50, resnet101. torchvision's are version 1.5: a bottleneck strides in its 3x3
+// convolution.
 Levels resnet_features(NetBuilder& net);
 ir::Value* resnet_classifier(NetBuilder& net, ir::Value* x);
+// TAO's have plain ReLUs.
 Levels mobilenet_v1_features(NetBuilder& net);
 ir::Value* mobilenet_v1_classifier(NetBuilder& net, ir::Value* x);
 Levels mobilenet_v2_features(NetBuilder& net);
@@ -26,8 +52,17 @@ ir::Value* mobilenet_v2_classifier(NetBuilder& net, ir::Value* x);
 // efficientnet_b0. Stochastic depth, a training-time regularizer without an ONNX form, is not in the graph.
 Levels efficientnet_features(NetBuilder& net);
 ir::Value* efficientnet_classifier(NetBuilder& net, ir::Value* x);
-// vgg16_bn. The first linear layer takes the feature map as it is (7x7 at 224x224); inputs from 32x32 up.
+// vgg16, vgg16_bn, vgg19. The first linear layer takes the feature map as it is (7x7 at 224x224); inputs from 32x32 up.
 Levels vgg_features(NetBuilder& net);
 ir::Value* vgg_classifier(NetBuilder& net, ir::Value* x);
+// darknet19, darknet53; TAO's names in both layouts, as torchvision has none.
+Levels darknet_features(NetBuilder& net);
+ir::Value* darknet_classifier(NetBuilder& net, ir::Value* x);
+// SqueezeNet 1.0. Its first convolution does not pad where a classifier of torchvision's layout is built.
+Levels squeezenet_features(NetBuilder& net);
+ir::Value* squeezenet_classifier(NetBuilder& net, ir::Value* x);
+// GoogLeNet with batch normalization. torchvision's "5x5" branch has a 3x3 kernel, TAO's has the paper's.
+Levels googlenet_features(NetBuilder& net);
+ir::Value* googlenet_classifier(NetBuilder& net, ir::Value* x);
 
 }  // namespace octet::models

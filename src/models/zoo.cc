@@ -10,12 +10,15 @@ struct Row {
   ModelInfo info;
   Levels (*features)(NetBuilder&);
   ir::Value* (*classifier)(NetBuilder&, ir::Value* last_level);
+  Published published = {};
 };
 
 // Published counts: the CIFAR ResNets of He et al. 2015 (0.27, 0.46, 0.85 million parameters with parameter-free
 // shortcuts) are built with projection shortcuts, which quantize as ordinary convolutions and add 2,752 parameters;
 // these numbers are those of the widely used chenyaofo/pytorch-cifar-models. The others are torchvision's,
-// MobileNetV1's those of Howard et al. 2017 and Keras (trainable).
+// MobileNetV1's those of Howard et al. 2017 and Keras (trainable); ResNet-10's and the DarkNets' those of imgclsmob,
+// whose Darknet-19 is that of Redmon and Farhadi 2017 (5.58 GFLOPs). GoogLeNet is counted without its auxiliary
+// classifiers.
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
       {{"resnet20", "ResNet-20 for small images (He et al. 2015)", {3, 32, 32}, 10, 272474, 0.04081},
@@ -26,6 +29,9 @@ const std::vector<Row>& table() {
        resnet_classifier},
       {{"resnet56", "ResNet-56 for small images (He et al. 2015)", {3, 32, 32}, 10, 855770, 0.12575},
        cifar_resnet_features,
+       resnet_classifier},
+      {{"resnet10", "ResNet-10 (one block a stage)", {3, 224, 224}, 1000, 5418792, 0.889},
+       resnet_features,
        resnet_classifier},
       {{"resnet18", "ResNet-18 (He et al. 2015)", {3, 224, 224}, 1000, 11689512, 1.814},
        resnet_features,
@@ -48,6 +54,10 @@ const std::vector<Row>& table() {
       {{"efficientnet_b0", "EfficientNet-B0 (Tan and Le 2019)", {3, 224, 224}, 1000, 5288548, 0.386},
        efficientnet_features,
        efficientnet_classifier},
+      {{"vgg16", "VGG-16 (Simonyan and Zisserman 2014)", {3, 224, 224}, 1000, 138357544, 15.47},
+       vgg_features,
+       vgg_classifier,
+       {.batch_norm = false}},
       {{"vgg16_bn",
         "VGG-16 with batch normalization (Simonyan and Zisserman 2014)",
         {3, 224, 224},
@@ -56,6 +66,24 @@ const std::vector<Row>& table() {
         15.47},
        vgg_features,
        vgg_classifier},
+      {{"vgg19", "VGG-19 (Simonyan and Zisserman 2014)", {3, 224, 224}, 1000, 143667240, 19.63},
+       vgg_features,
+       vgg_classifier,
+       {.batch_norm = false}},
+      {{"darknet19", "Darknet-19 (Redmon and Farhadi 2017)", {3, 224, 224}, 1000, 20842376, 2.791},
+       darknet_features,
+       darknet_classifier},
+      {{"darknet53", "Darknet-53 (Redmon and Farhadi 2018)", {3, 224, 224}, 1000, 41609928, 7.109},
+       darknet_features,
+       darknet_classifier},
+      {{"squeezenet", "SqueezeNet 1.0 (Iandola et al. 2016)", {3, 224, 224}, 1000, 1248424, 0.819},
+       squeezenet_features,
+       squeezenet_classifier,
+       {.batch_norm = false}},
+      {{"googlenet", "GoogLeNet with batch normalization (Szegedy et al. 2014)", {3, 224, 224}, 1000, 6624904, 1.498},
+       googlenet_features,
+       googlenet_classifier,
+       {.epsilon = 1e-3f}},
   };
   return rows;
 }
@@ -71,6 +99,15 @@ const Row& find_row(const std::string& arch) {
   fail_usage("unknown network '", arch, "'", did_you_mean(arch, names), "; known networks: ", list);
 }
 
+bool is_resnet(const std::string& arch) {
+  return arch.starts_with("resnet");
+}
+
+// The CIFAR ResNets have none.
+bool has_tao_layout(const std::string& arch) {
+  return find_row(arch).features != cifar_resnet_features;
+}
+
 // 2^14 pixels a side and 2^20 classes are far above any use and keep all sizes inside int64.
 void check_options(const ModelOptions& options) {
   const auto check = [](const char* what, int64_t value, int64_t limit) {
@@ -80,6 +117,8 @@ void check_options(const ModelOptions& options) {
   check("input channel count", options.input[0], 1024);
   check("input height", options.input[1], int64_t{1} << 14);
   check("input width", options.input[2], int64_t{1} << 14);
+  if (options.layout == Layout::kTao && !has_tao_layout(options.arch))
+    fail_usage("model.layout: tao: NVIDIA TAO has no ", options.arch, "; leave the layout torchvision");
   if (!(options.dropout < 1)) fail_usage("model dropout is ", options.dropout, ", expected a probability below 1");
 }
 
@@ -102,8 +141,10 @@ ModelOptions default_options(const std::string& arch) {
 ir::Graph build_model(const ModelOptions& options) {
   const Row& row = find_row(options.arch);
   check_options(options);
-  NetBuilder net(options);
-  ir::Value* logits = row.classifier(net, row.features(net).back().value);
+  NetBuilder net(options, row.published, /*backbone=*/false);
+  ir::Value* features = row.features(net).back().value;
+  net.begin_block(-1);
+  ir::Value* logits = row.classifier(net, features);
   ir::Graph graph = net.take();
   graph.add_output(logits);
   return graph;
@@ -121,9 +162,20 @@ ir::Value* Backbone::level(int64_t stride) const {
 Backbone build_backbone(const ModelOptions& options) {
   const Row& row = find_row(options.arch);
   check_options(options);
-  NetBuilder net(options);
+  NetBuilder net(options, row.published, /*backbone=*/true);
   std::vector<FeatureLevel> levels = row.features(net);
-  return {.graph = net.take(), .levels = std::move(levels)};
+  return {.graph = net.take(), .levels = std::move(levels), .blocks = net.blocks()};
+}
+
+std::vector<std::string> unused_options(const ModelOptions& options) {
+  std::vector<std::string> out;
+  const auto unused = [&](const char* key, const char* reason) {
+    out.push_back(str("model.", key, " is not used: ", options.arch, " has no ", reason));
+  };
+  const bool pools = (is_resnet(options.arch) && has_tao_layout(options.arch)) || options.arch.starts_with("vgg");
+  if (options.use_pooling && !pools) unused("use_pooling", "pools that strides could replace");
+  if (options.all_projections && !is_resnet(options.arch)) unused("all_projections", "shortcuts that it concerns");
+  return out;
 }
 
 }  // namespace octet::models

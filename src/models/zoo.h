@@ -2,6 +2,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +12,21 @@
 #include "schema/enum_names.h"
 
 namespace octet::models {
+
+// Names of the layers, and the details in which the two worlds differ where the paper leaves them open.
+enum class Layout {
+  kTorchvision,
+  // The templates of NVIDIA TAO: weights of its models fit by name. Convolutions have a bias beside their
+  // normalization, which divides by sqrt(variance + 1e-3); blocks stride in their first convolution, and the first of a
+  // stage always projects its shortcut; resnets end at stride 16 (use_pooling).
+  kTao,
+};
+
+// Of the layers inside; gates and outputs keep theirs.
+enum class Activation { kPublished, kRelu, kRelu6, kLeakyRelu, kElu, kSilu };
+
+std::span<const schema::EnumName<Layout>> enum_names(Layout);
+std::span<const schema::EnumName<Activation>> enum_names(Activation);
 
 struct ModelOptions {
   std::string arch = "resnet18";                 // a name of all_models()
@@ -20,9 +38,23 @@ struct ModelOptions {
   double dropout = -1;
   // Start with gamma 0 in the last normalization of every residual branch (Goyal et al. 2017).
   bool zero_init_residual = false;
-  // For those who start from trained weights; build_model() knows neither.
-  std::string pretrained;   // ONNX file with the starting weights, matched by name; empty: random
+  Layout layout = Layout::kTorchvision;
+  // Absent: as published. Without normalization its convolutions get a bias.
+  std::optional<bool> use_batch_norm;
+  // ResNets and VGGs: pools halve the features, or else strides of the convolutions behind them. Absent: pools, but
+  // none in TAO's layout. TAO's resnets without pools have the strides 2, 2, 2, 1, so that they end at stride 16.
+  std::optional<bool> use_pooling;
+  bool all_projections = false;  // ResNets: a 1x1 convolution on every shortcut, so that every channel can be pruned
+  Activation activation = Activation::kPublished;
+  // What training leaves alone; freeze() applies it, the builders do not. Blocks are TAO's: 0 the stem, then the
+  // stages, fire and inception modules, or inverted residuals; VGG counts from 1.
+  std::vector<int64_t> freeze_blocks;
+  bool freeze_bn = false;  // running statistics, scale and shift of every batch norm
+  // For those who start from trained weights; build_model() knows none of it.
+  std::string pretrained;   // file with the starting weights, matched by name; empty: random
   bool load_graph = false;  // train the graph of `pretrained` as it is; arch and num_classes are then not used
+  // Weights of `pretrained` that do not fit the network are left out instead of refused.
+  bool allow_loaded_model_modification = false;
 
   int64_t channels() const { return input[0]; }
   int64_t height() const { return input[1]; }
@@ -46,9 +78,10 @@ const std::vector<ModelInfo>& all_models();
 ModelOptions default_options(const std::string& arch);
 
 // Input "input" float32[?, C, H, W], output "logits" float32[?, num_classes]. Nodes and parameters have torchvision's
-// names ("layer1.0.conv1", "layer1.0.conv1.weight"). Weights, biases and normalization scales and offsets are
-// trainable; running statistics (mean 0, variance 1) are not. The same options give the same bits on every machine.
-// UserError (usage) for an unknown name (with the nearest) or impossible options.
+// names ("layer1.0.conv1", "layer1.0.conv1.weight") or, in TAO's layout, the names of its layers ("block_1a_conv_1",
+// "block_1a_conv_1.weight"). Weights, biases and normalization scales and offsets are trainable; running statistics
+// (mean 0, variance 1) are not. Initial weights are drawn by the same rules in both layouts. The same options give the
+// same bits on every machine. UserError (usage) for an unknown name (with the nearest) or impossible options.
 ir::Graph build_model(const ModelOptions& options);
 
 // A feature map of the network: the last one of its stride.
@@ -58,14 +91,20 @@ struct FeatureLevel {
 };
 
 // A network without its classifier, for heads of other tasks to be built on: no outputs, names and initial weights as
-// above.
+// above. Where the published network cuts borders off (SqueezeNet's first convolution), the backbone pads, so that
+// every level has the input's size divided by its stride; TAO's VGG and GoogLeNet go without the pool before the
+// classifier's stage, and end at stride 16.
 struct Backbone {
   ir::Graph graph;
-  std::vector<FeatureLevel> levels;  // by rising stride
+  std::vector<FeatureLevel> levels;       // by rising stride
+  std::map<std::string, int64_t> blocks;  // of the nodes by name, as freeze_blocks counts them
 
   // UserError (usage) with those there are where there is none of this stride.
   ir::Value* level(int64_t stride) const;
 };
 Backbone build_backbone(const ModelOptions& options);
+
+// Options that are set and that this network has no use for, as a sentence each: for those who build it to say.
+std::vector<std::string> unused_options(const ModelOptions& options);
 
 }  // namespace octet::models

@@ -26,6 +26,30 @@ TEST(Experiment, EmptyFileHasTheDefaultsOfTheStruct) {
   EXPECT_TRUE(spec.data.calibration_sources().empty());
 }
 
+// Keys of the network that were added later: absent from what is written, so that hashes of experiments stay.
+TEST(Experiment, NetworksHaveOptionsThatAreOnlyWrittenWhenTheyAreSet) {
+  const std::string plain = to_yaml(parse("model: {arch: resnet18}"));
+  for (const char* key : {"layout", "use_batch_norm", "use_pooling", "all_projections", "activation", "freeze_blocks",
+                          "freeze_bn", "allow_loaded_model_modification"})
+    EXPECT_EQ(plain.find(std::string(key) + ":"), std::string::npos) << key;
+  const ExperimentSpec spec = parse(
+      "model: {arch: resnet18, layout: tao, use_batch_norm: true, use_pooling: false, all_projections: true, "
+      "activation: relu6, freeze_blocks: [0, 2], freeze_bn: true, pretrained: m.hdf5, "
+      "allow_loaded_model_modification: true}");
+  const ExperimentSpec again = parse(to_yaml(spec));
+  for (const ExperimentSpec* each : {&spec, &again}) {
+    EXPECT_EQ(each->model.layout, models::Layout::kTao);
+    EXPECT_EQ(each->model.use_batch_norm, true);
+    EXPECT_EQ(each->model.use_pooling, false);
+    EXPECT_TRUE(each->model.all_projections);
+    EXPECT_EQ(each->model.activation, models::Activation::kRelu6);
+    EXPECT_EQ(each->model.freeze_blocks, (std::vector<int64_t>{0, 2}));
+    EXPECT_TRUE(each->model.freeze_bn);
+    EXPECT_TRUE(each->model.allow_loaded_model_modification);
+  }
+  EXPECT_FALSE(parse("model: {use_batch_norm: published}").model.use_batch_norm.has_value());
+}
+
 TEST(Experiment, ReadsEveryKindOfValue) {
   const ExperimentSpec spec = parse(R"(
 task: classification

@@ -42,7 +42,8 @@ class Executor {
 
   // Runs the graph on one batch. `inputs`: one tensor per graph input, in its order; floating inputs of any float type
   // and any device (they are moved and cast). Returns one tensor per graph output, in its order, float32 if floating.
-  // kTrain: BatchNormalization uses the batch's statistics and updates the running ones, Dropout drops, scales follow
+  // kTrain: BatchNormalization uses the batch's statistics and updates the running ones (but where its scale and shift
+  // are not trainable), Dropout drops, scales follow
   // their averaging constants, and the outputs carry an autograd graph. kEval: no autograd, intermediate tensors are
   // freed after their last use. In float32, kEval computes the plain dequantized float graph, node by node: that is the
   // reference which the engine is verified against.

@@ -46,6 +46,7 @@ void chain_residual(Run& run, int slot, PointwiseOptions* o) {
 
 StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor zero_point) {
   PointwiseOptions fixed;
+  const bool learns_statistics = chain.batch_norm && !keeps_statistics(*chain.batch_norm);
   if (chain.batch_norm) {
     fixed.epsilon = chain.batch_norm->get_float("epsilon");
     fixed.momentum = 1.0 - static_cast<double>(chain.batch_norm->get_float("momentum"));
@@ -77,7 +78,7 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
       o.beta = run.plain(w.beta);
       o.running_mean = run.plain(w.mean);
       o.running_variance = run.plain(w.variance);
-      o.batch_statistics = run.training && !run.batch_norm_frozen;
+      o.batch_statistics = run.training && !run.batch_norm_frozen && learns_statistics;
     }
     if (w.residual >= 0) chain_residual(run, w.residual, &o);
     if (w.scale < 0) return run.set(w.out, pointwise(x, o));

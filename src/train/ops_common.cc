@@ -12,6 +12,11 @@ at::Tensor along_axis(const at::Tensor& vector, int64_t axis, int64_t rank) {
   return vector.reshape(shape);
 }
 
+bool keeps_statistics(const ir::Node& node) {
+  const auto fixed = [&](size_t i) { return node.input(i)->is_constant() && !node.input(i)->trainable; };
+  return fixed(1) && fixed(2);
+}
+
 at::Tensor Run::plain(int slot) {
   if (slot < 0) return {};
   Slot& s = slots[slot];

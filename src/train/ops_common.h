@@ -31,6 +31,10 @@ struct Slot {
   bool is_tensor_codes() const { return is_codes() && scale.numel() == 1; }
 };
 
+// Whether a BatchNormalization uses its running statistics in training, too, and leaves them alone: nobody trains its
+// scale and shift.
+bool keeps_statistics(const ir::Node& node);
+
 // The state of one forward pass.
 struct Run {
   bool training = false;

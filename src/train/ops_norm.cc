@@ -12,10 +12,11 @@ StepFunction batch_norm(const ir::Node& node, const Wiring& w) {
   // ONNX's momentum is the weight of the old value, LibTorch's that of the new one.
   const double momentum = 1.0 - static_cast<double>(node.get_float("momentum"));
   const double epsilon = node.get_float("epsilon");
+  const bool fixed = keeps_statistics(node);
   return [=](Run& run) {
     const at::Tensor x = run.plain(w.in[0]);
     const at::Tensor gamma = run.plain(w.in[1]), beta = run.plain(w.in[2]);
-    const bool batch_statistics = run.training && !run.batch_norm_frozen;
+    const bool batch_statistics = run.training && !run.batch_norm_frozen && !fixed;
     require(!batch_statistics || x.numel() / x.size(1) > 1,
             "batch norm over one value a channel has no variance: use a larger batch or image");
     run.set(w.out[0], std::get<0>(at::native_batch_norm(x, gamma, beta, run.plain(w.in[3]), run.plain(w.in[4]),

@@ -169,6 +169,30 @@ TEST(Executor, BatchNormFollowsOnnxMomentumAndCanBeFrozen) {
   for (size_t i = 0; i < variance.size(); ++i) EXPECT_NEAR(variance[i], 0.9 * old[i] + 0.1 * batch[i], 1e-5);
 }
 
+// Frozen parameters: the batch norms behind them are the same function of every batch, fused or not; the others learn.
+TEST(Executor, BatchNormsWithoutTrainableScaleKeepTheirStatistics) {
+  Graph g = small_network();
+  const at::Tensor x = random_tensor({8, 3, 8, 8}, 1) + 2;
+  const auto statistics = [&] {
+    Executor e(g);
+    const std::vector<float> before = floats(e.named_buffers()[0].second);
+    const std::vector<float> evaluated = floats(e.forward({x}, Mode::kEval)[0]);
+    const at::Tensor trained = e.forward({x}, Mode::kTrain)[0];
+    const auto gradients = torch::autograd::grad({trained.square().sum()}, parameters_of(e));
+    for (const at::Tensor& gradient : gradients) EXPECT_TRUE(at::isfinite(gradient).all().item<bool>());
+    return std::pair(floats(e.named_buffers()[0].second) == before, floats(trained) == evaluated);
+  };
+  EXPECT_EQ(statistics(), std::pair(false, false));
+  int norms = 0;
+  for (const auto& node : g.nodes())
+    if (node->kind == ir::OpKind::kBatchNormalization) {
+      node->inputs[1]->trainable = node->inputs[2]->trainable = false;
+      ++norms;
+    }
+  EXPECT_GT(norms, 0);
+  EXPECT_TRUE(statistics().first);
+}
+
 TEST(Executor, GivesTheSameBytesEveryTime) {
   const Graph g = small_network(0.3);
   for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {

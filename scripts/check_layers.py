@@ -30,11 +30,12 @@ USES = {
     "engine": ["engine/kernels"],
     "lower": ["ir", "passes", "engine"],
     "checkpoint": ["ir", "onnx"],
+    "weights": ["checkpoint"],
     "train": ["ir", "onnx", "checkpoint", "passes", "train/options", "data", "engine/kernels"],
     "tasks": ["passes", "metrics", "models", "data", "schema"],
     "tasks/losses": ["tasks", "train"],  # by the names of files, not by a folder
     "app": ["tasks", "spec", "lower", "onnx", "report"],
-    "app/training": ["app", "tasks/losses"],
+    "app/training": ["app", "tasks/losses", "weights"],
     "cli": ["app"],
     "cli/training": ["cli", "app/training"],
 }

@@ -53,6 +53,7 @@ PACKAGES = {
     "nlohmann-json3-dev": r"#include <nlohmann/", "libspdlog-dev": r"#include <spdlog/", "libfmt-dev": r"#include <fmt/",
     "libturbojpeg0-dev": r"#include <turbojpeg", "libwebp-dev": r"#include <webp/", "libopencv-dev": r"#include <opencv2/",
     "libpugixml-dev": r"#include <pugixml", "zlib1g-dev": r"#include <zlib", "libxxhash-dev": r"#include <xxhash",
+    "libhdf5-dev": r"#include <hdf5",
     "libgloo-dev": r"#include <gloo/", "libxbyak-dev": r"#include <xbyak/", "libgtest-dev": r"#include <gtest/",
     "libgmock-dev": r"#include <gmock/", "libbenchmark-dev": r"#include <benchmark/", "clang": r"clang\+\+",
     "clang-format": None, "g++-aarch64-linux-gnu": r"aarch64-linux-gnu", "qemu-user": r"qemu-aarch64",
@@ -63,7 +64,7 @@ PACKAGES = {
 READERS = {
     "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
     "images and annotations": "image_folder_fuzz", "checkpoints": "checkpoint_fuzz", "safetensors": "safetensors_fuzz",
-    "masks": "mask_fuzz",
+    "masks": "mask_fuzz", "HDF5 of Keras": "keras_fuzz",
     "networks, to the run": "graph_fuzz",
 }  # fmt: skip
 

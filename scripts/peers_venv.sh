@@ -24,6 +24,11 @@ if [ ! -e "$venv/coco" ] && [ "${1:-}" != "--print" ]; then
   "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-deps pycocotools==2.0.11 >&2
   touch "$venv/coco"
 fi
+# Writes weights as Keras does.
+if [ ! -e "$venv/h5py" ] && [ "${1:-}" != "--print" ]; then
+  "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-deps h5py==3.16.0 >&2
+  touch "$venv/h5py"
+fi
 [ "${1:-}" = "--nncf" ] || { echo "$venv"; exit 0; }
 
 nncf="$cache/venv-nncf-1"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks and metrics. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|runtimes
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|runtimes|keras
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -43,6 +43,10 @@ case "$what" in
         "$python" "$here/same_figures.py" "$work/own.json" "$work/other.json"
       done
     done
+    ;;
+  keras)
+    "$python" -c "import h5py" 2>/dev/null || { echo "h5py is not installed; run scripts/peers_venv.sh" >&2; exit 77; }
+    "$python" "$here/keras_weights.py" "$bin/peers_keras_weights" "$work"
     ;;
   tensorrt)
     export LD_LIBRARY_PATH="$(dirname "$("$python" -c 'import nvidia, pathlib; print(next(pathlib.Path(p) for q in nvidia.__path__ for p in pathlib.Path(q).glob("**/libcudart.so.13")))')")"

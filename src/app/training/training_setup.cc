@@ -3,40 +3,22 @@
 #include <algorithm>
 
 #include "app/network_file.h"
+#include "app/training/pretrained.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "ir/infer.h"
 #include "ir/verify.h"
+#include "models/freeze.h"
 #include "models/zoo.h"
-#include "onnx/import.h"
 #include "passes/pipelines.h"
 #include "tasks/image_graph.h"
+#include "weights/weight_file.h"
 
 namespace octet::app {
 namespace {
 
 using spec::Stage;
-
-// Takes constants of `source` by name into `graph` where name and shape agree; says how many did.
-void take_weights(ir::Graph& graph, const ir::Graph& source, const std::string& path) {
-  int taken = 0, all = 0;
-  std::string missing;
-  for (ir::Value* constant : graph.constants()) {
-    if (constant->type.data_type != ir::DataType::kFloat32) continue;
-    ++all;
-    const ir::Value* twin = source.find_value(constant->name);
-    if (twin && twin->is_constant() && twin->type == constant->type) {
-      graph.set_constant(constant, *twin->constant);
-      ++taken;
-    } else if (missing.empty()) {
-      missing = constant->name;
-    }
-  }
-  if (taken == 0) fail(path, ": holds no weight that fits the network; names and shapes must agree");
-  log_info(path, ": took ", taken, " of ", all, " constants",
-           missing.empty() ? "" : ", the first without is " + missing);
-}
 
 bool has_quantizers(const ir::Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
@@ -61,15 +43,22 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   if (stage == Stage::kFloat && !(spec.model.load_graph && !file.empty())) {
     models::ModelOptions o = spec.model;
     o.seed = static_cast<uint64_t>(spec.train.seed);
+    for (const std::string& sentence : models::unused_options(o)) log_warning(sentence);
     graph = spec.task->build(o);
-    if (!file.empty()) take_weights(graph, onnx::import_model(file), file);
+    if (!file.empty()) take_pretrained(graph, file, spec.model.allow_loaded_model_modification);
   } else {
     if (file.empty())
       fail_usage("stage ", spec::stage_name(stage), " goes on from a model: name it with -m (",
                  stage == Stage::kQat ? "the output of octet calibrate" : "the model of stage float", ")");
+    if (weights::weight_format(file) != weights::WeightFormat::kOnnx)
+      fail_usage(file, ": holds weights and no graph; name an ONNX file",
+                 model.empty() ? ", or leave model.load_graph out" : "");
     graph = load_network(file);
     passes::run_pipeline(graph, passes::training_passes());
   }
+  if (file.empty() && !spec.model.freeze_blocks.empty())
+    fail_usage("model.freeze_blocks would keep random weights; name trained ones: model.pretrained");
+  models::freeze(graph, spec.model);
   ir::infer_shapes(graph);
   ir::verify(graph);
   ir::check_finite_constants(graph);

@@ -38,6 +38,9 @@ std::string describe_node(const Node& node);
 // than one document, and for files that are too large, too deep or multiply themselves through aliases.
 Node parse_yaml(std::string_view text, const std::string& name);
 
+// A map as YAML that reads back as the same tree.
+std::string write_yaml(const Node& map);
+
 // Applies "train.optimizer.lr=0.01" to the tree; the value is YAML. UserError (exit 2) when it is malformed or goes
 // through something that is not a section.
 void apply_override(Node& root, const std::string& assignment);

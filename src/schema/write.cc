@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "schema/schema.h"
+#include "schema/tree.h"
 
 namespace octet::schema {
 namespace {
@@ -109,7 +110,44 @@ void write(const Section& section, const std::string& indent, std::string& out) 
   }
 }
 
+std::string scalar_yaml(const Node& node) {
+  return node.quoted ? text_yaml(node.text) : node.text;
+}
+
+void write_tree(const Node& map, const std::string& indent, std::string& out) {
+  const auto is_plain = [](const Node& item) { return item.kind == Node::Kind::kScalar; };
+  for (const Entry& entry : map.entries) {
+    const Node& value = entry.value;
+    out += indent + text_yaml(entry.key) + ":";
+    if (value.kind == Node::Kind::kMap && !value.entries.empty()) {
+      out += "\n";
+      write_tree(value, indent + "  ", out);
+    } else if (value.kind == Node::Kind::kMap) {
+      out += " {}\n";
+    } else if (value.kind == Node::Kind::kScalar) {
+      out += " " + scalar_yaml(value) + "\n";
+    } else if (std::all_of(value.items.begin(), value.items.end(), is_plain)) {
+      out += value.kind == Node::Kind::kList ? " " + list_yaml(value.items, scalar_yaml) + "\n" : "\n";
+    } else {
+      out += "\n";
+      for (const Node& section : value.items) {
+        std::string item;
+        write_tree(section, indent + "    ", item);
+        if (item.empty()) item = indent + "    {}\n";
+        item.replace(indent.size() + 2, 1, "-");  // the first key stands behind the dash
+        out += item;
+      }
+    }
+  }
+}
+
 }  // namespace
+
+std::string write_yaml(const Node& map) {
+  std::string out;
+  write_tree(map, "", out);
+  return out;
+}
 
 std::string write_section(const Section& section) {
   std::string out;

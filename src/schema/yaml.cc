@@ -9,51 +9,22 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "schema/source_text.h"
 #include "schema/tree.h"
 
 namespace octet::schema {
 namespace {
 
-constexpr size_t kLargestFile = 1 << 20;  // bytes
-constexpr size_t kMostNodes = 100'000;    // aliases expanded
-constexpr int kDeepest = 32;              // levels of sections and lists
-
-std::string place(const std::string& name, int line, int column) {
-  return str(name, ":", line, ":", column);
-}
-
-// Length of the UTF-8 sequence that starts at `i`, 0 when there is none.
-size_t utf8_length(std::string_view text, size_t i) {
-  const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char first = byte(i);
-  const size_t length = first < 0x80                    ? 1
-                        : first >= 0xC2 && first < 0xE0 ? 2
-                        : (first & 0xF0) == 0xE0        ? 3
-                        : first >= 0xF0 && first < 0xF5 ? 4
-                                                        : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  for (size_t k = 1; k < length; ++k)
-    if ((byte(i + k) & 0xC0) != 0x80) return 0;
-  if (length == 3 && ((first == 0xE0 && byte(i + 1) < 0xA0) || (first == 0xED && byte(i + 1) >= 0xA0))) return 0;
-  if (length == 4 && ((first == 0xF0 && byte(i + 1) < 0x90) || (first == 0xF4 && byte(i + 1) >= 0x90))) return 0;
-  return length;
-}
-
 // yaml-cpp is given printable text only: its scanner was not made for arbitrary bytes. Flow brackets are counted here
 // because its work grows with the square of their depth.
 void check_text(std::string_view text, const std::string& name) {
-  if (text.size() > kLargestFile) fail_usage(name, ": is larger than 1 MiB, which is no experiment file");
+  require_printable_text(text, name, "YAML");
   int line = 1, column = 1, depth = 0;
-  for (size_t i = 0; i < text.size();) {
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    const size_t length = utf8_length(text, i);
-    if (length == 0 || (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F)
-      fail_usage(place(name, line, column), ": is not text (byte ", static_cast<int>(c),
-                 "); an experiment file is UTF-8 YAML");
+  for (size_t i = 0; i < text.size(); i += utf8_length(text, i)) {
+    const char c = text[i];
     if (c == '[' || c == '{') ++depth;
     if ((c == ']' || c == '}') && depth > 0) --depth;
-    if (depth > 4 * kDeepest) fail_usage(place(name, line, column), ": brackets are nested too deeply");
-    i += length;
+    if (depth > 4 * kDeepestNesting) fail_usage(place_in(name, line, column), ": brackets are nested too deeply");
     ++column;
     if (c == '\n') line++, column = 1;
   }
@@ -108,7 +79,7 @@ class TreeBuilder : public YAML::EventHandler {
     std::map<std::string, std::string> seen;  // key -> its location
   };
 
-  std::string locate(const YAML::Mark& mark) const { return place(name_, mark.line + 1, mark.column + 1); }
+  std::string locate(const YAML::Mark& mark) const { return place_in(name_, mark.line + 1, mark.column + 1); }
   Node leaf(Node::Kind kind, const YAML::Mark& mark) const {
     Node node;
     node.kind = kind;
@@ -121,8 +92,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void open(Node node, YAML::anchor_t anchor) {
     count(1, node.location);
-    if (levels_.size() >= static_cast<size_t>(kDeepest))
-      fail_usage(node.location, ": sections and lists are nested more than ", kDeepest, " deep");
+    if (levels_.size() >= static_cast<size_t>(kDeepestNesting))
+      fail_usage(node.location, ": sections and lists are nested more than ", kDeepestNesting, " deep");
     if (!levels_.empty() && levels_.back().node.kind == Node::Kind::kMap && !levels_.back().has_key)
       fail_usage(node.location, ": a key must be plain text, not a list or a section");
     levels_.push_back({std::move(node), anchor});
@@ -192,10 +163,11 @@ Node parse_yaml(std::string_view text, const std::string& name) {
   } catch (const YAML::Exception& e) {
     std::string reason = e.msg;
     std::replace(reason.begin(), reason.end(), '\n', ' ');
-    fail_usage(e.mark.is_null() ? name : place(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", reason);
+    fail_usage(e.mark.is_null() ? name : place_in(name, e.mark.line + 1, e.mark.column + 1),
+               ": not valid YAML: ", reason);
   }
   Node root = builder.take();
-  if (root.location.empty()) root.location = place(name, 1, 1);
+  if (root.location.empty()) root.location = place_in(name, 1, 1);
   return root;
 }
 

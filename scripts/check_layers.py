@@ -14,6 +14,7 @@ import sys
 USES = {
     "base": [],
     "schema": ["base"],
+    "tao": ["schema"],
     "numerics": ["base"],
     "ir": ["numerics"],
     "onnx": ["ir"],
@@ -32,7 +33,7 @@ USES = {
     "checkpoint": ["ir", "onnx"],
     "weights": ["checkpoint"],
     "train": ["ir", "onnx", "checkpoint", "passes", "train/options", "data", "engine/kernels"],
-    "tasks": ["passes", "metrics", "models", "data", "schema"],
+    "tasks": ["passes", "metrics", "models", "data", "schema", "tao"],
     "tasks/losses": ["tasks", "train"],  # by the names of files, not by a folder
     "app": ["tasks", "spec", "lower", "onnx", "report"],
     "app/training": ["app", "tasks/losses", "weights"],

@@ -63,6 +63,7 @@ PACKAGES = {
 # Readers of foreign bytes and the fuzzer that drives each.
 READERS = {
     "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
+    "specifications of TAO": "tao_fuzz",
     "images and annotations": "image_folder_fuzz", "checkpoints": "checkpoint_fuzz", "safetensors": "safetensors_fuzz",
     "masks": "mask_fuzz", "HDF5 of Keras": "keras_fuzz",
     "networks, to the run": "graph_fuzz",

@@ -27,6 +27,7 @@ for name in "${names[@]}"; do
     onnx_fuzz) cp "$root"/tests/onnx/fixtures/*.onnx "$seeds" ;;
     graph_fuzz) cp "$root"/tests/onnx/fixtures/{old_forms_11,residual_ort_qdq,mobile_torchscript_17}.onnx "$seeds" ;;
     spec_fuzz) cp "$root"/examples/*.yaml "$seeds" ;;
+    tao_fuzz) cp "$root"/tests/spec/specifications/*.txt "$seeds" ;;
   esac
   if [ "$seconds" -ge 300 ]; then
     mkdir -p "$grown"

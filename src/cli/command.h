@@ -39,6 +39,7 @@ struct Command {
   std::map<std::string, std::string> single_dash = {};
   std::string unavailable;  // not empty: this build lacks the command, and why
   std::string program;      // not empty: the program beside this one that has the command
+  std::vector<Command> kinds;            // not empty: the first argument names one of these, which is then the command
 };
 
 }  // namespace octet::cli

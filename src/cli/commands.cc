@@ -45,6 +45,7 @@ std::vector<Command> make_commands() {
   commands.push_back(export_command());
   commands.push_back(compile_command());
   commands.push_back(bench_command());
+  commands.push_back(convert_command());
   commands.push_back(inspect_command());
   commands.push_back(report_command());
   commands.push_back(models_command());

@@ -19,6 +19,8 @@ Command export_command();
 Command compile_command();
 Command bench_command();
 Command verify_command();
+Command convert_command();
+Command convert_spec_command();
 Command inspect_command();
 Command report_command();
 Command models_command();

@@ -40,16 +40,20 @@ std::string wrapped(const std::string& text) {
   return out;
 }
 
-std::string program_help() {
-  std::string out =
-      "Octet: low-precision training and INT8 deployment of vision networks\n\n"
-      "usage: octet COMMAND [OPTIONS]\n\ncommands:\n";
+std::string list_of(const std::vector<Command>& commands) {
+  std::string out;
   size_t width = 0;
-  for (const Command& command : all_commands()) width = std::max(width, command.name.size());
-  for (const Command& command : all_commands())
+  for (const Command& command : commands) width = std::max(width, command.name.size());
+  for (const Command& command : commands)
     out += "  " + command.name + std::string(width + 2 - command.name.size(), ' ') + command.summary +
            (command.unavailable.empty() ? "" : " (not in this build)") + "\n";
-  return out +
+  return out;
+}
+
+std::string program_help() {
+  return "Octet: low-precision training and INT8 deployment of vision networks\n\n"
+         "usage: octet COMMAND [OPTIONS]\n\ncommands:\n" +
+         list_of(all_commands()) +
          "\n"
          "  octet COMMAND --help   options and an example of a command\n"
          "  octet --version        version and build\n"
@@ -65,15 +69,16 @@ const char* version_text() {
 #endif
 }
 
-const Command& find_command(const std::string& name) {
+// `what`: "command", or what the kinds of a command are called.
+const Command& find_command(const std::vector<Command>& commands, const std::string& name, const std::string& what) {
   std::vector<std::string> names;
-  for (const Command& command : all_commands()) {
+  for (const Command& command : commands) {
     if (command.name == name) return command;
     names.push_back(command.name);
   }
   const std::string hint = did_you_mean(name, names);
-  fail_usage("unknown command '", name, "'",
-             hint.empty() ? "; the commands are " + CLI::detail::join(names, ", ") : hint);
+  fail_usage("unknown ", what, " '", name, "'",
+             hint.empty() ? "; the " + what + "s are " + CLI::detail::join(names, ", ") : hint);
 }
 
 // Every way to write every option, as in "-m" and "--model".
@@ -95,9 +100,25 @@ void spell_out(std::vector<std::string>& arguments, const std::map<std::string, 
   }
 }
 
-ExitCode run_command(const Command& command, std::vector<std::string> arguments) {
-  const std::string whole_name = "octet " + command.name;
-  const std::string& name_in_errors = command.name;  // behind "octet: "
+ExitCode run_command(const Command& command, std::vector<std::string> arguments, const std::string& before = "");
+
+// `octet convert spec ...`
+ExitCode run_kind(const Command& command, const std::vector<std::string>& arguments) {
+  const bool help = arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h";
+  if (!help)
+    return run_command(find_command(command.kinds, arguments[0], command.name + " command"),
+                       {arguments.begin() + 1, arguments.end()}, command.name + " ");
+  (arguments.empty() ? std::cerr : std::cout)
+      << command.summary << "\n\nusage: octet " << command.name << " COMMAND [OPTIONS]\n\ncommands:\n"
+      << list_of(command.kinds) << "\n  octet " << command.name << " COMMAND --help   options and an example\n";
+  return arguments.empty() ? ExitCode::kUsage : ExitCode::kDone;
+}
+
+// `before`: "convert ", where the command is a kind of that.
+ExitCode run_command(const Command& command, std::vector<std::string> arguments, const std::string& before) {
+  if (!command.kinds.empty()) return run_kind(command, arguments);
+  const std::string name_in_errors = before + command.name;  // behind "octet: "
+  const std::string whole_name = "octet " + name_in_errors;
   const std::string see_help = "; see '" + whole_name + " --help'";
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
   if (!command.program.empty()) {
@@ -152,8 +173,12 @@ ExitCode run(const std::vector<std::string>& arguments) {
     std::cout << version_text();
     return ExitCode::kDone;
   }
-  if (first == "help") return run_command(find_command(arguments[1]), {"--help"});
-  return run_command(find_command(first), {arguments.begin() + 1, arguments.end()});
+  if (first == "help") {
+    std::vector<std::string> rest(arguments.begin() + 2, arguments.end());
+    rest.push_back("--help");
+    return run_command(find_command(all_commands(), arguments[1], "command"), rest);
+  }
+  return run_command(find_command(all_commands(), first, "command"), {arguments.begin() + 1, arguments.end()});
 }
 
 // While it lives, what is printed to standard output is printable.

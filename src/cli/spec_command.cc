@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "spec/tao.h"
 
 namespace octet::cli {
 namespace {
@@ -12,12 +13,14 @@ namespace {
 struct Options {
   std::string section, path;
   std::vector<std::string> overrides;
-  bool markdown = false, defaults = false;
+  bool markdown = false, tao = false, defaults = false;
 };
 
 ExitCode run(const Options& options) {
   if (options.markdown) {
     std::cout << spec::reference_markdown();
+  } else if (options.tao) {
+    std::cout << spec::tao_reference_markdown();
   } else if (!options.path.empty() || !options.overrides.empty()) {
     SpecFlags flags;
     flags.path = options.path;
@@ -51,6 +54,7 @@ Command spec_command() {
             ->type_name("KEY=VALUE");
         app.add_flag("--defaults", options->defaults, "Print a file with every key at its default");
         app.add_flag("--markdown", options->markdown, "Print the reference, docs/spec.md");
+        app.add_flag("--tao", options->tao, "Print the reference of NVIDIA TAO's specifications, docs/tao.md");
         return [options] { return run(*options); };
       }};
 }

@@ -40,8 +40,12 @@ void compare(const Node* before, const Node* after, const std::string& path, std
 }  // namespace
 
 std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after, Stage stage) {
-  const Node was = schema::parse_yaml(to_yaml(relevant_to(before, stage)), "before");
-  const Node is = schema::parse_yaml(to_yaml(relevant_to(after, stage)), "after");
+  return differences(relevant_to(before, stage), relevant_to(after, stage));
+}
+
+std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after) {
+  const Node was = schema::parse_yaml(to_yaml(before), "before");
+  const Node is = schema::parse_yaml(to_yaml(after), "after");
   std::vector<KeyDifference> out;
   compare(&was, &is, "", out);
   return out;

@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "schema/tree.h"
 #include "spec/experiment_schema.h"
+#include "spec/tao.h"
 
 namespace octet::spec {
 namespace {
@@ -48,8 +50,10 @@ ExperimentSpec load_experiment(const std::string& path, const LoadOptions& optio
 }
 
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options) {
-  schema::Node root = schema::parse_yaml(text, name);
-  if (!options.default_task.empty() && !root.find("task")) schema::apply_override(root, "task=" + options.default_task);
+  SourceTree source = read_source(text, name, options.default_task);
+  for (const tao::UnusedField& field : source.unused)
+    if (!options.quiet) log_info(field.location, ": '", field.field, "' is not used: ", field.reason);
+  schema::Node& root = source.tree;
   for (const std::string& assignment : options.overrides) schema::apply_override(root, assignment);
   ExperimentSpec spec;
   Section section;

@@ -64,10 +64,11 @@ struct LoadOptions {
   std::vector<std::string> overrides;  // "train.epochs=3": applied to the file's text before it is read
   bool check_files = true;             // input paths must exist
   std::string default_task;            // where the file names none; empty: the first of tasks.def
+  bool quiet = false;                  // do not name the fields of TAO that Octet has no use for
 };
 
-// Reads and validates a spec file. UserError with exit code 2 for the first thing wrong: `FILE:LINE:COLUMN: ...`.
-// Relative paths in it are relative to the working directory.
+// Reads and validates a spec file: YAML, or protobuf text as NVIDIA TAO has it (spec/tao.h). UserError with exit code 2
+// for the first thing wrong: `FILE:LINE:COLUMN: ...`. Relative paths in it are relative to the working directory.
 ExperimentSpec load_experiment(const std::string& path, const LoadOptions& options = {});
 // The same from memory; `name` stands for the file in messages. Any bytes are survived.
 ExperimentSpec parse_experiment(std::string_view text, const std::string& name, const LoadOptions& options = {});
@@ -86,6 +87,8 @@ struct KeyDifference {
   std::string key, before, after;  // "train.optimizer.lr", "0.1", "0.01"
 };
 std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after, Stage stage);
+// What differs of all keys.
+std::vector<KeyDifference> differences(const ExperimentSpec& before, const ExperimentSpec& after);
 
 // docs/spec.md.
 std::string reference_markdown();

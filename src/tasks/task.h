@@ -17,6 +17,10 @@
 #include "tasks/prediction.h"
 #include "tasks/signature.h"
 
+namespace octet::tao {
+class Message;
+}
+
 namespace octet::tasks {
 
 // One output of a network for one batch: row-major float32, borrowed.
@@ -51,6 +55,8 @@ class Task {
   virtual void describe(schema::Section& section) = 0;
   // Puts those that cannot change what a training gives to their defaults.
   virtual void forget_incidentals() {}
+  // What the specifications of NVIDIA TAO's network of this name say, or nullptr where there is none.
+  virtual const tao::Message* tao_specification() const { return nullptr; }
   // The names of the classes in the order of the labels, told before anything is learned, decoded or measured: options
   // may be given by class. Empty where neither model nor images name them. UserError (exit 2), with the nearest, for an
   // option of a class that there is not.

@@ -3,6 +3,7 @@
 #pragma once
 #include "tasks/detectnet_v2/head.h"
 #include "tasks/detectnet_v2/options.h"
+#include "tasks/detectnet_v2/tao_specification.h"
 #include "tasks/task.h"
 
 namespace octet::tasks::detectnet_v2 {
@@ -15,6 +16,7 @@ class Task : public tasks::Task {
   std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
   void describe(schema::Section& section) override { detectnet_v2::describe(section, options_); }
   void name_classes(const std::vector<std::string>& names) override;
+  const tao::Message* tao_specification() const override { return &detectnet_v2::tao_specification(); }
   // The head on a backbone of the zoo.
   ir::Graph build(const models::ModelOptions& options) const override;
   // Of the form that head.h makes.

@@ -1,0 +1,223 @@
+// Specifications of NVIDIA TAO as experiments.
+#include "spec/tao.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "spec/experiment_schema.h"
+#include "tao/reference.h"
+#include "tao/tree.h"
+
+namespace octet::spec {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr LoadOptions kQuiet{.check_files = false, .quiet = true};
+
+std::string fixture(const std::string& name) {
+  return read_file(OCTET_SOURCE_DIR "/tests/spec/specifications/" + name);
+}
+ExperimentSpec parse(const std::string& text) {
+  return parse_experiment(text, "s.txt", kQuiet);
+}
+std::string error_of(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ExitCode::kUsage);
+    return e.what();
+  }
+  return "(accepted)";
+}
+
+TEST(Tao, ReadsAWholeSpecification) {
+  const ExperimentSpec spec = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  EXPECT_EQ(spec.task.name(), "detectnet_v2");
+  EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{3, 544, 960}));
+  EXPECT_EQ(spec.model.num_classes, 3);
+  EXPECT_EQ(spec.model.arch, "resnet18");
+  EXPECT_EQ(spec.model.pretrained, "/models/pruned.hdf5");
+  EXPECT_TRUE(spec.model.load_graph);
+  ASSERT_EQ(spec.data.train.size(), 2U);
+  EXPECT_EQ(spec.data.train[1].weight, 2);
+  EXPECT_EQ(spec.train.batch_size_per_gpu, 16);
+  EXPECT_EQ(spec.train.epochs, 120);
+  EXPECT_EQ(spec.train.optimizer.type, train::OptimizerType::kAdam);
+  EXPECT_EQ(spec.train.optimizer.lr, 5e-4);
+  EXPECT_EQ(spec.train.optimizer.eps, 9.9e-9);
+  EXPECT_EQ(spec.train.optimizer.betas, (std::vector<double>{0.9, 0.999}));
+  EXPECT_EQ(spec.train.schedule.min_lr, 5e-6);
+  EXPECT_EQ(spec.train.schedule.soft_start, 0.1);
+  EXPECT_EQ(spec.train.schedule.annealing, 0.7);
+  EXPECT_EQ(spec.train.checkpoint_interval, 10);
+  EXPECT_EQ(spec.train.evaluate_interval, 10);
+  EXPECT_EQ(spec.train.seed, 42);
+  EXPECT_EQ(spec.data.seed, 42);
+  EXPECT_EQ(spec.train.precision, train::Precision::kFloat32);
+}
+
+TEST(Tao, EnableQatMakesItTheQuantizationAwareTraining) {
+  const ExperimentSpec qat = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  EXPECT_EQ(qat.quant.enable_qat, true);
+  EXPECT_EQ(qat.finetune.epochs, 120);
+  EXPECT_EQ(qat.finetune.optimizer.lr, 5e-4);
+  EXPECT_EQ(qat.finetune.schedule.min_lr, 5e-6);
+  EXPECT_EQ(qat.finetune.batch_size_per_gpu, 16);
+  const ExperimentSpec plain = parse("training_config { num_epochs: 10 }");
+  EXPECT_EQ(plain.quant.enable_qat, false);  // TAO's default
+  EXPECT_EQ(plain.finetune.epochs, 1);
+}
+
+// Section by section, `path` as in a description of TAO's fields.
+const schema::Field* find_key(const schema::Section& root, const std::string& path) {
+  schema::Section owned;
+  const schema::Section* section = &root;
+  const schema::Field* field = nullptr;
+  for (const std::string& step : tao::parse_path(path)) {
+    if (step == "*" || step.front() == '[') continue;
+    if (!section) return nullptr;
+    field = section->find(step);
+    if (!field) return nullptr;
+    section = nullptr;
+    if (const auto* plain = std::get_if<schema::SectionSlot>(&field->slot())) section = plain->section.get();
+    const auto keep = [&](schema::Section prototype) {
+      owned = std::move(prototype);
+      section = &owned;
+    };
+    if (const auto* optional = std::get_if<schema::OptionalSectionSlot>(&field->slot())) keep(optional->prototype());
+    if (const auto* list = std::get_if<schema::SectionListSlot>(&field->slot())) keep(list->prototype());
+    if (const auto* map = std::get_if<schema::SectionMapSlot>(&field->slot())) keep(map->prototype());
+  }
+  return field;
+}
+
+TEST(Tao, EveryKeyThatAFieldStandsForIsOneOfTheExperiment) {
+  ExperimentSpec spec;
+  schema::Section root;
+  describe(root, spec);
+  int keys = 0;
+  for (const tasks::TaskInfo& info : tasks::all_tasks())
+    if (const tao::Message* message = info.make()->tao_specification())
+      for (const std::string& key : tao::keys_of(*message)) {
+        // What a field sets ends in the key alone.
+        EXPECT_TRUE(find_key(root, key)) << info.name << ": " << key;
+        ++keys;
+      }
+  EXPECT_GT(keys, 20);
+}
+
+// Fields without meaning, and those that have neither a key nor a reason why.
+void check_fields(const tao::Message& message, const std::string& path, bool excused) {
+  for (const tao::Field& field : message.fields()) {
+    const std::string name = path + "." + field.name();
+    EXPECT_FALSE(field.meaning().empty()) << name;
+    const bool explained = excused || !field.reason().empty();
+    if (field.type() == tao::Type::kMessage)
+      check_fields(field.inner(), name, explained);
+    else
+      EXPECT_TRUE(explained || !field.key().empty() || field.is_hooked()) << name << " does nothing";
+    EXPECT_TRUE(field.key().empty() || field.reason().empty()) << name << " has a key and a reason for none";
+  }
+}
+
+TEST(Tao, EveryFieldHasAMeaningAndAKeyOrAReason) {
+  for (const tasks::TaskInfo& info : tasks::all_tasks())
+    if (const tao::Message* message = info.make()->tao_specification()) check_fields(*message, info.name, false);
+}
+
+TEST(Tao, WritesWhatReadsBackAsTheSameExperiment) {
+  const ExperimentSpec once = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  const std::string text = to_tao(once, Stage::kQat);
+  const ExperimentSpec twice = parse(text);
+  EXPECT_EQ(to_tao(twice, Stage::kQat), text);
+  for (const KeyDifference& each : differences(once, twice))
+    if (each.key != "model.num_classes")  // which stands for classes that have names in TAO
+      EXPECT_EQ(each.before, "absent") << each.key << ": " << each.before << " -> " << each.after;
+}
+
+TEST(Tao, IsTheSameInYaml) {
+  const SourceTree source = read_source(fixture("detectnet_v2_retrain_qat.txt"), "s.txt", "");
+  EXPECT_TRUE(source.is_tao);
+  const ExperimentSpec text = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  const ExperimentSpec yaml = parse_experiment(schema::write_yaml(source.tree), "s.yaml", kQuiet);
+  EXPECT_EQ(to_yaml(yaml), to_yaml(text));
+}
+
+TEST(Tao, NamesWhatItsFormatCannotSay) {
+  const ExperimentSpec spec =
+      parse_experiment("task: detectnet_v2\ntrain: {schedule: {type: cosine}, clip_grad_norm: 3}", "s.yaml", kQuiet);
+  std::vector<std::string> keys;
+  for (const KeyDifference& each : lost_in_tao(spec, Stage::kFloat, to_tao(spec, Stage::kFloat)))
+    keys.push_back(each.key);
+  EXPECT_THAT(keys, testing::Contains("train.clip_grad_norm"));
+}
+
+TEST(Tao, HasNoneForClassification) {
+  try {
+    to_tao(ExperimentSpec(), Stage::kFloat);
+    ADD_FAILURE();
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("for the task classification"));
+  }
+  try {
+    parse_experiment("model_config {\n}", "s.txt", {.check_files = false, .default_task = "classification"});
+    ADD_FAILURE();
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("none is read for the task classification"));
+  }
+}
+
+TEST(Tao, OverridesAreKeysOfOctet) {
+  const ExperimentSpec spec = parse_experiment("training_config {\n  num_epochs: 10\n}", "s.txt",
+                                               {.overrides = {"train.epochs=3"}, .check_files = false});
+  EXPECT_EQ(spec.train.epochs, 3);
+}
+
+struct Mistake {
+  const char *text, *message;
+};
+class TaoError : public testing::TestWithParam<Mistake> {};
+
+TEST_P(TaoError, IsNamedWithItsPlace) {
+  EXPECT_EQ(error_of(GetParam().text), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , TaoError,
+    testing::Values(
+        Mistake{"training_config {\n  num_epoch: 3\n}",
+                "s.txt:2:3: unknown field 'num_epoch' in 'training_config'; did you mean 'num_epochs'?"},
+        Mistake{"trainin_config {\n}",
+                "s.txt:1:1: unknown field 'trainin_config' in the file; did you mean "
+                "'training_config'?"},
+        Mistake{"model_config {\n  enable_qat: true\n}",
+                "s.txt:2:3: unknown field 'enable_qat' in 'model_config'; it belongs in 'training_config'"},
+        Mistake{"evaluation_config {\n  average_precision_mode: INTEGRAL\n}",
+                "s.txt:2:27: 'evaluation_config.average_precision_mode' is one of SAMPLE, INTEGRATE; found 'INTEGRAL'; "
+                "did you mean 'INTEGRATE'?"},
+        Mistake{"training_config {\n  batch_size_per_gpu: 0\n}",
+                "s.txt:2:23: 'training_config.batch_size_per_gpu' must be 1 to 65536, found 0"},
+        // What TAO leaves to Octet's own rules is found at the same places.
+        Mistake{"training_config {\n  optimizer { adam { epsilon: 2 } }\n}",
+                "s.txt:2:31: 'train.optimizer.eps' must be more than 0, at most 1, found 2"},
+        Mistake{"model_config {\n  arch: \"resnett\"\n}",
+                "s.txt:2:9: 'model_config.arch' is 'resnett'; Octet has resnet, vgg, mobilenet_v1, mobilenet_v2 or "
+                "efficientnet_b0; did you mean 'resnet'?"},
+        Mistake{"model_config {\n  arch: \"resnet\"\n  num_layers: 17\n}",
+                "s.txt:3:15: 'model_config.num_layers' is 17, and the resnet of Octet has 18, 34, 50 or 101"},
+        Mistake{"augmentation_config {\n  preprocessing {\n    output_image_width: 960\n  }\n}",
+                "s.txt:2:17: the field 'output_image_height' is missing in 'augmentation_config.preprocessing': Height "
+                "of the network's input in pixels."}));
+
+TEST(Tao, ReferenceIsUpToDate) {
+  EXPECT_EQ(read_file(OCTET_SOURCE_DIR "/docs/tao.md"), tao_reference_markdown())
+      << "run: octet spec --tao > docs/tao.md";
+}
+
+}  // namespace
+}  // namespace octet::spec

@@ -102,7 +102,8 @@ TEST(DetectNet, LearnsAFewScenes) {
   data::Loader loader(*scenes, {.batch_size = 4, .shuffle = true}), validation(*scenes, {.batch_size = 4});
   ir::Graph network = add_head(models::build_backbone({.arch = "resnet20", .input = {3, 64, 96}}), 2, 4, 1);
   const Task task(
-      {.clustering = {.algorithm = Clustering::kNms, .coverage_threshold = 0.05, .nms_iou_threshold = 0.3}});
+      {.postprocessing = {.clustering = ClusteringOptions{
+                              .algorithm = Clustering::kNms, .coverage_threshold = 0.05, .nms_iou_threshold = 0.3}}});
   task.check(signature_of(network), 2);
   const ir::Graph executed = task.executed_graph(network);
   Loss loss({});

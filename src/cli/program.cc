@@ -123,6 +123,7 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments,
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
   if (!command.program.empty()) {
     arguments.insert(arguments.begin(), command.name);
+    if (!before.empty()) arguments.insert(arguments.begin(), before.substr(0, before.size() - 1));
     let_waiting_threads_sleep();
     become_program(command.program, arguments);
   }

@@ -61,6 +61,34 @@ TEST(Tao, ReadsAWholeSpecification) {
   EXPECT_EQ(spec.train.precision, train::Precision::kFloat32);
 }
 
+// As the file reads, as a task's options are no part of the experiment's types.
+TEST(Tao, ReadsEveryBlock) {
+  const std::string yaml = to_yaml(parse(fixture("detectnet_v2_retrain_qat.txt")));
+  const tao::Tree tree(schema::parse_yaml(yaml, "y"));
+  const auto text = [&](const std::string& path) { return tree.text(tao::parse_path(path)); };
+  EXPECT_EQ(text("data.augment.spatial_augmentation.translate_max_x"), "8");
+  EXPECT_EQ(text("data.augment.color_augmentation.hue_rotation_max"), "25");
+  EXPECT_EQ(text("data.preprocessing.enable_auto_resize"), "true");
+  EXPECT_EQ(text("model.layout"), "tao");
+  EXPECT_EQ(text("model.all_projections"), "true");
+  const std::string raster = "detectnet_v2.bbox_rasterizer.", post = "detectnet_v2.postprocessing.",
+                    evaluation = "detectnet_v2.evaluation.";
+  EXPECT_EQ(text(raster + "deadzone_radius"), "0.4");
+  EXPECT_EQ(text(post + "target_class_config.face.clustering_algorithm"), "nms");
+  EXPECT_EQ(text(post + "target_class_config.person.dbscan_eps"), "0.265");
+  EXPECT_EQ(text(evaluation + "target_class_config.bag.minimum_detection_ground_truth_overlap"), "0.5");
+  EXPECT_EQ(text(evaluation + "target_class_config.face.evaluation_box_config.minimum_height"), "2");
+  EXPECT_EQ(text(evaluation + "average_precision_mode"), "integrate");
+}
+
+// Of a field that TAO's default takes for 0 or false where it is absent.
+TEST(Tao, WhatIsAbsentHasTaosDefaultWhereOctetsIsAnother) {
+  const tao::Tree tree(read_source("evaluation_config {\n}\ntraining_config {\n}", "s.txt", "").tree);
+  EXPECT_EQ(tree.text(tao::parse_path("detectnet_v2.evaluation.average_precision_mode")), "sample");
+  EXPECT_EQ(tree.text(tao::parse_path("quant.enable_qat")), "false");
+  EXPECT_EQ(tree.text(tao::parse_path("train.checkpoint_interval")), "10");
+}
+
 TEST(Tao, EnableQatMakesItTheQuantizationAwareTraining) {
   const ExperimentSpec qat = parse(fixture("detectnet_v2_retrain_qat.txt"));
   EXPECT_EQ(qat.quant.enable_qat, true);
@@ -206,10 +234,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"training_config {\n  optimizer { adam { epsilon: 2 } }\n}",
                 "s.txt:2:31: 'train.optimizer.eps' must be more than 0, at most 1, found 2"},
         Mistake{"model_config {\n  arch: \"resnett\"\n}",
-                "s.txt:2:9: 'model_config.arch' is 'resnett'; Octet has resnet, vgg, mobilenet_v1, mobilenet_v2 or "
-                "efficientnet_b0; did you mean 'resnet'?"},
+                "s.txt:2:9: 'model_config.arch' is 'resnett'; Octet has resnet, vgg, darknet, mobilenet_v1, "
+                "mobilenet_v2, squeezenet, googlenet or efficientnet_b0; did you mean 'resnet'?"},
         Mistake{"model_config {\n  arch: \"resnet\"\n  num_layers: 17\n}",
-                "s.txt:3:15: 'model_config.num_layers' is 17, and the resnet of Octet has 18, 34, 50 or 101"},
+                "s.txt:3:15: 'model_config.num_layers' is 17, and the resnet of Octet has 10, 18, 34, 50 or 101"},
         Mistake{"augmentation_config {\n  preprocessing {\n    output_image_width: 960\n  }\n}",
                 "s.txt:2:17: the field 'output_image_height' is missing in 'augmentation_config.preprocessing': Height "
                 "of the network's input in pixels."}));

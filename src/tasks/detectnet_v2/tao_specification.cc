@@ -7,6 +7,7 @@
 #include "schema/schema.h"
 #include "tao/blocks.h"
 #include "tao/tree.h"
+#include "tasks/detectnet_v2/tao_classes.h"
 
 namespace octet::tasks::detectnet_v2 {
 namespace {
@@ -27,18 +28,25 @@ struct Arch {
   const char* network;
 };
 constexpr Arch kArchs[] = {
+    {"resnet", 10, "resnet10"},
     {"resnet", 18, "resnet18"},
     {"resnet", 34, "resnet34"},
     {"resnet", 50, "resnet50"},
     {"resnet", 101, "resnet101"},
-    {"vgg", 16, "vgg16_bn"},
+    {"vgg", 16, "vgg16"},
+    {"vgg", 19, "vgg19"},
+    {"darknet", 19, "darknet19"},
+    {"darknet", 53, "darknet53"},
     {"mobilenet_v1", 0, "mobilenet_v1"},
     {"mobilenet_v2", 0, "mobilenet_v2"},
+    {"squeezenet", 0, "squeezenet"},
+    {"googlenet", 0, "googlenet"},
     {"efficientnet_b0", 0, "efficientnet_b0"},
 };
 constexpr int64_t kUsualLayers = 18;
 
 void read_arch(const Node& message, Tree& experiment, std::vector<UnusedField>&) {
+  experiment.set(tao::parse_path("model.layout"), tao::scalar("tao", false, message.location), message.location);
   const Node *arch = message.find("arch"), *layers = message.find("num_layers");
   if (!arch && !layers) return;
   const std::string name = arch ? arch->text : "resnet";
@@ -84,38 +92,40 @@ Message objective_set() {
 }
 
 Message model_config() {
-  constexpr const char* kNoFreezing = "all layers are trained";
   Message activation, precision, m;
-  activation.text("activation_type").means("relu, elu, ...");
-  activation.number("activation_parameters", Count::kMap).means("As alpha of elu.");
+  activation.text("activation_type").key("model.activation").means("relu, elu, ...");
+  activation.number("activation_parameters", Count::kMap)
+      .unused("activations have their usual parameters")
+      .means("As alpha of elu.");
   precision.choice("backend_floatx", {{"FLOAT32", "fp32"}, {"FLOAT16", "auto"}, {"INVALID", ""}})
       .key("train.precision")
       .means("Type that is trained in; FLOAT16 is the low type that the hardware has.");
   m.text("pretrained_model_file").key("model.pretrained").means("Model that the training starts from.");
-  m.flag("freeze_pretrained_layers").unused(kNoFreezing, "false").means("Train only what is not in that file.");
+  m.flag("freeze_pretrained_layers")
+      .unused("freeze_blocks names what is not trained", "false")
+      .means("Train only what is not in that file.");
   m.flag("allow_loaded_model_modification")
-      .unused("layers that do not fit are named", "false")
-      .means("Add missing heads to the loaded model.");
+      .key("model.allow_loaded_model_modification")
+      .means("Let layers of another shape start from random weights.");
   m.integer("num_layers").hooked().key("model.arch").range(0).means("Depth of the network; 18 where it is absent.");
-  m.flag("use_pooling").unused("the networks are those of their papers").means("Pool instead of striding.");
-  m.flag("use_batch_norm")
-      .unused("Octet's networks have batch norms, which are folded away in the end", "true")
-      .means("Normalize behind convolutions.");
+  m.flag("use_pooling").otherwise("false").key("model.use_pooling").means("Pool instead of striding.");
+  m.flag("use_batch_norm").otherwise("false").key("model.use_batch_norm").means("Normalize behind convolutions.");
   m.number("dropout_rate")
       .range(0, 0.99)
       .unused("detectors have no dropout", "0")
       .means("Share of features that is left out in training.");
-  m.message("activation", std::move(activation))
-      .unused("the networks have the activations of their papers")
-      .means("Activation of the network.");
+  m.message("activation", std::move(activation)).means("Activation of the network.");
   m.message("objective_set", objective_set()).means("What the head finds.");
   m.message("training_precision", std::move(precision)).means("Type that is trained in.");
-  m.flag("freeze_bn").unused(kNoFreezing, "false").means("Keep statistics and scales of batch norms.");
-  m.number("freeze_blocks", Count::kList).unused(kNoFreezing).means("Blocks of the backbone that are not trained.");
+  m.flag("freeze_bn").key("model.freeze_bn").means("Keep statistics and scales of batch norms.");
+  m.number("freeze_blocks", Count::kList)
+      .range(0, 1000)
+      .key("model.freeze_blocks")
+      .means("Blocks of the backbone that are not trained, by number.");
   m.text("arch").hooked().key("model.arch").means("Network, with num_layers where it has several depths.");
   m.flag("load_graph").key("model.load_graph").means("Take the graph of the file, too, as of a pruned model.");
   m.flag("all_projections")
-      .unused("shortcuts are those of the paper")
+      .key("model.all_projections")
       .means("Projections in all shortcuts, so that they can be pruned.");
   m.hook({.read = read_arch, .write = write_arch});
   return m;
@@ -181,25 +191,45 @@ Message cost_function_config() {
 
 Message postprocessing_config() {
   Message clustering, confidence, each, m;
-  clustering.number("coverage_threshold").range(0, 1).means("Cells with less coverage propose nothing.");
-  clustering.integer("minimum_bounding_box_height").range(0).means("DBSCAN: lower boxes are dropped.");
-  clustering.choice("clustering_algorithm", {{"DBSCAN", "dbscan"}, {"NMS", "nms"}, {"HYBRID", ""}})
+  clustering.number("coverage_threshold")
+      .range(0, 1)
+      .key(".coverage_threshold")
+      .means("Cells with less coverage propose nothing.");
+  clustering.integer("minimum_bounding_box_height")
+      .range(0)
+      .key(".minimum_bounding_box_height")
+      .means("Lower boxes are dropped (by DBSCAN).");
+  clustering.choice("clustering_algorithm", {{"DBSCAN", "dbscan"}, {"NMS", "nms"}, {"HYBRID", "hybrid"}})
+      .otherwise("DBSCAN")
+      .key(".clustering_algorithm")
       .means("How proposals become detections.");
-  clustering.number("dbscan_eps").range(0, 1).means("Greatest 1 - IoU of neighbors.");
-  clustering.number("dbscan_min_samples").range(0).means("Least sum of coverages around a core.");
-  clustering.number("neighborhood_size").range(0).means("Of an algorithm that TAO no longer has.");
-  clustering.number("dbscan_confidence_threshold").range(0).means("Least sum of a cluster's coverages.");
-  clustering.number("nms_iou_threshold").range(0, 1).means("NMS: a box that overlaps a better one by more is dropped.");
-  clustering.number("nms_confidence_threshold").range(0, 1).means("NMS: least score.");
+  clustering.number("dbscan_eps").range(0, 1).key(".dbscan_eps").means("Greatest 1 - IoU of neighbors.");
+  clustering.number("dbscan_min_samples")
+      .range(0)
+      .key(".dbscan_min_samples")
+      .means("Least sum of coverages around a core.");
+  clustering.number("neighborhood_size")
+      .range(0)
+      .unused("a field of an algorithm that TAO no longer has")
+      .means("Cells that are neighbors.");
+  clustering.number("dbscan_confidence_threshold")
+      .range(0)
+      .key(".dbscan_confidence_threshold")
+      .means("Least sum of a cluster's coverages.");
+  clustering.number("nms_iou_threshold")
+      .range(0, 1)
+      .key(".nms_iou_threshold")
+      .means("NMS: a box that overlaps a better one by more is dropped.");
+  clustering.number("nms_confidence_threshold").range(0, 1).key(".nms_confidence_threshold").means("NMS: least score.");
   confidence.number("confidence_threshold").range(0, 1).means("Of a second network, the confidence model.");
   confidence.text("confidence_model_filename").means("File of the confidence model.");
   confidence.text("normalization_mode").means("Normalization of its input.");
   each.message("clustering_config", std::move(clustering)).means("From proposals to detections.");
   each.message("confidence_config", std::move(confidence))
-      .unused("detections are scored by their coverage; there is no confidence model")
+      .unused("detections are scored by their coverage; there is no second network for it")
       .means("Confidence model.");
   m.message("target_class_config", std::move(each), Count::kMap)
-      .unused("all classes are clustered alike")
+      .key("detectnet_v2.postprocessing.target_class_config.*")
       .means("By class.");
   return m;
 }
@@ -210,8 +240,13 @@ Message postprocessing_config() {
 Message evaluation_config() {
   Message box, m;
   for (const char* const side : {"height", "width"})
-    for (const char* const bound : {"minimum", "maximum"})
-      box.integer(std::string(bound) + "_" + side).range(0).means(std::string(bound) + " " + side + " in pixels.");
+    for (const char* const bound : {"minimum", "maximum"}) {
+      const std::string name = std::string(bound) + "_" + side;
+      box.integer(name)
+          .range(0)
+          .key(".evaluation_box_config." + name)
+          .means(std::string(bound[1] == 'i' ? "Least " : "Greatest ") + side + " in pixels.");
+    }
   m.integer("validation_period_during_training")
       .range(1, 100'000)
       .key("train.evaluate_interval")
@@ -220,17 +255,21 @@ Message evaluation_config() {
       .range(0)
       .unused("validation begins with the first period")
       .means("First epoch with one.");
-  m.integer("early_stopping_patience_steps").range(0).unused("training goes to its end", "0").means("Stop early.");
+  m.integer("early_stopping_patience_steps")
+      .range(0)
+      .unused("early_stopping_annealing_schedule has the patience of its own", "0")
+      .means("Validations without improvement until the training ends.");
   m.number("minimum_detection_ground_truth_overlap", Count::kMap)
       .range(0, 1)
-      .unused("all classes have the same overlap")
+      .key("detectnet_v2.evaluation.target_class_config.*")
+      .behind("minimum_detection_ground_truth_overlap")
       .means("IoU from which a detection is right, by class.");
   m.message("evaluation_box_config", std::move(box), Count::kMap)
-      .unused("boxes of all sizes count")
+      .key("detectnet_v2.evaluation.target_class_config.*")
       .means("Sizes of the boxes that count, by class.");
   m.choice("average_precision_mode", {{"SAMPLE", "sample"}, {"INTEGRATE", "integrate"}})
       .otherwise("SAMPLE")
-      .key("detectnet_v2.average_precision_mode")
+      .key("detectnet_v2.evaluation.average_precision_mode")
       .means("AP by eleven points, or by the area under the curve.");
   return m;
 }
@@ -280,6 +319,7 @@ Message specification() {
   m.message("dataset_export_config", tao::dataset_export_config(), Count::kList)
       .unused("data sets are read as they are, without being exported")
       .means("Data sets that are converted before the training.");
+  m.hook(check_classes());
   return m;
 }
 

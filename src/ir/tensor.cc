@@ -3,19 +3,10 @@
 #include <bit>
 #include <cstring>
 
+#include "ir/half.h"
+
 namespace octet::ir {
 namespace {
-
-float half_to_float(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
-  uint32_t exponent = (h >> 10) & 31, mantissa = h & 1023;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) * 5.9604644775390625e-08f;  // 2^-24
-    return sign ? -value : value;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-}
 
 template <typename T>
 T read(const std::byte* p) {

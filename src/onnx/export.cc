@@ -11,6 +11,7 @@
 #include "onnx/downgrade.h"
 #include "onnx/fuse_qdq.h"
 #include "onnx/metadata_lines.h"
+#include "onnx/narrow.h"
 #include "onnx/out_model.h"
 
 namespace octet::onnx {
@@ -190,7 +191,9 @@ std::string export_bytes(const ir::Graph& graph, const ExportOptions& options) {
   if (options.opset != 13 && (options.opset < 19 || options.opset > 21))
     fail_usage("opset ", options.opset, " cannot be written; supported are 13, 19, 20 and 21");
   ir::verify(graph);
-  return serialize(Exporter(graph, options).run());
+  OutModel model = Exporter(graph, options).run();
+  if (options.half_precision) narrow(model);
+  return serialize(model);
 }
 
 void export_model(const ir::Graph& graph, const std::filesystem::path& path, const ExportOptions& options) {

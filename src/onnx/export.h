@@ -12,6 +12,8 @@ struct ExportOptions {
   // A constant behind a FakeQuantize (unless that is still observing) is written as 8-bit codes and DequantizeLinear;
   // otherwise as floats with QuantizeLinear and DequantizeLinear, which keeps master weights (checkpoints).
   bool quantize_weights = true;
+  // Weights and arithmetic in float16 (narrow.h) of a graph without FakeQuantize; inputs and outputs stay float32.
+  bool half_precision = false;
   bool value_info = true;  // write the types of values between the nodes
 };
 

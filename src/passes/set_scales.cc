@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "ir/axes.h"
 #include "ir/query.h"
-#include "numerics/quantize.h"
 
 namespace octet::passes {
 namespace {
@@ -58,7 +57,7 @@ int set_scales(Graph& graph, const std::map<std::string, quant::Range>& ranges,
            "'; calibrate the model with the placement rules it is quantized with");
     float& scale = activation_scales[node->input(1)];
     if (it->second.amax > 0) {
-      scale = std::max(scale, numerics::scale_from_amax(it->second.amax, largest_code(*node)));
+      scale = std::max(scale, it->second.scale(largest_code(*node)));
     } else {
       log_warning("tensor '", tensor, "' was always zero in calibration; are the images the right ones?");
     }

@@ -1,8 +1,13 @@
 #include "quant/observer.h"
 
 #include "base/error.h"
+#include "numerics/quantize.h"
 
 namespace octet::quant {
+
+float Range::scale(int levels) const {
+  return levels == 127 && int8_scale > 0 ? int8_scale : numerics::scale_from_amax(amax, levels);
+}
 
 Range Observer::range(const CalibrationOptions& options) const {
   Range r{.min = histogram_.min(), .max = histogram_.max(), .count = histogram_.count()};

@@ -13,9 +13,12 @@ namespace octet::quant {
 // What calibration found out about one tensor.
 struct Range {
   float amax = 0;               // that the largest code will stand for
+  float int8_scale = 0;         // of 127 codes, where a calibration cache states it: amax / 127 but for the last bit
   float min = 0, max = 0;       // exact, of everything observed
   double clipped_fraction = 0;  // share of the observed values beyond amax, in [0, 1]
   int64_t count = 0;            // values observed
+
+  float scale(int levels) const;  // amax > 0 stands for that many codes
 };
 
 class Observer {

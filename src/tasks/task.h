@@ -14,6 +14,7 @@
 #include "models/zoo.h"
 #include "schema/schema.h"
 #include "tasks/details.h"
+#include "tasks/nvinfer.h"
 #include "tasks/prediction.h"
 #include "tasks/signature.h"
 
@@ -77,6 +78,8 @@ class Task {
   // The share of images whose predictions of graph and engine have to agree(), where the user names none. Next to a
   // threshold a code that falls the other way changes what is predicted; the rest of the proof knows no threshold.
   virtual double expected_agreement() const { return 0.999; }
+  // How DeepStream reads these outputs. By default it hands them on as they are, to a program's own reader.
+  virtual NvinferReading nvinfer(const Signature& network) const;
   virtual std::unique_ptr<Evaluator> evaluator() const = 0;
   // All of Evaluator::result(), in the order in which people read them; models are compared by the first.
   virtual std::vector<MetricInfo> metrics() const = 0;

@@ -92,6 +92,15 @@ std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& 
   return out;
 }
 
+NvinferReading Task::nvinfer(const Signature& network) const {
+  return {.type = NvinferReading::Type::kClassifier,
+          .outputs = {network.outputs.at(0).name},
+          .property = {{"classifier-threshold", "0"}},
+          .classes = {},
+          .remarks = {"classifier-threshold is that of the output as the file gives it: probabilities only where the "
+                      "network ends with a Softmax"}};
+}
+
 std::unique_ptr<Evaluator> Task::evaluator() const {
   return std::make_unique<TopKEvaluator>(options_.top_k);
 }

@@ -25,6 +25,7 @@ class Task : public tasks::Task {
   // Up to the logits.
   ir::Graph executed_graph(const ir::Graph& network) const override;
   std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // ClassScores
+  NvinferReading nvinfer(const Signature& network) const override;
   std::unique_ptr<Evaluator> evaluator() const override;
   // top1, topK (percent) and loss, the mean cross-entropy without smoothing.
   std::vector<MetricInfo> metrics() const override;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "tasks/detectnet_v2/decode.h"
+#include "tasks/detectnet_v2/nvinfer.h"
 #include "tasks/image_graph.h"
 
 namespace octet::tasks::detectnet_v2 {
@@ -57,6 +58,10 @@ std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& 
   for (Objects& objects : detect_all(outputs, batch, options_.postprocessing).images)
     out.emplace_back(std::move(objects));
   return out;
+}
+
+NvinferReading Task::nvinfer(const Signature& network) const {
+  return nvinfer_reading(options_.postprocessing, classes(network));
 }
 
 std::unique_ptr<Evaluator> Task::evaluator() const {

@@ -26,6 +26,7 @@ class Task : public tasks::Task {
   std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // Objects
   // Of some four objects an image, about one in a thousand lies next to a threshold of the clustering.
   double expected_agreement() const override { return 0.99; }
+  NvinferReading nvinfer(const Signature& network) const override;
   std::unique_ptr<Evaluator> evaluator() const override;
   std::vector<MetricInfo> metrics() const override { return object_metrics(); }
 

@@ -1,11 +1,11 @@
 // octet infer: predictions for images that need no labels.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/detection_files.h"
 #include "app/experiment_data.h"
 #include "app/image_files.h"
 #include "base/error.h"
@@ -16,8 +16,6 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/open_model.h"
-#include "data/draw.h"
-#include "data/image_write.h"
 #include "metrics/top_k.h"
 #include "report/progress.h"
 
@@ -26,31 +24,51 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, isa, draw;
+  std::string model, json, isa, draw, kitti, coco, coco_annotations;
   std::vector<std::string> images;
   int64_t batch_size = 0, threads = 0;
   int top = 1;
   double min_score = 0.5;
+  bool min_score_given = false, force = false;
+
+  bool writes_objects() const { return !draw.empty() || !kitti.empty() || !coco.empty(); }
+  // In files for programs, which choose themselves, is everything unless something else is said.
+  double min_score_of_files() const { return min_score_given ? min_score : -1; }
 };
+
+app::DetectionOutputs outputs_of(const Options& options) {
+  app::DetectionOutputs outputs{
+      .pictures = options.draw, .kitti = options.kitti, .coco = options.coco, .ids = {}, .replace = options.force};
+  if (!options.coco.empty()) require_writable_output(options.coco, options.force);
+  if (!options.coco_annotations.empty())
+    outputs.ids = app::parse_coco_ids(read_file(options.coco_annotations), options.coco_annotations);
+  return outputs;
+}
 
 using nlohmann::ordered_json;
 
 // Prints a prediction and says it as JSON.
 class Teller {
  public:
-  Teller(const Options& options, std::vector<std::string> names, const data::Dataset& images)
-      : options_(options), names_(std::move(names)), images_(images) {}
+  Teller(const Options& options, const std::vector<std::string>& names, const data::Dataset& images)
+      : options_(options), names_(names), images_(images), files_(outputs_of(options), names, images) {}
 
   void tell(const tasks::Prediction& prediction, const data::Batch& batch, size_t image) {
     const int64_t index = batch.indices[image];
     line_ = images_.name(index);
     json_ = {{"image", line_}};
-    if (const auto* scores = std::get_if<tasks::ClassScores>(&prediction)) tell_classes(*scores);
+    if (const auto* scores = std::get_if<tasks::ClassScores>(&prediction)) {
+      if (options_.writes_objects())
+        fail_usage("--draw, --kitti and --coco are of detectors; the network predicts classes (--json has them)");
+      tell_classes(*scores);
+    }
     if (const auto* objects = std::get_if<tasks::Objects>(&prediction))
       tell_objects(*objects, batch.geometry.at(image), index);
     if (options_.json != "-") std::cout << printable_line(line_) << '\n';
     predictions.push_back(json_);
   }
+
+  void finish() const { files_.finish(); }
 
   ordered_json predictions = ordered_json::array();
 
@@ -73,11 +91,11 @@ class Teller {
   }
   void tell_objects(const tasks::Objects& objects, const data::Geometry& geometry, int64_t index) {
     ordered_json list = ordered_json::array();
-    tasks::Objects shown;
+    tasks::Objects written;
     for (vision::Object object : objects) {
-      if (object.score < options_.min_score) continue;
       object.box = geometry.to_image(object.box);
-      shown.push_back(object);
+      if (object.score >= options_.min_score_of_files()) written.push_back(object);
+      if (object.score < options_.min_score) continue;
       const vision::Box& b = object.box;
       char text[128];
       std::snprintf(text, sizeof text, " %.2f [%.0f %.0f %.0f %.0f]", object.score, b.x0, b.y0, b.x1, b.y1);
@@ -88,16 +106,13 @@ class Teller {
                       {"box", {b.x0, b.y0, b.x1, b.y1}}});
     }
     json_["objects"] = list;
-    if (options_.draw.empty()) return;
-    data::Image picture = images_.get(index).image;
-    data::draw_objects(picture, shown, [&](int label) { return class_name(label); });
-    const std::filesystem::path name = std::filesystem::path(images_.name(index)).filename();
-    data::write_png(std::filesystem::path(options_.draw) / (name.stem().string() + ".png"), picture);
+    files_.add(index, written, options_.min_score);
   }
 
   const Options& options_;
   std::vector<std::string> names_;
   const data::Dataset& images_;
+  app::DetectionFiles files_;
   std::string line_;
   ordered_json json_;
 };
@@ -111,7 +126,6 @@ ExitCode run(const Options& options) {
   app::DataStream stream = options.images.empty()
                                ? app::open_evaluation_data(spec, batch_size, model->class_names())
                                : app::open_image_files(spec, options.images, model->input_shape(), batch_size);
-  if (!options.draw.empty()) make_results_directory(options.draw);
   const std::vector<std::string> classes =
       model->class_names().empty() ? app::training_class_names(spec) : model->class_names();
   spec.task->name_classes(classes);
@@ -127,6 +141,7 @@ ExitCode run(const Options& options) {
   progress.finish();
   for (const auto& [index, entry] : stream.loader->corrupt().entries)
     log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
+  teller.finish();
   if (!options.json.empty())
     write_text_output(
         options.json,
@@ -144,10 +159,13 @@ Command infer_command() {
       .summary = "Predict the classes of images, or the objects in them",
       .details =
           "Images are files or folders; without any, the spec's test images are taken. Prints one line an "
-          "image: classes with their probabilities, or objects with score and box in pixels of the image. The spec "
-          "gives the normalization (data.mean, data.std, data.resize).",
-      .examples = {"octet infer -e SPEC.yaml -m results/model.octet cat.jpg photos/",
-                   "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json"},
+          "image: classes with their probabilities, or objects with score and box in pixels of the image, which can "
+          "also be drawn and written as KITTI's and COCO's tools read them. The spec gives the normalization "
+          "(data.mean, data.std, data.resize).",
+      .examples =
+          {"octet infer -e SPEC.yaml -m results/model.octet cat.jpg photos/",
+           "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json",
+           "octet infer -e SPEC.yaml -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.add_option("IMAGES", options->images, "Image files or folders of images");
@@ -159,8 +177,21 @@ Command infer_command() {
         app.add_option("--top", options->top, "Classes to show for each image")->check(CLI::Range(1, 1000));
         app.add_option("--draw", options->draw, "Detectors: folder for pictures with the boxes drawn in")
             ->type_name("FOLDER");
-        add_number_flag(app, "--min_score", options->min_score, 0, 1e6, "Detectors: least score of what is shown")
-            ->capture_default_str();
+        app.add_option("--kitti", options->kitti,
+                       "Detectors: folder for KITTI's label files with scores, one for each image")
+            ->type_name("FOLDER");
+        add_written_file_flag(app, "--coco", options->coco, "Detectors: file for results as COCO's tools read them");
+        app.add_option(
+               "--coco_annotations", options->coco_annotations,
+               "COCO's annotations of the images, which have the ids of images and classes; without them the id "
+               "of an image is the number that its file is called, or its place, and classes count from 1")
+            ->type_name("FILE")
+            ->needs("--coco");
+        add_number_flag(app, "--min_score", options->min_score, 0, 1e6,
+                        "Detectors: least score of what is shown, and, if given, of what KITTI's and COCO's files have")
+            ->capture_default_str()
+            ->each([options](const std::string&) { options->min_score_given = true; });
+        app.add_flag("--force", options->force, "Replace KITTI's and COCO's files that exist");
         add_exif_flag(app, options->spec);
         add_json_flag(app, options->json);
         add_batch_size_flag(app, options->batch_size);

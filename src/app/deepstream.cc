@@ -62,11 +62,14 @@ Normalization normalization_of(const data::TransformOptions& transform) {
   return out;
 }
 
-std::string resize_warning(data::ResizeMode mode) {
-  if (mode == data::ResizeMode::kCenterCrop)
+std::string resize_warning(const data::TransformOptions& transform) {
+  if (transform.mode == data::ResizeMode::kCenterCrop)
     return "the experiment cuts the input from the middle of the resized image, nvinfer stretches the whole frame";
-  if (mode == data::ResizeMode::kNone)
+  if (transform.mode == data::ResizeMode::kNone)
     return "the experiment takes images of the network's size only, nvinfer stretches every frame to it";
+  if (transform.preprocessing && transform.preprocessing->moves_pixels())
+    return "the experiment crops, scales or pads images (data.augment.preprocessing), nvinfer stretches the whole "
+           "frame";
   return {};
 }
 
@@ -109,7 +112,7 @@ DeepStreamFiles deepstream_files(const DeepStreamModel& model, const tasks::Task
 
   std::string config = "# By octet export. Every key is explained in DeepStream's guide, \"Gst-nvinfer\".\n";
   DeepStreamFiles files;
-  for (const std::string& warning : {normalization.warning, resize_warning(model.transform.mode)})
+  for (const std::string& warning : {normalization.warning, resize_warning(model.transform)})
     if (!warning.empty()) files.warnings.push_back(warning);
   files.warnings.insert(files.warnings.end(), reading.remarks.begin(), reading.remarks.end());
   for (const std::string& warning : files.warnings) config += "# Mind: " + warning + ".\n";

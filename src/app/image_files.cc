@@ -58,4 +58,13 @@ DataStream open_image_files(const spec::ExperimentSpec& spec, const std::vector<
   return stream;
 }
 
+DataStream open_calibration_files(const spec::ExperimentSpec& spec, const std::vector<std::string>& paths,
+                                  const std::vector<int64_t>& shape, int64_t at_a_time) {
+  DataStream stream = open_image_files(spec, paths, shape, spec.quant.calibration.batch_size);
+  stream.loader = std::make_unique<data::Loader>(*stream.dataset,
+                                                 calibration_loader_options(spec, stream.loader->options(), at_a_time));
+  check_calibration_batches(*stream.loader);
+  return stream;
+}
+
 }  // namespace octet::app

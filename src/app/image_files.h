@@ -13,4 +13,9 @@ namespace octet::app {
 DataStream open_image_files(const spec::ExperimentSpec& spec, const std::vector<std::string>& paths,
                             const std::vector<int64_t>& shape, int64_t batch_size);
 
+// The same for a calibration: shuffled but fixed, the first `quant.calibration.images` of them, `at_a_time` (> 0) or
+// the spec's number at a time.
+DataStream open_calibration_files(const spec::ExperimentSpec& spec, const std::vector<std::string>& paths,
+                                  const std::vector<int64_t>& shape, int64_t at_a_time);
+
 }  // namespace octet::app

@@ -40,6 +40,7 @@ struct Command {
   std::string unavailable;     // not empty: this build lacks the command, and why
   std::string program;         // not empty: the program beside this one that has the command
   std::vector<Command> kinds;  // not empty: the first argument names one of these, which is then the command
+  std::vector<std::string> only_there = {};  // flags that need that program; empty: it has the whole command
 };
 
 }  // namespace octet::cli

@@ -18,7 +18,7 @@ Command with_training(const std::string& name, const std::string& summary) {
 }
 #endif
 
-// A command that can do more with LibTorch than without.
+// A command that can do more with LibTorch than without: all of it, or what its flags `only_there` ask for.
 Command better_with_training(Command command) {
 #ifdef OCTET_TRAINING_PROGRAM
   command.program = OCTET_TRAINING_PROGRAM;
@@ -42,7 +42,7 @@ std::vector<Command> make_commands() {
   commands.push_back(better_with_training(evaluate_command()));
   commands.push_back(better_with_training(infer_command()));
   commands.push_back(prune_command());
-  commands.push_back(export_command());
+  commands.push_back(better_with_training(export_command()));
   commands.push_back(compile_command());
   commands.push_back(bench_command());
   commands.push_back(convert_command());

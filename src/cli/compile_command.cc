@@ -1,11 +1,11 @@
 // octet compile: an ONNX file becomes an engine file.
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "app/engine_build.h"
 #include "app/network_file.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -14,7 +14,6 @@
 #include "cli/flags.h"
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
-#include "engine/tactics.h"
 #include "lower/lower.h"
 #include "report/text_table.h"
 
@@ -27,12 +26,6 @@ struct Options {
   int64_t batch_size = 0, threads = 0;
   bool layers = false;
 };
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
 
 std::vector<std::string> pieces(const std::string& text, char separator) {
   std::vector<std::string> out;
@@ -70,19 +63,6 @@ bool batch_is_free(const ir::Graph& graph) {
          graph.inputs()[0]->type.shape->front() == ir::kDynamic;
 }
 
-engine::Plan compile(const ir::Graph& graph, const lower::CompileOptions& compile, const Options& options) {
-  engine::Plan plan = lower::lower(graph, compile);
-  const engine::TacticOptions tactics{.isa = compile.isa, .threads = static_cast<int>(options.threads)};
-  if (options.tactics == "timing") {
-    const engine::TimedTactics timed = engine::choose_tactics_by_timing(plan, tactics);
-    log_info("timed ", timed.runs, " runs in ", number(timed.seconds), " s: ", timed.changed,
-             " layers left the estimate, ", number(timed.before_ms), " -> ", number(timed.after_ms), " ms");
-  } else {
-    engine::choose_tactics_by_model(plan, tactics);
-  }
-  return plan;
-}
-
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
@@ -93,22 +73,18 @@ ExitCode run(const Options& options) {
         "the batch is free: this engine takes 1 image at a time; --profiles 1,4,8 makes one file for several batches");
   std::vector<engine::Plan> plans;
   for (const lower::CompileOptions& profile : read_profiles(options, isa))
-    plans.push_back(compile(graph, profile, options));
+    plans.push_back(app::build_engine(
+        graph, profile,
+        {.threads = static_cast<int>(options.threads), .tactics_by_timing = options.tactics == "timing"}));
   const engine::Plan plan = engine::merge_profiles(std::move(plans));
   if (!plan.profiles.empty()) log_info("profiles: ", engine::profile_list(plan));
   engine::save_engine(plan, options.output.path);
-  const std::vector<engine::LayerInfo> layers = engine::layer_list(plan, isa);
-  int64_t int8 = 0;
   report::TextTable table({"layer", "operation", "precision", "kernel", "why not INT8"});
-  for (const engine::LayerInfo& layer : layers) {
-    int8 += layer.precision == "int8";
+  for (const engine::LayerInfo& layer : engine::layer_list(plan, isa))
     if (options.layers || !layer.reason.empty())
       table.add_row({layer.name, layer.op, layer.precision, layer.kernel, layer.reason});
-  }
   if (table.rows() > 0) std::cout << table.text();
-  log_info("wrote ", options.output.path, ": ", layers.size(), " layers, ", int8, " in INT8, arena ",
-           plan.arena_bytes / 1024, " KiB, weights ", plan.constants ? plan.constants->bytes().size() / 1024 : 0,
-           " KiB");
+  log_info("wrote ", options.output.path, ": ", app::engine_summary(plan, isa));
   return ExitCode::kDone;
 }
 

@@ -100,6 +100,16 @@ void spell_out(std::vector<std::string>& arguments, const std::map<std::string, 
   }
 }
 
+// Whether the program beside this one is to do it.
+bool goes_elsewhere(const Command& command, const std::vector<std::string>& arguments) {
+  if (command.program.empty()) return false;
+  const auto needs_it = [&](const std::string& argument) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    return std::find(command.only_there.begin(), command.only_there.end(), flag) != command.only_there.end();
+  };
+  return command.only_there.empty() || std::any_of(arguments.begin(), arguments.end(), needs_it);
+}
+
 ExitCode run_command(const Command& command, std::vector<std::string> arguments, const std::string& before = "");
 
 // `octet convert spec ...`
@@ -121,7 +131,7 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments,
   const std::string whole_name = "octet " + name_in_errors;
   const std::string see_help = "; see '" + whole_name + " --help'";
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
-  if (!command.program.empty()) {
+  if (goes_elsewhere(command, arguments)) {
     arguments.insert(arguments.begin(), command.name);
     if (!before.empty()) arguments.insert(arguments.begin(), before.substr(0, before.size() - 1));
     let_waiting_threads_sleep();

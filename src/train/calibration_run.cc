@@ -45,6 +45,7 @@ CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source
   require(graph.inputs().size() == 1, "graph '", graph.name, "' has ", graph.inputs().size(),
           " inputs; calibration runs graphs with one");
   CalibrationRun result{.observers = quant::CalibrationSet(graph)};
+  for (const std::string& tensor : options.tensors) result.observers.add(tensor, 127);
   const std::vector<std::string> names = result.observers.names();
   require(!names.empty(), "graph '", graph.name,
           "' has no FakeQuantize node that reads an activation: place quantizers before calibrating");

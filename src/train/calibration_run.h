@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
 #include "quant/observer.h"
@@ -20,6 +21,7 @@ struct CalibrationRunOptions {
   ExecutorOptions executor;
   quant::CalibrationOptions calibration;
   std::function<void(int64_t images)> on_progress;  // after every batch, with the images so far
+  std::vector<std::string> tensors;  // float32 activations to watch as int8, beside those that a FakeQuantize reads
 };
 
 struct CalibrationRun {

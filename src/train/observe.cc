@@ -10,6 +10,11 @@ namespace octet::train {
 
 quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& loader,
                                           const std::function<void(int64_t)>& progress) {
+  return observe_tensors(graph, {}, loader, progress);
+}
+
+quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<std::string>& tensors,
+                                      data::Loader& loader, const std::function<void(int64_t)>& progress) {
   std::optional<data::Batch> batch;  // owns the memory that the tensor below borrows
   const BatchSource source = [&](at::Tensor* images) {
     batch = loader.next();
@@ -19,6 +24,7 @@ quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& 
   };
   CalibrationRunOptions options;
   options.on_progress = progress;
+  options.tensors = tensors;
   loader.start_epoch(0);
   return run_calibration(graph, source, options).observers;
 }

@@ -1,6 +1,8 @@
 // Calibration on the images of a loader.
 #pragma once
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "data/loader.h"
 #include "ir/graph.h"
@@ -13,5 +15,9 @@ namespace octet::train {
 // does not depend on the batch size. Where the graph fixes that, the loader must give whole batches of it.
 quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& loader,
                                           const std::function<void(int64_t images)>& progress = {});
+
+// The same for `tensors`, float32 activations of a graph without FakeQuantize nodes, as int8.
+quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<std::string>& tensors,
+                                      data::Loader& loader, const std::function<void(int64_t images)>& progress = {});
 
 }  // namespace octet::train

@@ -46,7 +46,18 @@ at_least "$(value engine.json map)" "$(python3 -c "print($(value qat.json map) -
 run verify -e spec.yaml -m qat/model.onnx --engine_file model.octet --json verify.json
 [ "$(value verify.json holds)" = True ] || die "not verified"
 python3 -c 'import json; v = json.load(open("verify.json")); assert v["near"] >= 0.8 * v["compared"] > 0, v["near"]' || die "detections of engine and graph differ"
-run infer -e spec.yaml -m model.octet --json objects.json --draw pictures
+# For TensorRT before 11 and for DeepStream: a range for every tensor, of which those of quantizers are the model's.
+run export -e spec.yaml -m qat/model.onnx -o trt.onnx --cal_cache_file all.cache --cache-scope all --trt-version 8.6.1 \
+  --cal_json_file ranges_all.json --engine_file trt.octet --gen_ds_config
+run evaluate -e spec.yaml -m trt.octet --json exported_engine.json
+[ "$(value exported_engine.json map)" = "$(value engine.json map)" ] || die "export and compile made different engines"
+grep -q '^num-detected-classes=3$' nvinfer_config.txt || die "DeepStream is told another number of classes"
+grep -q '^output-blob-names=output_cov/Sigmoid;output_bbox/BiasAdd$' nvinfer_config.txt || die "other outputs"
+[ "$(paste -sd, labels.txt)" = "bag,clothes,shoe" ] || die "labels: $(paste -sd, labels.txt)"
+run quantize -e spec.yaml -m trt.clean.onnx --cal_cache_file all.cache -o from_cache.onnx
+run evaluate -e spec.yaml -m from_cache.onnx --json from_cache.json
+at_least "$(value from_cache.json map)" "$(python3 -c "print($(value qat.json map) - 2)")" "mAP with the ranges of the cache"
+run infer -e spec.yaml -m model.octet --json objects.json --draw pictures --kitti kitti --coco coco.json
 [ "$(find pictures -name '*.png' | wc -l)" -eq 60 ] || die "not every scene was drawn"
 python3 - <<'PY' || die "objects without a box in the scene"
 import json
@@ -54,6 +65,14 @@ images = json.load(open("objects.json"))["predictions"]
 boxes = [o["box"] for i in images for o in i["objects"]]
 assert len(images) == 60 and len(boxes) > 30
 assert all(0 <= b[0] < b[2] <= 128 and 0 <= b[1] < b[3] <= 96 for b in boxes)
+# The other files hold the same objects, and those below the score that is shown.
+import os
+lines = [line.split() for name in sorted(os.listdir("kitti")) for line in open("kitti/" + name)]
+coco = json.load(open("coco.json"))
+assert len(os.listdir("kitti")) == 60 and all(len(line) == 16 for line in lines)
+assert len(coco) == len(lines) >= len(boxes)
+assert sum(float(line[15]) >= 0.5 for line in lines) == len(boxes)
+assert all(r["category_id"] in (1, 2, 3) and min(r["bbox"][2:]) > 0 for r in coco)
 PY
 run report -e spec.yaml -r .
 [ -n "$(value summary.json engine_map)" ] || die "the summary has no mAP"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks and metrics. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|runtimes|keras
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|runtimes|keras|half
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -61,6 +61,26 @@ case "$what" in
     "$bin/octet" quantize -m "$work/resnet20.onnx" --images "$work/images" -o "$work/resnet20.q.onnx" --quiet
     "$bin/octet" export -m "$work/resnet20.q.onnx" -o "$work/resnet20.trt.onnx" --target tensorrt --quiet
     "$python" "$here/tensorrt_layers.py" "$work"/*.trt.onnx
+    # The names of a calibration cache are those that TensorRT gives the tensors of the file beside it.
+    for arch in resnet50 efficientnet_b0; do
+      printf 'model: {arch: %s}\ndata: {train: {format: image_folder, path: %s}}\nquant: {calibration: {images: 4}}\n' \
+        "$arch" "$work/images" >"$work/spec.yaml"
+      for scope in qat all; do
+        "$bin/octet" export -e "$work/spec.yaml" -m "$work/$arch.q.onnx" -o "$work/$arch.$scope.onnx" --quiet \
+          --trt-version 8.6.1 --cal_cache_file "$work/$arch.$scope.cache" --cache-scope "$scope"
+      done
+      "$python" "$here/tensorrt_cache.py" "$work/$arch.qat.clean.onnx" "$work/$arch.qat.cache"
+      "$python" "$here/tensorrt_cache.py" --all "$work/$arch.all.clean.onnx" "$work/$arch.all.cache"
+    done
+    ;;
+  half)
+    for arch in resnet18 efficientnet_b0; do
+      "$bin/octet" models "$arch" --quiet -o "$work/$arch.onnx"
+      for type in fp32 fp16; do
+        "$bin/octet" export -m "$work/$arch.onnx" -o "$work/$arch.$type.onnx" --data_type $type --quiet
+      done
+      "$python" "$here/half_precision.py" "$work/$arch.fp32.onnx" "$work/$arch.fp16.onnx"
+    done
     ;;
   *) echo "unknown check $what" >&2; exit 2 ;;
 esac

@@ -29,6 +29,15 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   return observed;
 }
 
+std::map<std::string, quant::Range> measure_ranges(const ir::Graph& graph, const std::vector<std::string>& tensors,
+                                                   data::Loader& loader, const quant::CalibrationOptions& options) {
+  report::Progress progress({.label = "measuring", .total = loader.images_per_epoch()});
+  const quant::CalibrationSet observed =
+      train::observe_tensors(tasks::image_graph(graph), tensors, loader, [&](int64_t done) { progress.update(done); });
+  progress.finish();
+  return observed.ranges(options);
+}
+
 nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,
                                         const quant::CalibrationOptions& options) {
   const std::map<std::string, quant::Range> ranges = observed.ranges(options);

@@ -1,7 +1,10 @@
 // Post-training quantization, as calibrate (images of a spec) and quantize (a foreign model and a folder) do it.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "data/loader.h"
 #include "ir/graph.h"
@@ -15,6 +18,10 @@ namespace octet::app {
 // pass; empty: none.
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
                                 const std::filesystem::path& dump_passes);
+
+// The ranges of `tensors`, float32 activations of a float graph, in one epoch of `loader`.
+std::map<std::string, quant::Range> measure_ranges(const ir::Graph& graph, const std::vector<std::string>& tensors,
+                                                   data::Loader& loader, const quant::CalibrationOptions& options);
 
 // Every tensor with the range that was chosen and what the other methods would have chosen.
 nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/apply_cache.h"
 #include "app/experiment_data.h"
 #include "app/training/calibration.h"
 #include "app/training/training_setup.h"
@@ -20,24 +21,33 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, dump_passes;
+  std::string model, json, dump_passes, cache;
   OutputFlags output;
 };
+
+// What images say of the ranges; written as JSON where that was asked for.
+void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+  const app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
+  const quant::CalibrationSet observed = app::calibrate(graph, *images.loader, spec.quant, options.dump_passes);
+  if (!options.json.empty())
+    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+}
 
 ExitCode run(const Options& options) {
   const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
+  if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
   options.output.check();
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, options.model);
-  app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
-  const quant::CalibrationSet observed = app::calibrate(graph, *images.loader, spec.quant, options.dump_passes);
+  if (options.cache.empty())
+    calibrate(graph, spec, options);
+  else
+    app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
   graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
   onnx::export_model(graph, options.output.path, {.quantize_weights = false});
   log_info("wrote ", options.output.path);
-  if (!options.json.empty())
-    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
   return ExitCode::kDone;
 }
 
@@ -56,7 +66,9 @@ Command calibrate_command() {
             add_spec_flags(app, options->spec);
             add_model_flag(app, options->model, "Float ONNX model");
             add_output_flags(app, options->output, "ONNX file with quantizers", ".onnx");
-            add_json_flag(app, options->json);
+            add_cal_cache_flag(app, options->cache,
+                               "Take the ranges of TensorRT's calibration cache of this network instead of images");
+            add_json_flag(app, options->json)->excludes("--cal_cache_file");
             add_dump_passes_flag(app, options->dump_passes);
             add_key_flag(app);
             return [options] { return run(*options); };

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/apply_cache.h"
 #include "app/image_files.h"
 #include "app/network_file.h"
 #include "app/training/calibration.h"
@@ -21,7 +22,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, dump_passes, method;
+  std::string model, json, dump_passes, method, cache;
   std::vector<std::string> images, exclude, exclude_ops;
   std::vector<double> mean, std;
   int64_t count = 0;
@@ -49,24 +50,32 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
   return spec;
 }
 
+// What images say of the ranges; written as JSON where that was asked for.
+void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+  train::initialize_torch();
+  const app::DataStream stream = app::open_calibration_files(
+      spec, options.images, {spec.model.input.begin(), spec.model.input.end()}, tasks::images_at_a_time(graph));
+  const quant::CalibrationSet observed = app::calibrate(graph, *stream.loader, spec.quant, options.dump_passes);
+  if (!options.json.empty())
+    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+}
+
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
+  if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
+  if (options.images.empty() == options.cache.empty())
+    fail_usage("give either typical images (--images) or a calibration cache that has their ranges (--cal_cache_file)");
   options.output.check();
-  train::initialize_torch();
   ir::Graph graph = app::load_network(options.model);
   const spec::ExperimentSpec spec = settings(options, graph);
-  app::DataStream stream = app::open_image_files(
-      spec, options.images, {spec.model.input.begin(), spec.model.input.end()}, spec.quant.calibration.batch_size);
-  data::Loader loader(*stream.dataset,
-                      app::calibration_loader_options(spec, stream.loader->options(), tasks::images_at_a_time(graph)));
-  app::check_calibration_batches(loader);
-  const quant::CalibrationSet observed = app::calibrate(graph, loader, spec.quant, options.dump_passes);
+  if (options.cache.empty())
+    calibrate(graph, spec, options);
+  else
+    app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
   onnx::export_model(graph, options.output.path, {.quantize_weights = true});
   log_info("wrote ", options.output.path);
   for (const quant::PlacementNote& note : quant::lint_placement(graph)) log_info(note.message);
-  if (!options.json.empty())
-    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
   return ExitCode::kDone;
 }
 
@@ -79,13 +88,16 @@ Command quantize_command() {
       .details =
           "Needs no spec: -m names the float model, --images files or folders of typical images (never the test "
           "set), --mean and --std the normalization that the model was trained with (of pixels in 0 .. 1). "
-          "Writes QDQ ONNX that TensorRT, OpenVINO, ONNX Runtime and octet compile take.",
+          "Writes QDQ ONNX that TensorRT, OpenVINO, ONNX Runtime and octet compile take. Instead of images "
+          "--cal_cache_file takes the ranges that TensorRT or TAO found.",
       .examples = {"octet quantize -m resnet50.onnx --images photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 "
-                   "-o resnet50.qdq.onnx"},
+                   "-o resnet50.qdq.onnx",
+                   "octet quantize -m model.onnx --cal_cache_file cal.bin -o model.qdq.onnx"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         add_model_flag(app, options->model, "Float ONNX model");
-        app.add_option("--images", options->images, "Image files or folders")->required();
+        app.add_option("--images", options->images, "Image files or folders");
+        add_cal_cache_flag(app, options->cache, "TensorRT's calibration cache of this network, instead of --images");
         add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
         add_numbers_flag(app, "--mean", options->mean, -1000, 1000, "Subtracted from pixels in 0 .. 1, per channel");
         add_numbers_flag(app, "--std", options->std, 1e-6, 1000, "Pixels are divided by it, per channel");
@@ -100,7 +112,7 @@ Command quantize_command() {
             ->allow_extra_args(false)
             ->type_name("KEY=VALUE");
         add_exif_flag(app, options->spec);
-        add_json_flag(app, options->json);
+        add_json_flag(app, options->json)->excludes("--cal_cache_file");
         add_dump_passes_flag(app, options->dump_passes);
         return [options] { return run(*options); };
       }};

@@ -3,8 +3,10 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <span>
+
+#include "checkpoint/safetensors.h"
+#include "train/options/cost_scaling.h"
 
 namespace octet::train {
 
@@ -19,25 +21,22 @@ class LossScaler {
   virtual bool unscale(std::span<at::Tensor> gradients) = 0;
 };
 
-struct DynamicLossScaling {
-  double initial = 65536;
-  double growth = 2, backoff = 0.5;
-  int64_t growth_interval = 2000;  // steps without an overflow after which the factor grows
-};
-
-// The factor falls where gradients overflow and grows after a time without: the rule and the defaults of
-// torch.amp.GradScaler. Growth that would leave float32 is left out.
+// The factor falls where gradients overflow and grows without: the rule of TAO's cost_scaling (CostScalingOptions).
+// With an increment of 1 / 2000 it is nearly torch.amp.GradScaler's.
 class DynamicLossScaler : public LossScaler {
  public:
-  explicit DynamicLossScaler(const DynamicLossScaling& options = {});
+  explicit DynamicLossScaler(const CostScalingOptions& options);
   at::Tensor scale(const at::Tensor& loss) override;
-  bool unscale(std::span<at::Tensor> gradients) override;  // float32, all on one device
+  // float32, all on one device. UserError where they are not finite although the factor is as small as it gets.
+  bool unscale(std::span<at::Tensor> gradients) override;
   double factor() const;
 
+  void save(checkpoint::NamedTensors& state) const;
+  void load(const checkpoint::NamedTensors& state);
+
  private:
-  DynamicLossScaling options_;
-  at::Tensor factor_;          // float32, one element
-  at::Tensor growth_tracker_;  // int32, one element: steps since the last change
+  CostScalingOptions options_;
+  double exponent_;
 };
 
 }  // namespace octet::train

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "train/constants.h"
+#include "train/saved_tensors.h"
 
 namespace octet::train {
 namespace {
@@ -17,20 +18,6 @@ bool contains(const std::vector<NoDecay>& list, NoDecay group) {
 
 at::Tensor like(const at::Tensor& t) {
   return at::zeros_like(t.detach(), at::MemoryFormat::Preserve);
-}
-
-const ir::Tensor& entry(const checkpoint::NamedTensors& state, const std::string& key) {
-  const auto it = state.find(key);
-  if (it == state.end()) fail("the checkpoint holds no '", key, "'; was it written by another network or optimizer?");
-  return it->second;
-}
-
-void restore(at::Tensor& target, const checkpoint::NamedTensors& state, const std::string& key) {
-  const at::Tensor saved = to_torch(entry(state, key));
-  if (saved.sizes() != target.sizes())
-    fail("the checkpoint's '", key, "' has ", saved.numel(), " elements, the network expects ", target.numel());
-  at::NoGradGuard no_grad;
-  target.copy_(saved);
 }
 
 }  // namespace
@@ -124,7 +111,7 @@ void Optimizer::save(checkpoint::NamedTensors& state) const {
 }
 
 void Optimizer::load(const checkpoint::NamedTensors& state) {
-  started_ = entry(state, "optimizer/started").to_ints().at(0) != 0;
+  started_ = saved_entry(state, "optimizer/started").to_ints().at(0) != 0;
   for (Group& g : groups_)
     for (size_t i = 0; i < g.names.size(); ++i) {
       const std::string prefix = "optimizer/" + g.names[i];
@@ -165,7 +152,7 @@ void WeightAverage::save(checkpoint::NamedTensors& state) const {
 }
 
 void WeightAverage::load(const checkpoint::NamedTensors& state) {
-  updates_ = entry(state, "ema/updates").to_ints().at(0);
+  updates_ = saved_entry(state, "ema/updates").to_ints().at(0);
   for (size_t i = 0; i < shadow_.size(); ++i) restore(shadow_[i], state, "ema/" + parameters_[i].name);
 }
 

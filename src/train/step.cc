@@ -24,8 +24,9 @@ TrainStep::TrainStep(Executor& executor, Optimizer& optimizer, Loss& loss, const
 }
 
 StepLoss TrainStep::operator()(const data::Batch& batch, double factor) {
-  const LossParts parts = loss_(executor_.forward({images_of(batch)}, Mode::kTrain), batch);
+  LossParts parts = loss_(executor_.forward({images_of(batch)}, Mode::kTrain), batch);
   OCTET_CHECK(!parts.empty());
+  if (options_.regularizer) parts.emplace_back("regularization", (*options_.regularizer)());
   at::Tensor total = parts[0].second;
   for (size_t i = 1; i < parts.size(); ++i) total = total + parts[i].second;
   (options_.scaler ? options_.scaler->scale(total) : total).backward();

@@ -10,6 +10,7 @@
 #include "train/loss.h"
 #include "train/loss_scaler.h"
 #include "train/optimizer.h"
+#include "train/regularizer.h"
 
 namespace octet::train {
 
@@ -17,7 +18,8 @@ namespace octet::train {
 struct StepOptions {
   double clip_grad_norm = 0;  // largest norm of all gradients together; 0: off
   Communicator& communicator = single_process();
-  LossScaler* scaler = nullptr;  // null: the loss is descended as it is
+  LossScaler* scaler = nullptr;              // null: the loss is descended as it is
+  const Regularizer* regularizer = nullptr;  // null: none; else its penalty is the last part, "regularization"
 };
 
 // Of the batches of all ranks together.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "train/constants.h"
+#include "train/regularizer.h"
 #include "train/step.h"
 
 namespace octet::train {
@@ -50,21 +51,24 @@ class Run {
         listener_(first_ ? listener : nullptr),
         executor_(training.executed, options.executor),
         optimizer_(options.optimizer, classify_parameters(executor_)),
-        step_(executor_, optimizer_, training.loss,
-              {.clip_grad_norm = options.clip_grad_norm, .communicator = communicator_}) {
+        regularizer_(options.regularizer, executor_),
+        loss_(training.loss),
+        step_(executor_, optimizer_, loss_, step_options()) {
     if (options_.ema.enable) average_.emplace(options_.ema.decay, classify_parameters(executor_));
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
     if (steps_per_epoch_ < 1)
       fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
            loader_.options().batch_size);
+    if (options_.schedule.type == ScheduleType::kEarlyStoppingAnnealing && !validation_.evaluate)
+      fail_usage("the schedule early_stopping_annealing follows the validation; name validation images (data.val)");
   }
 
   TrainResult operator()() {
     resume();
-    while (run_.epochs_done < options_.epochs)
+    while (!done())
       if (!epoch()) return {run_, true};
-    if (run_.best_epoch > 0) {
+    if (run_.best_epoch > 0 && options_.final_model == FinalModel::kBest) {
       on_any_rank(false);  // the first one has written it
       ir::Graph best = checkpoint::load_best(options_.checkpoints, run_.best_epoch);
       executor_.load_from(best);
@@ -76,8 +80,28 @@ class Run {
   }
 
  private:
+  StepOptions step_options() {
+    if (options_.cost_scaling.enabled) scaler_.emplace(options_.cost_scaling);
+    return {.clip_grad_norm = options_.clip_grad_norm,
+            .communicator = communicator_,
+            .scaler = scaler_ ? &*scaler_ : nullptr,
+            .regularizer = regularizer_.enabled() ? &regularizer_ : nullptr};
+  }
+
   // Of another experiment: refused by resume(), not passed over.
   bool foreign(const checkpoint::Checkpoint& found) const { return found.run.fingerprint != options_.fingerprint; }
+
+  // What the schedule makes of the epochs so far.
+  EarlyStopping annealing() const {
+    if (options_.schedule.type != ScheduleType::kEarlyStoppingAnnealing) return {};
+    std::vector<Measurement> measured;
+    for (const checkpoint::EpochRecord& epoch : run_.history)
+      if (const auto value = epoch.metrics.find(validation_.metric); value != epoch.metrics.end())
+        measured.push_back({epoch.epoch, value->second});
+    return early_stopping(options_.schedule, measured, validation_.larger_is_better);
+  }
+
+  bool done() const { return run_.epochs_done >= options_.epochs || annealing().stop; }
 
   // UserError when training cannot go on from there with the bytes of a run that was not interrupted.
   void require_usable(const checkpoint::Checkpoint& found) const {
@@ -108,6 +132,8 @@ class Run {
         target.copy_(to_torch(found->state.at("model/" + name)));
       }
     optimizer_.load(found->state);
+    loss_.load(found->state);
+    if (scaler_) scaler_->load(found->state);
     if (average_) average_->load(found->state);
     executor_.set_step(run_.epochs_done * steps_per_epoch_ + run_.batches_done);
     if (listener_) listener_->on_resume(run_);
@@ -119,6 +145,8 @@ class Run {
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
       for (const auto& [name, tensor] : tensors) saved.state["model/" + name] = to_constant(tensor);
     optimizer_.save(saved.state);
+    loss_.save(saved.state);
+    if (scaler_) scaler_->save(saved.state);
     if (average_) average_->save(saved.state);
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
@@ -146,6 +174,7 @@ class Run {
   bool epoch() {
     const auto start = std::chrono::steady_clock::now();
     const int64_t total = options_.epochs * steps_per_epoch_;
+    const std::optional<int64_t> annealing_from = annealing().annealing_from;
     checkpoint::EpochRecord record;
     record.epoch = run_.epochs_done + 1;
     loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done);
@@ -153,7 +182,9 @@ class Run {
       std::optional<data::Batch> batch = loader_.next();
       if (!batch) break;
       const int64_t step = run_.epochs_done * steps_per_epoch_ + run_.batches_done;
-      const double factor = schedule_factor(options_.schedule, options_.optimizer.lr, step, total);
+      const double factor = schedule_factor(
+          options_.schedule, options_.optimizer.lr,
+          {.step = step, .total = total, .steps_per_epoch = steps_per_epoch_, .annealing_from = annealing_from});
       record.learning_rate = options_.optimizer.lr * factor;
       const StepLoss loss = step_(*batch, factor);
       ++run_.batches_done;
@@ -161,21 +192,30 @@ class Run {
       if (average_ && loss.updated) average_->update();
       run_.loss_sum += loss.total;
       if (listener_)
-        listener_->on_step({record.epoch, run_.batches_done, steps_per_epoch_, loss.total, loss.parts,
-                            record.learning_rate, batch->size * communicator_.size()});
+        listener_->on_step({.epoch = record.epoch,
+                            .step = run_.batches_done,
+                            .steps = steps_per_epoch_,
+                            .loss = loss.total,
+                            .loss_parts = loss.parts,
+                            .learning_rate = record.learning_rate,
+                            .images = batch->size * communicator_.size(),
+                            .loss_factor = scaler_ ? scaler_->factor() : 1});
       if (stop_requested() && run_.batches_done < steps_per_epoch_) {
         save();
         return false;
       }
     }
+    loss_.end_epoch(communicator_);
     record.loss = run_.loss_sum / static_cast<double>(std::max<int64_t>(run_.batches_done, 1));
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     ++run_.epochs_done;
     run_.batches_done = 0;
     run_.loss_sum = 0;
-    const bool last = run_.epochs_done == options_.epochs;
-    if (validation_.evaluate && (last || run_.epochs_done % options_.evaluate_interval == 0)) evaluate(record);
+    if (validation_.evaluate &&
+        (run_.epochs_done == options_.epochs || run_.epochs_done % options_.evaluate_interval == 0))
+      evaluate(record);
     run_.history.push_back(record);
+    const bool last = done();
     if (last || run_.epochs_done % options_.checkpoint_interval == 0) save();
     if (listener_) listener_->on_epoch(record);
     if (stop_requested() && !last) {
@@ -222,6 +262,9 @@ class Run {
   TrainListener* listener_;
   Executor executor_;
   Optimizer optimizer_;
+  Regularizer regularizer_;
+  std::optional<DynamicLossScaler> scaler_;
+  Loss& loss_;
   TrainStep step_;
   std::optional<WeightAverage> average_;
   checkpoint::RunState run_;

@@ -44,7 +44,8 @@ struct StepRecord {
   double loss;
   std::vector<std::pair<std::string, double>> loss_parts;
   double learning_rate;
-  int64_t images;  // of this batch, on all ranks
+  int64_t images;          // of this batch, on all ranks
+  double loss_factor = 1;  // of cost_scaling, after the step
 };
 
 class TrainListener {
@@ -71,8 +72,8 @@ struct TrainResult {
   bool stopped = false;  // by stop_requested, before the last epoch was done
 };
 
-// Trains the network in place: on return it holds the weights of the best epoch (by the validation's metric), or of the
-// last one when there is no validation. Continues from the newest checkpoint in options.checkpoints if there is one.
+// Trains the network in place: on return it holds the weights that options.final_model asks for; the best ones are in
+// options.checkpoints, too. Continues from the newest checkpoint in options.checkpoints if there is one.
 // UserError when the loss is not finite (with epoch and step), when a checkpoint belongs to another experiment, or when
 // a file cannot be written.
 TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener = nullptr);

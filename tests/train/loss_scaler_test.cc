@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "train/small_training.h"
 #include "train/step.h"
 
@@ -30,15 +31,16 @@ struct Steep : testing::QuadrantTask {
 };
 
 struct Student {
-  Student(LossScaler* scaler, double steepness, double lr)
+  Student(LossScaler* scaler, double steepness, double lr, double weight_decay = 1e-4)
       : executor(small_network(true)),
         loss(steepness),
-        optimizer(options(lr), parameters_of(executor)),
+        optimizer(options(lr, weight_decay), parameters_of(executor)),
         step(executor, optimizer, loss, {.scaler = scaler}) {}
-  static OptimizerOptions options(double lr) {
+  static OptimizerOptions options(double lr, double weight_decay) {
     OptimizerOptions o;
     o.type = OptimizerType::kAdam;
     o.lr = lr;
+    o.weight_decay = weight_decay;
     return o;
   }
   checkpoint::NamedTensors kept() const {
@@ -57,7 +59,7 @@ data::Batch batch() {
 }
 
 TEST(LossScaler, ChangesNoBitWhereNothingOverflows) {
-  DynamicLossScaler scaler;
+  DynamicLossScaler scaler({.increment = 0});
   Student scaled(&scaler, 1, 0.01), plain(nullptr, 1, 0.01);
   for (int i = 0; i < 3; ++i) {
     const StepLoss a = scaled.step(batch(), 1), b = plain.step(batch(), 1);
@@ -66,12 +68,12 @@ TEST(LossScaler, ChangesNoBitWhereNothingOverflows) {
   }
   const auto want = state_of(plain.executor);
   for (const auto& [name, tensor] : state_of(scaled.executor)) EXPECT_TRUE(at::equal(tensor, want.at(name))) << name;
-  EXPECT_EQ(scaler.factor(), 65536);
+  EXPECT_EQ(scaler.factor(), std::exp2(20));
 }
 
 // 1e34 times a loss near 1.4 is finite, 65536 times that is not, and neither are half and a quarter of it.
 TEST(LossScaler, AnOverflowSkipsTheStepAndHalvesTheScale) {
-  DynamicLossScaler scaler;
+  DynamicLossScaler scaler({.initial_exponent = 16, .increment = 0});
   Student student(&scaler, 1e34, 1e-3);
   const auto before = state_of(student.executor);
   const checkpoint::NamedTensors kept = student.kept();
@@ -97,34 +99,57 @@ TEST(LossScaler, AnOverflowSkipsTheStepAndHalvesTheScale) {
   for (const auto& [name, tensor] : after) EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << name;
 }
 
-TEST(LossScaler, GrowsAfterAnIntervalWithoutOverflow) {
-  DynamicLossScaler scaler({.initial = 8, .growth = 4, .backoff = 0.25, .growth_interval = 3});
-  std::vector<at::Tensor> good = {at::ones({2}), at::full({1}, -16.0f)};
-  const auto gradients = [](float value) { return std::vector<at::Tensor>{at::ones({2}), at::full({1}, value)}; };
+// TAO's choice: the step is made with zeros, so Adam counts it and momenta fade.
+TEST(LossScaler, TaoMakesAnOverflowAStepOfZeros) {
+  DynamicLossScaler scaler({.initial_exponent = 16, .tao_compatible = true});
+  Student student(&scaler, 1e34, 1e-3, /*weight_decay=*/0);
+  const auto before = state_of(student.executor);
+  EXPECT_TRUE(student.step(batch(), 1).updated);
+  EXPECT_EQ(scaler.factor(), std::exp2(15));
+  EXPECT_EQ(student.kept().at("optimizer/fc.weight/step").to_floats().at(0), 1);
+  for (const auto& [name, tensor] : student.executor.named_parameters())
+    EXPECT_TRUE(at::equal(tensor, before.at(name))) << name << ": the momenta were zeros, too";
+}
+
+// x by hand: 3, + 0.4 a step, - 1 at an overflow; the factor is 2^floor(x).
+TEST(LossScaler, TheExponentRisesAndFalls) {
+  DynamicLossScaler scaler({.initial_exponent = 3, .increment = 0.4, .decrement = 1});
+  std::vector<at::Tensor> first = {at::ones({2}), at::full({1}, -16.0f)};
+  EXPECT_TRUE(scaler.unscale(first));  // 3.4
+  EXPECT_EQ(first[0][0].item<float>(), 1.0f / 8);
+  EXPECT_EQ(first[1].item<float>(), -2.0f);
   const auto after = [&](float value) {
-    std::vector<at::Tensor> g = gradients(value);
+    std::vector<at::Tensor> g = {at::ones({2}), at::full({1}, value)};
     EXPECT_EQ(scaler.unscale(g), std::isfinite(value));
     return scaler.factor();
   };
-  EXPECT_TRUE(scaler.unscale(good));
-  EXPECT_EQ(good[0][0].item<float>(), 1.0f / 8);
-  EXPECT_EQ(good[1].item<float>(), -2.0f);
-  EXPECT_EQ(after(1), 8);
-  EXPECT_EQ(after(1), 32) << "three in a row";
-  EXPECT_EQ(after(1), 32);
-  EXPECT_EQ(after(1), 32);
-  EXPECT_EQ(after(INFINITY), 8) << "an overflow";
-  EXPECT_EQ(after(1), 8) << "the count starts anew";
-  EXPECT_EQ(after(1), 8);
-  EXPECT_EQ(after(1), 32);
-  EXPECT_EQ(after(NAN), 8);
+  EXPECT_EQ(after(1), 8);         // 3.8
+  EXPECT_EQ(after(1), 16);        // 4.2
+  EXPECT_EQ(after(INFINITY), 8);  // 3.2
+  EXPECT_EQ(after(NAN), 4);       // 2.2
+  EXPECT_EQ(after(1), 4);         // 2.6
+  checkpoint::NamedTensors state;
+  scaler.save(state);
+  DynamicLossScaler other({.increment = 0.4});
+  other.load(state);
+  std::vector<at::Tensor> g = {at::ones({1})};
+  EXPECT_TRUE(other.unscale(g));  // 3.0
+  EXPECT_EQ(other.factor(), 8);
+  EXPECT_THROW(other.load({}), UserError);
 }
 
-TEST(LossScaler, DoesNotGrowBeyondFloat32) {
-  DynamicLossScaler scaler({.initial = 1e38, .growth = 10, .backoff = 0.5, .growth_interval = 1});
-  std::vector<at::Tensor> gradients = {at::ones({1})};
-  EXPECT_TRUE(scaler.unscale(gradients));
-  EXPECT_FLOAT_EQ(static_cast<float>(scaler.factor()), 1e38f);
+TEST(LossScaler, StaysInFloat32AndSaysWhereNothingHelps) {
+  DynamicLossScaler scaler({.initial_exponent = 120, .increment = 50, .decrement = 60});
+  std::vector<at::Tensor> good = {at::ones({1})};
+  EXPECT_TRUE(scaler.unscale(good));
+  EXPECT_EQ(scaler.factor(), std::exp2(126));
+  for (int i = 0; i < 4; ++i) {
+    std::vector<at::Tensor> bad = {at::full({1}, INFINITY)};
+    EXPECT_FALSE(scaler.unscale(bad));
+  }
+  EXPECT_EQ(scaler.factor(), std::exp2(-100));
+  std::vector<at::Tensor> bad = {at::full({1}, INFINITY)};
+  EXPECT_THROW(scaler.unscale(bad), UserError);
 }
 
 }  // namespace

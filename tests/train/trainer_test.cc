@@ -13,6 +13,8 @@
 #include "base/files.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
+#include "train/constants.h"
+#include "train/saved_tensors.h"
 #include "train/small_training.h"
 #include "train/thread_ranks.h"
 
@@ -28,6 +30,41 @@ struct Variant {
   const char* name;
   const char* optimizer;
   bool quantized, ema;
+  bool stateful = false;  // what else has a state: the loss, its scaling, the schedule
+  Precision precision = Precision::kFloat32;
+};
+
+// A loss that learns over an epoch: its weight is the mean loss of the last one.
+class Remembering : public QuadrantTask {
+ public:
+  using QuadrantTask::QuadrantTask;
+  LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override {
+    LossParts parts = QuadrantTask::operator()(outputs, batch);
+    sum_ = sum_ + parts[0].second.detach();
+    ++count_;
+    parts[0].second = parts[0].second * weight_;
+    return parts;
+  }
+  void end_epoch(Communicator& communicator) override {
+    weight_ = sum_ / count_;
+    communicator.all_reduce({&weight_, 1}, Reduce::kMean);
+    sum_ = at::zeros({});
+    count_ = 0;
+  }
+  void save(checkpoint::NamedTensors& state) const override {
+    state["loss/weight"] = to_constant(weight_);
+    state["loss/sum"] = to_constant(sum_);
+    state["loss/count"] = ir::Tensor::scalar<int64_t>(count_);
+  }
+  void load(const checkpoint::NamedTensors& state) override {
+    restore(weight_, state, "loss/weight");
+    restore(sum_, state, "loss/sum");
+    count_ = saved_entry(state, "loss/count").to_ints().at(0);
+  }
+
+ private:
+  at::Tensor weight_ = at::ones({}), sum_ = at::zeros({});
+  int64_t count_ = 0;
 };
 
 // Kills the process, or asks for a stop, at one step of the whole run; -1: never.
@@ -55,7 +92,9 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   options.transform.crop_padding = 1;
   data::Loader loader(*training, options);
   data::Loader validation(*held_out, {.batch_size = 40});
-  QuadrantTask task(&validation);
+  QuadrantTask plain(&validation);
+  Remembering remembering(&validation);
+  QuadrantTask& task = v.stateful ? remembering : plain;
   ir::Graph graph = small_network(v.quantized);
   Interruption interruption;
   interruption.kill_at = kill_at;
@@ -66,6 +105,16 @@ Outcome run(const Variant& v, const fs::path& folder, int64_t kill_at, int64_t s
   o.schedule.warmup = 0.1;
   o.ema = {.enable = v.ema, .decay = 0.9};
   o.clip_grad_norm = 5;
+  if (v.stateful) {
+    o.regularizer = {RegularizerType::kL2, 1e-4};
+    o.cost_scaling = {.enabled = true, .initial_exponent = 120, .increment = 0.5};  // overflows at first
+    o.schedule = {.type = ScheduleType::kEarlyStoppingAnnealing,
+                  .min_lr = 0.001,
+                  .soft_start_epochs = 1,
+                  .annealing_epochs = 1,
+                  .patience_steps = 1};
+  }
+  o.executor.precision = v.precision;
   o.checkpoints = folder;
   o.fingerprint = print;
   if (stop_at >= 0) o.stop_requested = [&] { return interruption.seen >= stop_at; };
@@ -196,6 +245,78 @@ TEST(Trainer, DamagedCheckpointsArePassedOver) {
   fs::remove_all(folder);
 }
 
+// A training of `epochs` epochs whose validation gives these values, one after the other; the last one stays.
+TrainResult run_with_values(const fs::path& folder, std::vector<double> values, TrainerOptions o, ir::Graph& graph) {
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const auto pictures = quadrants(64, 7);
+  data::Loader loader(*pictures, {.batch_size = 16});
+  QuadrantTask task(nullptr);
+  o.optimizer.lr = 0.1;
+  o.checkpoints = folder;
+  size_t at = 0;
+  const auto next = [&](Executor&) {
+    return std::map<std::string, double>{{"value", values[std::min(at++, values.size() - 1)]}};
+  };
+  const ir::Graph executed = graph.clone();
+  return train({.network = graph,
+                .executed = executed,
+                .loader = loader,
+                .loss = task,
+                .validation = {.evaluate = next, .metric = "value"}},
+               o);
+}
+
+TEST(Trainer, EndsEarlyWhereTheValidationStandsStill) {
+  const fs::path folder = scratch_folder("early");
+  TrainerOptions o;
+  o.epochs = o.checkpoint_interval = 50;
+  o.schedule = {.type = ScheduleType::kEarlyStoppingAnnealing,
+                .min_lr = 0.001,
+                .soft_start_epochs = 0,
+                .annealing_epochs = 1,
+                .patience_steps = 1};
+  ir::Graph graph = small_network(false);
+  // No better after epoch 2, so the rate falls in epoch 3; no better after epoch 3, when the fall is just over; the
+  // end.
+  const TrainResult result = run_with_values(folder, {1}, o, graph);
+  EXPECT_FALSE(result.stopped);
+  EXPECT_EQ(result.run.epochs_done, 4);
+  EXPECT_DOUBLE_EQ(result.run.history[1].learning_rate, 0.1);
+  EXPECT_NEAR(result.run.history[2].learning_rate, 0.1 * std::pow(0.01, 0.75), 1e-9) << "the last of four steps";
+  EXPECT_NEAR(result.run.history[3].learning_rate, 0.001, 1e-9);
+  EXPECT_TRUE(fs::exists(folder / "epoch-4")) << "the end is always saved";
+  fs::remove_all(folder);
+  EXPECT_THROW(
+      {
+        const auto pictures = quadrants(64, 7);
+        data::Loader loader(*pictures, {.batch_size = 16});
+        QuadrantTask task(nullptr);
+        o.checkpoints = folder;
+        const ir::Graph executed = graph.clone();
+        train({.network = graph, .executed = executed, .loader = loader, .loss = task, .validation = {}}, o);
+      },
+      UserError);
+}
+
+TEST(Trainer, EndsWithTheWeightsOfTheBestOrOfTheLastEpoch) {
+  const fs::path folder = scratch_folder("final");
+  for (const FinalModel wanted : {FinalModel::kBest, FinalModel::kLast}) {
+    TrainerOptions o;
+    o.epochs = 3;
+    o.final_model = wanted;
+    ir::Graph graph = small_network(false);
+    const TrainResult result = run_with_values(folder, {1, 3, 2}, o, graph);
+    EXPECT_EQ(result.run.best_epoch, 2);
+    const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
+    const auto saved = [&](const fs::path& in) { return read_file(folder / in / "model.onnx"); };
+    EXPECT_EQ(model == saved("best"), wanted == FinalModel::kBest);
+    EXPECT_EQ(model == saved("epoch-3"), wanted == FinalModel::kLast);
+    EXPECT_EQ(saved("best"), saved("epoch-2"));
+  }
+  fs::remove_all(folder);
+}
+
 // Two ranks, each with pictures of its own, in one folder.
 struct RankOutcome {
   TrainResult result;
@@ -262,11 +383,12 @@ TEST(Trainer, RanksEndWithTheSameModelAndTheFirstOneSpeaks) {
   fs::remove_all(folder);
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, TrainerTest,
-                         ::testing::Values(Variant{"sgd", "sgd", false, false},
-                                           Variant{"adamw_ema", "adamw", false, true},
-                                           Variant{"qat", "adam", true, false}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Variants, TrainerTest,
+    ::testing::Values(Variant{"sgd", "sgd", false, false}, Variant{"adamw_ema", "adamw", false, true},
+                      Variant{"qat", "adam", true, false}, Variant{"stateful", "adam", false, false, true},
+                      Variant{"stateful_qat_bf16", "adam", true, false, true, Precision::kBFloat16}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace octet::train

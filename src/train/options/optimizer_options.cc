@@ -28,7 +28,7 @@ void describe(schema::Section& s, OptimizerOptions& optimizer) {
       .help("adam, adamw: added to the denominator.");
   s.field("weight_decay", optimizer.weight_decay)
       .range(0, 10)
-      .known_elsewhere_as({"regularizer", "decay", "l2"})
+      .known_elsewhere_as({"decay", "l2"})
       .help("L2 term (sgd, adam) or decoupled decay (adamw).");
   s.field("no_decay", optimizer.no_decay)
       .help("Parameters without weight decay: biases, scale and shift of normalizations.");

@@ -7,10 +7,34 @@
 #include "schema/schema.h"
 
 namespace octet::train {
+namespace {
+
+bool is_logarithmic(ScheduleType type) {
+  return type == ScheduleType::kSoftStartAnnealing || type == ScheduleType::kEarlyStoppingAnnealing;
+}
+
+// t of the header.
+double soft_start_annealing(const ScheduleOptions& o, double progress) {
+  if (progress < o.soft_start) return progress / o.soft_start;
+  return progress > o.annealing ? (1 - progress) / (1 - o.annealing) : 1.0;
+}
+
+double early_stopping_annealing(const ScheduleOptions& o, const Progress& p) {
+  const auto share = [&](int64_t since, int64_t epochs) {
+    return epochs > 0
+               ? std::min(1.0, static_cast<double>(p.step - since) / static_cast<double>(epochs * p.steps_per_epoch))
+               : 1.0;
+  };
+  if (!p.annealing_from) return share(0, o.soft_start_epochs);
+  return o.annealing_epochs > 0 ? 1 - share(*p.annealing_from * p.steps_per_epoch, o.annealing_epochs) : 1.0;
+}
+
+}  // namespace
 
 OCTET_ENUM_NAMES(ScheduleType, {ScheduleType::kConstant, "constant"}, {ScheduleType::kStep, "step"},
                  {ScheduleType::kCosine, "cosine"}, {ScheduleType::kLinear, "linear"},
-                 {ScheduleType::kSoftStart, "soft_start"})
+                 {ScheduleType::kSoftStartAnnealing, "soft_start_annealing"},
+                 {ScheduleType::kEarlyStoppingAnnealing, "early_stopping_annealing"})
 
 void describe(schema::Section& s, ScheduleOptions& schedule) {
   s.field("type", schedule.type)
@@ -19,11 +43,11 @@ void describe(schema::Section& s, ScheduleOptions& schedule) {
   s.field("warmup", schedule.warmup)
       .range(0, 1)
       .unit("fraction of the training")
-      .help("The rate rises linearly from 0 to lr over this part (soft_start has its own).");
+      .help("The rate rises linearly from 0 to lr over this part (the two annealing types have their own).");
   s.field("min_lr", schedule.min_lr)
       .range(0, 1000)
       .known_elsewhere_as({"min_learning_rate", "eta_min"})
-      .help("cosine, linear: rate at the end. soft_start: rate at both ends, more than 0.");
+      .help("cosine, linear: rate at the end. The annealing types: rate at both ends, more than 0.");
   s.field("steps", schedule.steps)
       .range(0, 1)
       .length(0, 100)
@@ -34,32 +58,68 @@ void describe(schema::Section& s, ScheduleOptions& schedule) {
   s.field("soft_start", schedule.soft_start)
       .range(0, 1)
       .unit("fraction of the training")
-      .help("soft_start: the rate rises (on a logarithmic scale) from min_lr to lr until here.");
+      .help("soft_start_annealing: the rate rises, on a logarithmic scale, from min_lr to lr until here. 0: at once.");
   s.field("annealing", schedule.annealing)
       .range(0, 1)
       .unit("fraction of the training")
-      .help("soft_start: the rate falls back to min_lr from here.");
+      .help("soft_start_annealing: the rate falls back to min_lr from here. 1: it does not.");
+  s.field("soft_start_epochs", schedule.soft_start_epochs)
+      .range(0, 100'000)
+      .unit("epochs")
+      .help(
+          "early_stopping_annealing: the rate rises, on a logarithmic scale, from min_lr to lr in these. 0: at once.");
+  s.field("annealing_epochs", schedule.annealing_epochs)
+      .range(0, 100'000)
+      .unit("epochs")
+      .help(
+          "early_stopping_annealing: the rate falls back to min_lr in these, once the validation has not improved for "
+          "patience_steps. 0: it does not.");
+  s.field("patience_steps", schedule.patience_steps)
+      .range(1, 100'000)
+      .unit("epochs")
+      .help(
+          "early_stopping_annealing: so long without a better validation, and the rate falls; so long once more, and "
+          "the training ends.");
   s.rule("steps", [&schedule] {
     return std::is_sorted(schedule.steps.begin(), schedule.steps.end()) ? "" : "must be in ascending order";
   });
-  s.rule("min_lr", [&schedule] {
-    const bool missing = schedule.type == ScheduleType::kSoftStart && schedule.min_lr <= 0;
-    return missing ? "must be more than 0 for the type soft_start" : "";
+  s.rule("min_lr", [&schedule]() -> std::string {
+    const bool missing = is_logarithmic(schedule.type) && schedule.min_lr <= 0;
+    return missing ? str("must be more than 0 for the type ", schema::enum_name(schedule.type)) : "";
   });
   s.rule("soft_start", [&schedule] {
-    const bool late = schedule.type == ScheduleType::kSoftStart && schedule.soft_start > schedule.annealing;
+    const bool late = schedule.type == ScheduleType::kSoftStartAnnealing && schedule.soft_start > schedule.annealing;
     return late ? "must not be more than annealing" : "";
   });
 }
 
-double schedule_factor(const ScheduleOptions& o, double lr, int64_t step, int64_t total) {
+EarlyStopping early_stopping(const ScheduleOptions& options, std::span<const Measurement> measurements,
+                             bool larger_is_better) {
+  EarlyStopping out;
+  std::optional<Measurement> best;
+  for (const Measurement& now : measurements) {
+    if (!best || (larger_is_better ? now.value > best->value : now.value < best->value) || std::isnan(best->value)) {
+      best = now;
+    } else if (now.epoch - best->epoch >= options.patience_steps && now.epoch >= options.soft_start_epochs) {
+      if (!out.annealing_from) {
+        out.annealing_from = now.epoch;
+        best = now;
+      } else if (now.epoch - *out.annealing_from > options.annealing_epochs) {
+        out.stop = true;
+      }
+    }
+  }
+  return out;
+}
+
+double schedule_factor(const ScheduleOptions& o, double lr, const Progress& at) {
+  const int64_t step = at.step, total = at.total;
   const double progress = total > 0 ? static_cast<double>(step) / static_cast<double>(total) : 1.0;
   const double min_factor = o.min_lr / lr;
-  if (o.type == ScheduleType::kSoftStart) {
-    const double low = std::max(min_factor, 1e-8);
-    if (progress < o.soft_start) return low * std::pow(1.0 / low, progress / o.soft_start);
-    if (progress < o.annealing) return 1.0;
-    return std::pow(low, (progress - o.annealing) / std::max(1.0 - o.annealing, 1e-12));
+  if (is_logarithmic(o.type)) {
+    const double t = o.type == ScheduleType::kSoftStartAnnealing ? soft_start_annealing(o, progress)
+                                                                 : early_stopping_annealing(o, at);
+    return std::exp((1 - t) * std::log(std::max(min_factor, 1e-12)));
   }
   const auto warmup_steps = static_cast<int64_t>(std::llround(o.warmup * static_cast<double>(total)));
   if (step < warmup_steps) return static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
@@ -77,7 +137,8 @@ double schedule_factor(const ScheduleOptions& o, double lr, int64_t step, int64_
       return factor;
     }
     case ScheduleType::kConstant:
-    case ScheduleType::kSoftStart:
+    case ScheduleType::kSoftStartAnnealing:
+    case ScheduleType::kEarlyStoppingAnnealing:
       break;
   }
   return 1.0;

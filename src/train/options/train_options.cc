@@ -4,6 +4,8 @@
 
 namespace octet::train {
 
+OCTET_ENUM_NAMES(FinalModel, {FinalModel::kBest, "best"}, {FinalModel::kLast, "last"})
+
 void describe(schema::Section& s, EmaOptions& ema) {
   s.field("enable", ema.enable).help("Keep a moving average of the weights; evaluate and export that.");
   s.field("decay", ema.decay).range(0, 1).unit("per step").help("Share of the old average that stays.");
@@ -29,6 +31,11 @@ void describe(schema::Section& s, TrainOptions& train) {
   s.section("schedule", train.schedule)
       .known_elsewhere_as({"lr_schedule", "lr_config", "lr_scheduler"})
       .help("Learning rate over time.");
+  s.section("regularizer", train.regularizer)
+      .known_elsewhere_as({"reg_config"})
+      .help("Penalty on the weights, as in TAO; `optimizer.weight_decay` is another one.");
+  s.section("cost_scaling", train.cost_scaling).known_elsewhere_as({"loss_scale"}).help("Scaling of the loss.");
+  s.section("distill", train.distill).known_elsewhere_as({"distillation"}).help("Learning from a teacher, too.");
   s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
   s.field("clip_grad_norm", train.clip_grad_norm)
       .range(0, 1e9)
@@ -47,6 +54,11 @@ void describe(schema::Section& s, TrainOptions& train) {
       .unit("epochs")
       .known_elsewhere_as({"validation_interval", "validation_period_during_training"})
       .help("Evaluate on `data.val` every so many epochs, and at the end.");
+  s.field("final_model", train.final_model)
+      .help(
+          "Which weights NAME.onnx gets: of the best epoch by the first metric on `data.val`, or of the last one; the "
+          "best are then in NAME.best.onnx.");
+  s.section("visualizer", train.visualizer).help("What TensorBoard shows.");
   s.field("threads", train.threads)
       .range(0, 1024)
       .help(

@@ -3,9 +3,13 @@
 #include <cstdint>
 #include <string>
 
+#include "train/options/cost_scaling.h"
+#include "train/options/distill_options.h"
 #include "train/options/optimizer_options.h"
 #include "train/options/precision.h"
+#include "train/options/regularizer.h"
 #include "train/options/schedule.h"
+#include "train/options/visualizer.h"
 
 namespace octet::train {
 
@@ -16,6 +20,11 @@ struct EmaOptions {
 };
 void describe(schema::Section& s, EmaOptions& ema);
 
+// Which weights a training ends with: those of the best epoch by the validation's metric (of the last one where there
+// is no validation), or those of the last epoch.
+enum class FinalModel { kBest, kLast };
+std::span<const schema::EnumName<FinalModel>> enum_names(FinalModel);
+
 struct TrainOptions {
   int64_t epochs = 30;
   int64_t batch_size_per_gpu = 64;
@@ -23,13 +32,18 @@ struct TrainOptions {
   std::string device = "cpu";  // or cuda
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
+  RegularizerOptions regularizer;
+  CostScalingOptions cost_scaling;
+  DistillOptions distill;
   EmaOptions ema;
   double clip_grad_norm = 0.0;  // 0: off
   int64_t seed = 1;
   int64_t checkpoint_interval = 1;  // epochs
   int64_t keep_checkpoints = 2;     // the newest; the best is kept besides
   int64_t evaluate_interval = 1;    // epochs; the last is always evaluated
-  int64_t threads = 0;              // 0: as many as CPUs
+  FinalModel final_model = FinalModel::kBest;
+  VisualizerOptions visualizer;
+  int64_t threads = 0;  // 0: as many as CPUs
 };
 void describe(schema::Section& s, TrainOptions& train);
 

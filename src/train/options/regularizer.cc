@@ -1,0 +1,18 @@
+#include "train/options/regularizer.h"
+
+#include "schema/schema.h"
+
+namespace octet::train {
+
+OCTET_ENUM_NAMES(RegularizerType, {RegularizerType::kNone, "none"}, {RegularizerType::kL1, "l1"},
+                 {RegularizerType::kL2, "l2"})
+
+void describe(schema::Section& s, RegularizerOptions& regularizer) {
+  s.field("type", regularizer.type)
+      .help(
+          "Penalty on weights and biases of convolutions and products, part of the loss. l1: sum of magnitudes, which "
+          "makes weights that pruning takes; l2: sum of squares.");
+  s.field("weight", regularizer.weight).range(0, 1000).help("Factor of the sum.");
+}
+
+}  // namespace octet::train

@@ -83,6 +83,9 @@ class Task {
   virtual std::unique_ptr<Evaluator> evaluator() const = 0;
   // All of Evaluator::result(), in the order in which people read them; models are compared by the first.
   virtual std::vector<MetricInfo> metrics() const = 0;
+
+  // Whether the nodes that make the outputs stay in floating point where the user does not say (quant.heads).
+  virtual bool float_heads() const { return false; }
 };
 
 }  // namespace octet::tasks

@@ -35,18 +35,22 @@ Outputs ExecutorRunner::run(const data::Batch& batch) {
   return out;
 }
 
-train::Validation validation_of(const Task& task, data::Loader* loader) {
+train::Validation validation_of(const Task& task, data::Loader* loader,
+                                std::function<void(const Outputs&, const data::Batch&)> watch) {
   if (loader == nullptr) return {};
   const MetricInfo metric = task.metrics().at(0);
-  return {.evaluate =
-              [&task, loader](train::Executor& executor) {
-                ExecutorRunner runner(executor);
-                Metrics out;
-                for (const auto& [name, value] : evaluate(runner, *loader, task)) out["val_" + name] = value;
-                return out;
-              },
-          .metric = "val_" + metric.name,
-          .larger_is_better = metric.larger_is_better};
+  const auto measure = [&task, loader, watch = std::move(watch)](train::Executor& executor) {
+    ExecutorRunner runner(executor);
+    const std::unique_ptr<Evaluator> evaluator = task.evaluator();
+    run_all(runner, *loader, [&](const Outputs& outputs, const data::Batch& batch) {
+      evaluator->add(outputs, batch);
+      if (watch) watch(outputs, batch);
+    });
+    Metrics out;
+    for (const auto& [name, value] : evaluator->result()) out["val_" + name] = value;
+    return out;
+  };
+  return {.evaluate = measure, .metric = "val_" + metric.name, .larger_is_better = metric.larger_is_better};
 }
 
 }  // namespace octet::tasks

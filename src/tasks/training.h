@@ -20,7 +20,9 @@ class ExecutorRunner : public Runner {
 // What descends for the chosen task, with its options.
 std::unique_ptr<train::Loss> make_loss(const TaskChoice& task);
 
-// The task's metrics, each as val_NAME, on the images of `loader`; none where that is null. Nothing is owned.
-train::Validation validation_of(const Task& task, data::Loader* loader);
+// The task's metrics, each as val_NAME, on the images of `loader`; none where that is null. Nothing is owned. `watch`
+// is shown every batch of a validation.
+train::Validation validation_of(const Task& task, data::Loader* loader,
+                                std::function<void(const Outputs&, const data::Batch&)> watch = {});
 
 }  // namespace octet::tasks

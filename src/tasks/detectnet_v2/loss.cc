@@ -1,11 +1,14 @@
 #include "tasks/detectnet_v2/loss.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "tasks/detectnet_v2/task.h"
+#include "train/constants.h"
+#include "train/saved_tensors.h"
 
 namespace octet::tasks::detectnet_v2 {
 namespace {
@@ -35,33 +38,80 @@ std::unique_ptr<train::Loss> make_loss(const tasks::Task& task) {
   return std::make_unique<Loss>(dynamic_cast<const Task&>(task).options().loss);
 }
 
+void Loss::start(int64_t classes) {
+  const auto of = [&](auto value) {
+    std::vector<double> values;
+    for (int label = 0; label < classes; ++label) values.push_back(value(options_.costs.of(label)));
+    return at::tensor(values, at::kDouble);
+  };
+  const auto shares = [](const at::Tensor& weights) {
+    const at::Tensor sum = weights.sum(0, /*keepdim=*/true);
+    return at::where(sum > 0, weights / sum, at::zeros_like(weights));
+  };
+  class_shares_ = shares(of([](const ClassCost& c) { return c.class_weight; }));
+  foreground_ = of([](const ClassCost& c) { return c.coverage_foreground_weight; });
+  targets_ = at::stack({of([](const ClassCost& c) { return c.coverage.weight_target; }),
+                        of([](const ClassCost& c) { return c.bbox.weight_target; })});
+  if (!weights_.defined())
+    weights_ = shares(at::stack({of([](const ClassCost& c) { return c.coverage.initial_weight; }),
+                                 of([](const ClassCost& c) { return c.bbox.initial_weight; })}));
+  if (!cost_sums_.defined()) cost_sums_ = at::zeros_like(weights_);
+  if (weights_.size(1) != classes)
+    fail("the checkpoint has weights of ", weights_.size(1), " classes, the network has ", classes);
+}
+
 train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) {
   const at::Tensor &coverage = outputs.at(0), &boxes = outputs.at(1);
   const Grid grid{.classes = static_cast<int>(coverage.size(1)),
                   .rows = static_cast<int>(coverage.size(2)),
                   .columns = static_cast<int>(coverage.size(3)),
                   .stride = static_cast<int>(batch.height / coverage.size(2))};
+  if (!class_shares_.defined()) start(grid.classes);
   require_classes(batch, grid.classes);
   const Targets truth = draw(batch, grid, options_.rasterizer);
-  const at::Tensor target = truth.coverage.to(coverage.device()), box_weight = truth.box_weight.to(boxes.device());
-  std::vector<float> weights(options_.class_weights.begin(), options_.class_weights.end());
-  if (weights.empty()) weights.assign(static_cast<size_t>(grid.classes), 1.0f);
-  if (std::ssize(weights) != grid.classes)
-    fail_usage("cost_function.class_weights has ", weights.size(), " values, the network has ", grid.classes,
-               " classes; give one for each");
-  const at::Tensor class_weight = at::tensor(weights).to(coverage.device());
-  const double sum = options_.coverage_weight + options_.bbox_weight;
+  const auto here = [&](const at::Tensor& tensor) { return tensor.to(coverage.device(), at::kFloat); };
+  const at::Tensor target = here(truth.coverage);
 
   constexpr double kEpsilon = 1e-5;
+  const at::Tensor foreground = here(foreground_).reshape({1, grid.classes, 1, 1});
   const at::Tensor entropy = -(target * (coverage + kEpsilon).log() + (1 - target) * (1 - coverage + kEpsilon).log()) *
-                             at::where(target > 0.5, at::full({}, options_.coverage_foreground_weight),
-                                       at::full({}, 1 - options_.coverage_foreground_weight));
-  const at::Tensor coverage_cost = entropy.mean({0, 2, 3});  // of each class
+                             at::where(target > 0.5, foreground, 1 - foreground);
   const at::Tensor distance =
-      (boxes - truth.boxes.to(boxes.device())).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns});
-  const at::Tensor box_cost = (distance * box_weight.unsqueeze(2)).mean({0, 2, 3, 4});
-  return {{"coverage", (coverage_cost * class_weight).sum() * (options_.coverage_weight / sum)},
-          {"boxes", (box_cost * class_weight).sum() * (options_.bbox_weight / sum)}};
+      (boxes - here(truth.boxes)).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns}) *
+      here(truth.box_weight).unsqueeze(2);
+  const at::Tensor costs = at::stack({entropy.mean({0, 2, 3}), distance.mean({0, 2, 3, 4})});  // [2, classes]
+  if (options_.autoweighting.enabled) cost_sums_ += costs.detach().to(at::kCPU, at::kDouble);
+  const at::Tensor weighted = (costs * here(weights_ * class_shares_)).sum(1);
+  return {{"coverage", weighted[0]}, {"boxes", weighted[1]}};
+}
+
+void Loss::end_epoch(train::Communicator& communicator) {
+  if (!options_.autoweighting.enabled || !cost_sums_.defined()) return;
+  const at::NoGradGuard no_grad;
+  communicator.all_reduce({&cost_sums_, 1}, train::Reduce::kMean);  // as good as their sum: only ratios count
+  const at::Tensor wanted = at::where(cost_sums_ > 0, targets_ / cost_sums_, at::zeros_like(targets_));
+  const at::Tensor sum = wanted.sum(0, /*keepdim=*/true);
+  const at::Tensor clamped =
+      (wanted / sum).clamp(options_.autoweighting.min_objective_weight, options_.autoweighting.max_objective_weight);
+  weights_ = at::where(sum > 0, clamped, weights_);
+  cost_sums_ = at::zeros_like(weights_);
+}
+
+void Loss::save(checkpoint::NamedTensors& state) const {
+  if (!options_.autoweighting.enabled || !weights_.defined()) return;
+  state["loss/objective_weights"] = train::to_constant(weights_);
+  state["loss/cost_sums"] = train::to_constant(cost_sums_);
+}
+
+void Loss::load(const checkpoint::NamedTensors& state) {
+  if (!options_.autoweighting.enabled) return;
+  for (const auto& [tensor, name] : {std::pair(&weights_, "loss/objective_weights"), {&cost_sums_, "loss/cost_sums"}}) {
+    const at::Tensor saved = train::to_torch(train::saved_entry(state, name));
+    if (saved.dim() != 2 || saved.size(0) != 2 || saved.scalar_type() != at::kDouble)
+      fail("the checkpoint's '", name, "' is none of two objectives for each class");
+    *tensor = saved;
+  }
+  if (weights_.sizes() != cost_sums_.sizes()) fail("the checkpoint's weights and sums of the loss do not fit together");
 }
 
 }  // namespace octet::tasks::detectnet_v2

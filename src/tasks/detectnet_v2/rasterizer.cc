@@ -57,10 +57,28 @@ Ellipses ellipses_of(const vision::Box& box, const ClassRaster& c, float deadzon
 
 }  // namespace
 
+void describe(schema::Section& s, ClassRaster& raster) {
+  s.field("cov_center_x", raster.cov_center_x).range(0, 1).help("Center of an object's ellipse, of its width.");
+  s.field("cov_center_y", raster.cov_center_y).range(0, 1).help("Center of an object's ellipse, of its height.");
+  s.field("cov_radius_x", raster.cov_radius_x).range(0, 2).help("Radius of the ellipse, of half the object's width.");
+  s.field("cov_radius_y", raster.cov_radius_y).range(0, 2).help("Radius of the ellipse, of half the object's height.");
+  s.field("bbox_min_radius", raster.bbox_min_radius)
+      .range(0.01, 1000)
+      .unit("cells")
+      .help("Smaller ellipses grow to this.");
+}
+
+void describe(schema::Section& s, RasterizerOptions& rasterizer) {
+  s.field("deadzone_radius", rasterizer.deadzone_radius)
+      .range(0, 1)
+      .help("Zone around the ellipse that belongs to no other object: 0 none, 1 the whole box.");
+  describe_by_class(s, rasterizer.classes);
+}
+
 GridTruth rasterize(std::span<const Object> objects, const Grid& grid, const RasterizerOptions& options) {
   const auto raster_of = [&](int label) -> const ClassRaster& {
     OCTET_CHECK(label >= 0 && label < grid.classes, "label ", label, " of ", grid.classes);
-    return options.classes.at(options.classes.size() == 1 ? 0 : static_cast<size_t>(label));
+    return options.classes.of(label);
   };
   GridTruth truth;
   truth.coverage.assign(static_cast<size_t>(grid.coverage_size()), 0);

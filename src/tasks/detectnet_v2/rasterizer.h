@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "tasks/by_class.h"
 #include "tasks/detectnet_v2/grid.h"
 #include "vision/box.h"
 
@@ -15,11 +16,13 @@ struct ClassRaster {
   double cov_radius_x = 0.4, cov_radius_y = 0.4;  // of the half width and half height
   double bbox_min_radius = 1.0;                   // cells
 };
+void describe(schema::Section& s, ClassRaster& raster);
 
 struct RasterizerOptions {
-  std::vector<ClassRaster> classes = {ClassRaster{}};  // one for each class of the grid, or one for all
-  double deadzone_radius = 0.67;                       // 0: the ellipse itself, 1: the whole box
+  ByClass<ClassRaster> classes;
+  double deadzone_radius = 0.67;  // 0: the ellipse itself, 1: the whole box
 };
+void describe(schema::Section& s, RasterizerOptions& rasterizer);
 
 struct GridTruth {
   std::vector<float> coverage;  // Grid::coverage_size(): the part of a cell inside its ellipse, in sixteenths

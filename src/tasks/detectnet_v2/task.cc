@@ -38,6 +38,7 @@ ir::Graph Task::build(const models::ModelOptions& options) const {
 }
 
 void Task::name_classes(const std::vector<std::string>& names) {
+  options_.loss.name_classes(names);
   options_.postprocessing.clustering.resolve(names, "detectnet_v2.postprocessing.target_class_config");
   options_.metrics.matching.resolve(names, "detectnet_v2.evaluation.target_class_config");
 }

@@ -29,6 +29,7 @@ class Task : public tasks::Task {
   NvinferReading nvinfer(const Signature& network) const override;
   std::unique_ptr<Evaluator> evaluator() const override;
   std::vector<MetricInfo> metrics() const override { return object_metrics(); }
+  bool float_heads() const override { return true; }  // as TAO: two small convolutions that read numbers off
 
  private:
   Options options_;

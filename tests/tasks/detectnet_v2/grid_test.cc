@@ -14,7 +14,7 @@ using vision::Box;
 using vision::Object;
 
 constexpr Grid kGrid{.classes = 2, .rows = 12, .columns = 20, .stride = 16};
-const RasterizerOptions kRaster{.classes = {ClassRaster{}}};
+const RasterizerOptions kRaster;
 
 float coverage_at(const GridTruth& truth, int label, int row, int column) {
   return truth.coverage[static_cast<size_t>(kGrid.at(label, row, column))];
@@ -79,6 +79,115 @@ TEST(Rasterizer, ObjectsBeyondTheBorderDrawWhatLiesInside) {
       rasterize(std::vector<Object>{{.box = {-80, -80, 80, 80}}, {.box = {1000, 1000, 1100, 1100}}}, kGrid, kRaster);
   EXPECT_EQ(coverage_at(truth, 0, 0, 0), 1);
   EXPECT_EQ(coverage_at(truth, 0, 11, 19), 0);
+}
+
+// The steps of the reference, cell by cell and sample by sample, in float64. `border`: the least distance of a sample
+// to an ellipse, of the ellipse; where it is near 0, float32 may see it on the other side.
+struct Straightforward {
+  std::vector<double> coverage, weight, boxes, border;
+};
+
+Straightforward straightforward(std::vector<Object> objects, const RasterizerOptions& options) {
+  const size_t all = static_cast<size_t>(kGrid.coverage_size());
+  Straightforward out{std::vector<double>(all), std::vector<double>(all), std::vector<double>(4 * all),
+                      std::vector<double>(all, 1)};
+  std::vector<double> most(all);
+  std::stable_sort(objects.begin(), objects.end(),
+                   [](const Object& a, const Object& b) { return a.box.y1 < b.box.y1; });
+  for (const Object& object : objects) {
+    const ClassRaster& raster = options.classes.of(object.label);
+    double center[2], radius[2], dead[2], half[2];
+    const double low[2] = {object.box.x0 / 16, object.box.y0 / 16}, high[2] = {object.box.x1 / 16, object.box.y1 / 16};
+    const double at[2] = {raster.cov_center_x, raster.cov_center_y};
+    const double share[2] = {raster.cov_radius_x, raster.cov_radius_y};
+    for (int axis = 0; axis < 2; ++axis) {
+      center[axis] = low[axis] + at[axis] * (high[axis] - low[axis]);
+      half[axis] = at[axis] < 0.5 ? center[axis] - low[axis] : high[axis] - center[axis];
+      radius[axis] = std::max(share[axis] * half[axis], 0.1);
+    }
+    for (const auto& [small, other] : {std::pair(0, 1), std::pair(1, 0)})
+      if (radius[small] < raster.bbox_min_radius) {
+        radius[other] *= raster.bbox_min_radius / radius[small];
+        radius[small] = raster.bbox_min_radius;
+      }
+    for (int axis = 0; axis < 2; ++axis)
+      dead[axis] =
+          std::max(radius[axis], (1 - options.deadzone_radius) * radius[axis] + options.deadzone_radius * half[axis]);
+    for (int row = 0; row < kGrid.rows; ++row)
+      for (int column = 0; column < kGrid.columns; ++column) {
+        const size_t cell = static_cast<size_t>(kGrid.at(object.label, row, column));
+        const auto share_inside = [&](const double(&axes)[2]) {
+          double inside = 0;
+          for (int i = 0; i < 4; ++i)
+            for (int j = 0; j < 4; ++j) {
+              const double x = (column + (j + 0.5) / 4 - center[0]) / axes[0];
+              const double y = (row + (i + 0.5) / 4 - center[1]) / axes[1];
+              inside += x * x + y * y < 1;
+              out.border[cell] = std::min(out.border[cell], std::fabs(x * x + y * y - 1));
+            }
+          return inside / 16;
+        };
+        const double a = share_inside(dead), c = share_inside(radius);
+        const double point[2] = {column * 16 + 0.5, row * 16 + 0.5};
+        const double border[4] = {point[0] - object.box.x0, point[1] - object.box.y0, object.box.x1 - point[0],
+                                  object.box.y1 - point[1]};
+        const auto write = [&](double coverage) {
+          out.coverage[cell] = most[cell] = coverage;
+          out.weight[cell] = coverage / std::max(4 * radius[0] * radius[1], 1.0);
+          for (int k = 0; k < 4; ++k)
+            out.boxes[static_cast<size_t>(kGrid.at(4 * object.label + k, row, column))] =
+                coverage > 0 ? border[k] / 35 : 0;
+        };
+        if (a >= most[cell] && a > 0) write(0);
+        if (c >= most[cell] && c > 0) write(c);
+      }
+  }
+  return out;
+}
+
+// Boxes of all kinds: tiny, without area, larger than the image, partly or wholly outside, on top of each other.
+TEST(Rasterizer, IsTheReferenceForEachClass) {
+  std::mt19937 random(7);
+  const auto between = [&](int low, int high) {
+    return static_cast<float>(low * 4 + static_cast<int>(random() % static_cast<unsigned>(4 * (high - low)))) / 4;
+  };
+  int compared = 0, covered = 0, cells = 0;
+  for (int round = 0; round < 200; ++round) {
+    const auto any = [&](std::initializer_list<double> values) { return values.begin()[random() % values.size()]; };
+    RasterizerOptions options{.classes = {}, .deadzone_radius = any({0, 0.4, 0.67, 1})};
+    const std::vector<std::string> names = {"person", "car"};
+    for (const std::string& name : names)
+      options.classes.named.push_back({name,
+                                       {.cov_center_x = any({0, 0.3, 0.5, 1}),
+                                        .cov_center_y = any({0, 0.5, 0.8}),
+                                        .cov_radius_x = any({0.2, 0.4, 1, 1.7}),
+                                        .cov_radius_y = any({0.4, 1}),
+                                        .bbox_min_radius = any({0.01, 0.5, 1, 3})}});
+    options.classes.resolve(names, "");
+    std::vector<Object> objects;
+    for (int i = 0; i < 6; ++i) {
+      const float x = between(-100, 340), y = between(-80, 220);
+      const float width = random() % 8 ? between(1, 200) : 0, height = random() % 8 ? between(1, 150) : 0;
+      objects.push_back({.box = {x, y, x + width, y + height}, .label = static_cast<int>(random() % 2)});
+    }
+    const GridTruth truth = rasterize(objects, kGrid, options);
+    const Straightforward want = straightforward(objects, options);
+    for (int label = 0; label < 2; ++label)
+      for (int row = 0; row < kGrid.rows; ++row)
+        for (int column = 0; column < kGrid.columns; ++column, ++cells) {
+          const size_t cell = static_cast<size_t>(kGrid.at(label, row, column));
+          if (want.border[cell] < 1e-4) continue;
+          ++compared, covered += want.coverage[cell] > 0;
+          ASSERT_EQ(truth.coverage[cell], want.coverage[cell]) << round << ": " << row << ' ' << column;
+          ASSERT_NEAR(truth.coverage_weight[cell], want.weight[cell], 1e-5);
+          for (int k = 0; k < 4; ++k) {
+            const size_t at = static_cast<size_t>(kGrid.at(4 * label + k, row, column));
+            ASSERT_NEAR(truth.boxes[at], want.boxes[at], 1e-4) << round << ": " << row << ' ' << column;
+          }
+        }
+  }
+  EXPECT_GT(compared, cells * 9 / 10);
+  EXPECT_GT(covered, cells / 50);
 }
 
 TEST(Decode, ReturnsTheBoxesThatWereDrawn) {

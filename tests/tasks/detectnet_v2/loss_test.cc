@@ -1,6 +1,7 @@
 #include "tasks/detectnet_v2/loss.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "tasks/detectnet_v2/task.h"
 #include "tasks/training.h"
 #include "train/optimizer.h"
+#include "train/thread_ranks.h"
 
 namespace octet::tasks::detectnet_v2 {
 namespace {
@@ -33,33 +35,148 @@ at::Tensor of(const std::vector<float>& values, int64_t channels) {
   return at::tensor(values).reshape({1, channels, kGrid.rows, kGrid.columns});
 }
 
-TEST(DetectNetLoss, IsTheFormulaOfTheReference) {
-  const std::vector<vision::Object> objects = {{.box = {10, 8, 70, 50}, .label = 1}};
-  const LossOptions options{.class_weights = {1, 2}};
-  const GridTruth truth = rasterize(objects, kGrid, options.rasterizer);
-  std::vector<float> coverage(truth.coverage.size()), boxes(truth.boxes.size());
-  for (size_t i = 0; i < coverage.size(); ++i) coverage[i] = 0.05f + 0.9f * static_cast<float>(i % 7) / 7;
-  for (size_t i = 0; i < boxes.size(); ++i) boxes[i] = truth.boxes[i] + 0.1f * static_cast<float>(i % 5);
+// What the network says where it is nowhere right: the truth is rasterized with `raster`.
+struct Case {
+  GridTruth truth;
+  std::vector<float> coverage, boxes;
+};
+
+Case some_case(const std::vector<vision::Object>& objects, const RasterizerOptions& raster, float offset = 0) {
+  Case c{.truth = rasterize(objects, kGrid, raster), .coverage = {}, .boxes = {}};
+  for (size_t i = 0; i < c.truth.coverage.size(); ++i)
+    c.coverage.push_back(0.05f + offset + 0.8f * static_cast<float>(i % 7) / 7);
+  for (size_t i = 0; i < c.truth.boxes.size(); ++i)
+    c.boxes.push_back(c.truth.boxes[i] + 0.1f * static_cast<float>(i % 5));
+  return c;
+}
+
+// The formula of the reference, one number after the other: the cost of an objective (0: coverage, 1: boxes) of a
+// class.
+double cost_of(const Case& c, size_t objective, size_t label, double foreground_weight) {
   const size_t cells = static_cast<size_t>(kGrid.cells());
-  double cov = 0, box = 0;
-  for (size_t c = 0; c < 2; ++c) {
-    for (size_t i = 0; i < cells; ++i) {
-      const double t = truth.coverage[c * cells + i], p = coverage[c * cells + i];
-      cov -= options.class_weights[c] * (t * std::log(p + 1e-5) + (1 - t) * std::log(1 - p + 1e-5)) *
-             (t > 0.5 ? 0.05 : 0.95) / static_cast<double>(cells);
-      for (size_t k = 0; k < 4; ++k) {
-        const size_t at = (4 * c + k) * cells + i;
-        box += options.class_weights[c] * std::fabs(boxes[at] - truth.boxes[at]) *
-               truth.coverage_weight[c * cells + i] / static_cast<double>(4 * cells);
-      }
+  double sum = 0;
+  for (size_t i = 0; i < cells; ++i) {
+    const size_t cell = label * cells + i;
+    const double t = c.truth.coverage[cell], p = c.coverage[cell];
+    if (objective == 0)
+      sum -= (t * std::log(p + 1e-5) + (1 - t) * std::log(1 - p + 1e-5)) *
+             (t > 0.5 ? foreground_weight : 1 - foreground_weight) / static_cast<double>(cells);
+    for (size_t k = 0; k < 4 && objective == 1; ++k) {
+      const size_t at = (4 * label + k) * cells + i;
+      sum +=
+          std::fabs(c.boxes[at] - c.truth.boxes[at]) * c.truth.coverage_weight[cell] / static_cast<double>(4 * cells);
     }
   }
+  return sum;
+}
+
+const std::vector<vision::Object> kObjects = {{.box = {10, 8, 70, 50}, .label = 1},
+                                              {.box = {30, 0, 90, 30}, .label = 0}};
+
+std::vector<double> values(const train::LossParts& parts) {
+  std::vector<double> out;
+  for (const auto& [name, part] : parts) out.push_back(part.item<double>());
+  return out;
+}
+
+TEST(DetectNetLoss, IsTheFormulaOfTheReferenceForEachClass) {
+  LossOptions options;
+  options.costs.named = {
+      {"car", {.class_weight = 3, .coverage_foreground_weight = 0.4, .coverage = {2, 1}, .bbox = {6, 1}}}};
+  options.rasterizer.classes.named = {{"car", {.cov_radius_x = 0.8, .bbox_min_radius = 0.5}}};
+  options.name_classes({"person", "car"});
+  const Case c = some_case(kObjects, options.rasterizer);
   Loss loss(options);
-  const train::LossParts parts = loss({of(coverage, 2), of(boxes, 8)}, batch_of(objects));
-  EXPECT_NEAR(parts.at(0).second.item<double>(), cov / 11, 1e-5);
-  EXPECT_NEAR(parts.at(1).second.item<double>(), box * 10 / 11, 1e-6);
+  const std::vector<double> parts = values(loss({of(c.coverage, 2), of(c.boxes, 8)}, batch_of(kObjects)));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_NEAR(parts[0], 0.25 * cost_of(c, 0, 0, 0.05) / 11 + 0.75 * cost_of(c, 0, 1, 0.4) * 2 / 8, 1e-6);
+  EXPECT_NEAR(parts[1], 0.25 * cost_of(c, 1, 0, 0) * 10 / 11 + 0.75 * cost_of(c, 1, 1, 0) * 6 / 8, 1e-6);
   // The truth itself costs nothing but what the rounded coverage is unsure of.
-  EXPECT_EQ(loss({of(truth.coverage, 2), of(truth.boxes, 8)}, batch_of(objects)).at(1).second.item<double>(), 0);
+  EXPECT_EQ(values(loss({of(c.truth.coverage, 2), of(c.truth.boxes, 8)}, batch_of(kObjects)))[1], 0);
+}
+
+// Of a rank that has seen these cases: TAO's rule, by hand. Class 0 has no boxes to learn, so their cost is 0.
+TEST(DetectNetLoss, AutoweightingIsTheRuleOfTheReference) {
+  const std::vector<vision::Object> objects = {kObjects[0]};
+  const LossOptions options{.costs = ClassCost{.coverage = {1, 1}, .bbox = {10, 0.03}},
+                            .autoweighting = {.enabled = true, .max_objective_weight = 0.99}};
+  std::vector<Case> seen;
+  for (const float offset : {0.0f, 0.05f, 0.1f, 0.12f}) seen.push_back(some_case(objects, options.rasterizer, offset));
+  double sums[2][2] = {};
+  for (size_t objective = 0; objective < 2; ++objective)
+    for (size_t label = 0; label < 2; ++label)
+      for (const Case& c : seen) sums[objective][label] += cost_of(c, objective, label, 0.05);
+  ASSERT_EQ(sums[1][0], 0);
+  const double coverage = 1 / sums[0][1], boxes = 0.03 / sums[1][1], all = coverage + boxes;
+  // Two ranks, each with half of them, agree on the weights of all.
+  std::vector<at::Tensor> weights(2);
+  train::testing::ThreadRanks(2).run([&](train::Communicator& communicator) {
+    const auto rank = static_cast<size_t>(communicator.rank());
+    Loss loss(options);
+    for (size_t i = rank; i < seen.size(); i += 2)
+      loss({of(seen[i].coverage, 2), of(seen[i].boxes, 8)}, batch_of(objects));
+    EXPECT_NEAR(loss.objective_weights()[1][0].item<double>(), 10.0 / 11, 1e-12) << "within the epoch";
+    loss.end_epoch(communicator);
+    weights[rank] = loss.objective_weights();
+  });
+  EXPECT_TRUE(at::equal(weights[0], weights[1]));
+  EXPECT_NEAR(weights[0][0][1].item<double>(), coverage / all, 1e-5);
+  EXPECT_NEAR(weights[0][1][1].item<double>(), boxes / all, 1e-5);
+  EXPECT_EQ(weights[0][0][0].item<double>(), 0.99) << "clamped";
+  EXPECT_EQ(weights[0][1][0].item<double>(), 1e-4) << "clamped";
+}
+
+TEST(DetectNetLoss, WeightsStayWhereNothingCosts) {
+  const LossOptions options{.costs = ClassCost{.coverage = {1, 0}, .bbox = {3, 1}}, .autoweighting = {.enabled = true}};
+  const Case c = some_case({}, options.rasterizer);
+  Loss loss(options);
+  loss({of(c.coverage, 2), of(c.boxes, 8)}, batch_of({}));
+  loss.end_epoch(train::single_process());
+  EXPECT_EQ(loss.objective_weights()[0][0].item<double>(), 0.25);
+  EXPECT_EQ(loss.objective_weights()[1][1].item<double>(), 0.75);
+}
+
+// Saved in the middle of an epoch, and after one.
+TEST(DetectNetLoss, AutoweightingGoesOnFromACheckpoint) {
+  const LossOptions options{.autoweighting = {.enabled = true}};
+  std::vector<Case> seen;
+  for (const float offset : {0.0f, 0.05f, 0.1f, 0.12f}) seen.push_back(some_case(kObjects, options.rasterizer, offset));
+  const auto show = [&](Loss& loss, size_t i) {
+    return values(loss({of(seen[i].coverage, 2), of(seen[i].boxes, 8)}, batch_of(kObjects)));
+  };
+  Loss whole(options), before(options), after(options);
+  for (size_t i = 0; i < 3; ++i) {
+    show(whole, i), show(before, i);
+    if (i == 0) whole.end_epoch(train::single_process()), before.end_epoch(train::single_process());
+  }
+  checkpoint::NamedTensors state;
+  before.save(state);
+  after.load(state);
+  EXPECT_EQ(show(whole, 3), show(after, 3));
+  whole.end_epoch(train::single_process()), after.end_epoch(train::single_process());
+  EXPECT_EQ(show(whole, 0), show(after, 0));
+  EXPECT_THROW(Loss(options).load({}), UserError);
+  checkpoint::NamedTensors none;
+  Loss plain({});
+  show(plain, 0);
+  plain.save(none);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(DetectNetLoss, OptionsOfAClassThatThereIsNotAreRefused) {
+  LossOptions costs, raster;
+  costs.costs.named = {{"Car", {.class_weight = 2}}};
+  raster.rasterizer.classes.named = {{"Car", {}}};
+  for (const auto& [options, key] : {std::pair(costs, "cost_function"), {raster, "bbox_rasterizer"}}) {
+    LossOptions own = options;
+    try {
+      own.name_classes({"car", "person"});
+      FAIL() << key;
+    } catch (const UserError& e) {
+      EXPECT_THAT(e.what(), testing::HasSubstr(key));
+      EXPECT_THAT(e.what(), testing::HasSubstr("'Car', which is none of the classes; did you mean 'car'?"));
+    }
+  }
 }
 
 TEST(DetectNetLoss, NamesAnObjectOfNoClass) {

@@ -45,6 +45,7 @@ std::optional<TrainingRecord> read_training_record(const fs::path& results) {
     record.stage = spec::parse_stage(j.at("stage").get<std::string>());
     record.model = j.at("model").get<std::string>();
     record.model_hash = parse_hex(j.at("model_hash").get<std::string>());
+    record.teacher_hash = parse_hex(j.value("teacher_hash", hex64(0)));
     record.data_hash = parse_hex(j.at("data_hash").get<std::string>());
     record.threads = j.at("threads").get<int64_t>();
     record.precision = j.at("precision").get<std::string>();
@@ -64,6 +65,7 @@ void write_training_record(const fs::path& results, const TrainingRecord& record
                           {"stage", spec::stage_name(record.stage)},
                           {"model", record.model},
                           {"model_hash", hex64(record.model_hash)},
+                          {"teacher_hash", hex64(record.teacher_hash)},
                           {"data_hash", hex64(record.data_hash)},
                           {"threads", record.threads},
                           {"precision", record.precision},
@@ -89,6 +91,8 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
   if (before.model_hash != after.model_hash)
     out.push_back(before.model == after.model ? str("the content of ", after.model)
                                               : change("-m", before.model, after.model));
+  if (before.teacher_hash != after.teacher_hash && out.empty())
+    out.push_back(str("the content of the teacher, ", after.spec.schedule_for(after.stage).distill.teacher));
   if (before.data_hash != after.data_hash && out.empty())
     out.push_back(str("the images of data.train (", data::paths_of(after.spec.data.train), ")"));
   return out;
@@ -105,7 +109,8 @@ const char* epochs_key(const TrainingRecord& record) {
 std::string fingerprint(const TrainingRecord& record) {
   return str(spec::stage_name(record.stage), "-",
              spec::spec_hash(with_epochs_of(record.spec, spec::ExperimentSpec()), record.stage), "-",
-             hex64(record.model_hash), "-", hex64(record.data_hash), "-", record.threads, "-", record.precision);
+             hex64(record.model_hash), "-", hex64(record.teacher_hash), "-", hex64(record.data_hash), "-",
+             record.threads, "-", record.precision);
 }
 
 bool is_finished(const fs::path& output, const TrainingRecord& record) {

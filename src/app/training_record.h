@@ -17,6 +17,7 @@ struct TrainingRecord {
   spec::ExperimentSpec spec;
   std::string model;                        // the file that training started from; empty: none
   uint64_t model_hash = 0;                  // of its content
+  uint64_t teacher_hash = 0;                // of the teacher's file; 0: none
   uint64_t data_hash = 0;                   // of the training images
   int64_t threads = 0;                      // as they are, never 0: sums depend on how they are split
   std::string precision;                    // as it is: what `auto` meant on that machine

@@ -4,9 +4,18 @@
 
 namespace octet::quant {
 
+OCTET_ENUM_NAMES(Heads, {Heads::kAuto, "auto"}, {Heads::kInt8, "int8"}, {Heads::kFloat, "float"})
+
 void describe(schema::Section& s, QuantOptions& quant) {
-  s.field("enable_qat", quant.enable_qat)
-      .help("Stage qat fine-tunes with fake quantization. false: it fine-tunes in float, which is stage control.");
+  s.choice("enable_qat", quant.enable_qat, {{std::nullopt, "auto"}, {true, "true"}, {false, "false"}})
+      .help(
+          "true: `octet train` without --stage trains the model given by -m, or by model.pretrained with load_graph, "
+          "quantization-aware (stage qat), and calibrates it first where it is a float model. false: stage qat "
+          "fine-tunes in float, which is stage control. auto: without --stage the float network is trained.");
+  s.field("heads", quant.heads)
+      .help(
+          "Convolutions and products with no other behind them: the outputs of a detector, the last product of a "
+          "classifier. auto: float for detectnet_v2, as in TAO, else int8.");
   s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
   s.section("activations", [&](schema::Section& activations) {
      activations.field("averaging_constant", quant.averaging.activations)

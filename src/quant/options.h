@@ -1,5 +1,7 @@
 // Everything that an experiment says about quantization.
 #pragma once
+#include <optional>
+
 #include "quant/calibrator.h"
 #include "quant/placement.h"
 #include "quant/scale_averaging.h"
@@ -7,8 +9,15 @@
 
 namespace octet::quant {
 
+// The weighted nodes behind which there is no other: a detector's outputs, a classifier's last product.
+enum class Heads { kAuto, kInt8, kFloat };  // auto: as the task wants it
+std::span<const schema::EnumName<Heads>> enum_names(Heads);
+
 struct QuantOptions {
-  bool enable_qat = true;  // false: stage qat fine-tunes without fake quantization, as stage control does
+  // true: a training that no stage is named for is quantization-aware, and calibrates its float model first. false:
+  // stage qat fine-tunes without fake quantization, as stage control does. None: each stage is what it is called.
+  std::optional<bool> enable_qat;
+  Heads heads = Heads::kAuto;
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;
   PlacementOptions placement;

@@ -20,6 +20,8 @@ class EventWriter {
   void scalar(const std::string& tag, int64_t step, double value);
   // The distribution of `values`; those that are not finite are left out.
   void histogram(const std::string& tag, int64_t step, std::span<const float> values);
+  // A picture: the bytes of a PNG or JPEG file, and its size in pixels.
+  void image(const std::string& tag, int64_t step, std::string_view encoded, int width, int height);
 
   const std::filesystem::path& path() const { return path_; }
 

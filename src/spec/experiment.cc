@@ -21,6 +21,7 @@ void clear_incidentals(train::TrainOptions& options) {
   options.threads = defaults.threads;
   options.checkpoint_interval = defaults.checkpoint_interval;
   options.keep_checkpoints = defaults.keep_checkpoints;
+  options.visualizer = defaults.visualizer;
 }
 
 ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
@@ -61,6 +62,14 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
   schema::read_section(section, root, "", {.check_files = options.check_files});
   data::resolve_splits(spec.data);
   return spec;
+}
+
+quant::QuantOptions ExperimentSpec::quantization() const {
+  quant::QuantOptions out = quant;
+  const bool as_float =
+      quant.heads == quant::Heads::kFloat || (quant.heads == quant::Heads::kAuto && task->float_heads());
+  out.placement.quantize_last_layer = !as_float;
+  return out;
 }
 
 std::string to_yaml(const ExperimentSpec& spec) {

@@ -57,6 +57,8 @@ struct ExperimentSpec {
 
   // The schedule of a training stage: `train` for kFloat, `finetune` for kQat and kControl.
   const train::TrainOptions& schedule_for(Stage stage) const { return stage == Stage::kFloat ? train : finetune; }
+  // `quant` with what the task decides where the user does not.
+  quant::QuantOptions quantization() const;
 };
 
 // -------------------------------------------------------------------------------------------------------- reading

@@ -21,25 +21,36 @@ Message learning_rate() {
       .key("train.schedule.min_lr")
       .means("Rate at the beginning and at the end.");
   early_stopping.number("max_learning_rate").key("train.optimizer.lr").means("Rate in the middle.");
-  early_stopping.integer("soft_start_epochs").range(0).means("Epochs until the rate reaches its maximum.");
-  early_stopping.integer("annealing_epochs").range(0).means("Epochs over which the rate falls.");
-  early_stopping.integer("patience_steps").range(0).means("Validations without improvement until the rate falls.");
+  early_stopping.integer("soft_start_epochs")
+      .range(0, 100'000)
+      .key("train.schedule.soft_start_epochs")
+      .means("Epochs until the rate reaches its maximum.");
+  early_stopping.integer("annealing_epochs")
+      .range(0, 100'000)
+      .key("train.schedule.annealing_epochs")
+      .means("Epochs over which the rate falls.");
+  early_stopping.integer("patience_steps")
+      .range(1, 100'000)
+      .key("train.schedule.patience_steps")
+      .means("Epochs without improvement until the rate falls, and then until the training ends.");
   Message m;
   m.message("soft_start_annealing_schedule", std::move(soft_start))
       .one_of("learning_rate")
-      .sets("train.schedule.type", "soft_start")
+      .sets("train.schedule.type", "soft_start_annealing")
       .means("The rate rises and falls on a logarithmic scale.");
   m.message("early_stopping_annealing_schedule", std::move(early_stopping))
       .one_of("learning_rate")
-      .unused("Octet has no such schedule yet")
-      .means("The rate rises, stays until the validation loss does no longer improve, and falls.");
+      .sets("train.schedule.type", "early_stopping_annealing")
+      .means("The rate rises, stays until the validation does no longer improve, and falls.");
   return m;
 }
 
 Message regularizer() {
   Message m;
-  m.choice("type", {{"NO_REG", ""}, {"L1", ""}, {"L2", ""}}).means("Sum of absolute values, of squares, or none.");
-  m.number("weight").range(0, 1).means("Factor on it.");
+  m.choice("type", {{"NO_REG", "none"}, {"L1", "l1"}, {"L2", "l2"}})
+      .key("train.regularizer.type")
+      .means("Sum of absolute values, of squares, or none.");
+  m.number("weight").range(0, 1).key("train.regularizer.weight").means("Factor on it.");
   return m;
 }
 
@@ -59,10 +70,19 @@ Message optimizer() {
 
 Message cost_scaling() {
   Message m;
-  m.flag("enabled").means("Scale the loss, so that small gradients survive FP16.");
-  m.number("initial_exponent").means("The loss is multiplied by 2 to this power at first.");
-  m.number("increment").range(0).means("Added to the exponent after a step with finite gradients.");
-  m.number("decrement").range(0).means("Taken from the exponent after a step without.");
+  m.flag("enabled").key("train.cost_scaling.enabled").means("Scale the loss, so that small gradients survive FP16.");
+  m.number("initial_exponent")
+      .range(-60, 120)
+      .key("train.cost_scaling.initial_exponent")
+      .means("The loss is multiplied by 2 to this power at first.");
+  m.number("increment")
+      .range(0, 60)
+      .key("train.cost_scaling.increment")
+      .means("Added to the exponent after a step with finite gradients.");
+  m.number("decrement")
+      .range(0, 60)
+      .key("train.cost_scaling.decrement")
+      .means("Taken from the exponent after a step without.");
   return m;
 }
 
@@ -97,8 +117,8 @@ Message visualizer() {
   Message threshold;
   threshold.number("coverage_threshold").range(0, 1).means("Cells with less coverage are not drawn.");
   Message m;
-  m.flag("enabled").unused(kTensorBoard).means("Write images and curves for TensorBoard.");
-  m.integer("num_images").range(0).unused(kTensorBoard).means("Images that are drawn.");
+  m.flag("enabled").key("train.visualizer.enabled").means("Write images for TensorBoard.");
+  m.integer("num_images").range(1, 1000).key("train.visualizer.num_images").means("Images that are drawn.");
   m.integer("scalar_logging_frequency").range(0).unused(kTensorBoard).means("Points of the curves in an epoch.");
   m.integer("infrequent_logging_frequency")
       .range(0)
@@ -142,10 +162,9 @@ Message training_config() {
   m.integer("num_epochs").range(1, 100'000).key("train.epochs").means("Passes over the training images.");
   m.message("learning_rate", learning_rate()).means("Schedule of the learning rate.");
   m.message("regularizer", regularizer())
-      .unused("Octet has no such regularizer yet")
       .means("Keeps weights small, before pruning above all.");
   m.message("optimizer", optimizer()).means("Update of the weights.");
-  m.message("cost_scaling", cost_scaling()).unused("BF16 needs no scaled loss").means("Scaling of the loss for FP16.");
+  m.message("cost_scaling", cost_scaling()).means("Scaling of the loss for FP16.");
   m.integer("checkpoint_interval")
       .range(1, 100'000)
       .otherwise("10")

@@ -20,6 +20,7 @@ class Records : public ScratchFolder {
     r.spec.finetune.epochs = 3;
     r.model = "calibrated.onnx";
     r.model_hash = 0xfedcba9876543210;
+    r.teacher_hash = 9;
     r.data_hash = 7;
     r.threads = 2;
     r.precision = "bf16";
@@ -62,6 +63,11 @@ TEST_F(Records, TellWhatMadeARunAnother) {
   TrainingRecord longer = record();
   longer.spec.finetune.epochs = 9;
   EXPECT_EQ(fingerprint(longer), fingerprint(record()));
+
+  TrainingRecord taught = record();
+  taught.teacher_hash = 1;
+  EXPECT_THAT(differences(record(), taught), ElementsAre(::testing::StartsWith("the content of the teacher")));
+  EXPECT_NE(fingerprint(taught), fingerprint(record()));
 
   other.stage = spec::Stage::kControl;
   EXPECT_THAT(differences(record(), other), ElementsAre("--stage: qat -> control"));

@@ -38,6 +38,17 @@ run calibrate -e spec.yaml -m float/model.onnx -o calibrated.onnx --json ranges.
 run evaluate -e spec.yaml -m calibrated.onnx --json ptq.json
 at_least "$(value ptq.json map)" "$(python3 -c "print($(value float.json map) - 3)")" "mAP after calibration"
 run train -e spec.yaml -r qat --stage qat -m calibrated.onnx
+# The same in one command, from the float model.
+run train -e spec.yaml -r direct --stage qat -m float/model.onnx
+cmp -s qat/model.onnx direct/model.onnx || die "calibration within the training gave another model"
+# Learning from a teacher; the best weights beside the last; pictures of what is found.
+run train -e spec.yaml -r taught -m float/model.onnx --set quant.enable_qat=true --set finetune.final_model=last \
+  --set finetune.distill.teacher=float/model.onnx --set finetune.visualizer.enabled=true \
+  --set 'data.val={format: voc, path: scenes, split: test}'
+for what in train/loss/distill/ val/predictions/ val/truth/; do
+  grep -aq "$what" taught/events/* || die "TensorBoard has no $what"
+done
+[ -s taught/model.best.onnx ] || die "the best model is not there"
 run evaluate -e spec.yaml -m qat/model.onnx --json qat.json
 run export -e spec.yaml -m qat/model.onnx -o model.qdq.onnx
 run compile -m model.qdq.onnx -o model.octet

@@ -36,6 +36,8 @@ struct Event {
   float value = NAN;
   double min = NAN, max = NAN, count = NAN, sum = NAN, squares = NAN;
   std::vector<double> limits, buckets;
+  int height = 0, width = 0, colorspace = 0;
+  std::string picture;
 };
 
 Event decode(const std::string& bytes) {
@@ -59,7 +61,16 @@ Event decode(const std::string& bytes) {
             event.tag = value.get_string();
           else if (value.tag() == 2)
             event.value = value.get_float();
-          else if (value.tag() == 5) {
+          else if (value.tag() == 4) {
+            for (protozero::pbf_reader image = value.get_message(); image.next();) {
+              int* numbers[] = {nullptr, &event.height, &event.width, &event.colorspace};
+              const auto field = image.tag();
+              if (field <= 3)
+                *numbers[field] = image.get_int32();
+              else
+                event.picture = image.get_bytes();
+            }
+          } else if (value.tag() == 5) {
             for (protozero::pbf_reader h = value.get_message(); h.next();) {
               double* scalars[] = {nullptr, &event.min, &event.max, &event.count, &event.sum, &event.squares};
               const auto field = h.tag();  // reading the value forgets it
@@ -115,6 +126,20 @@ TEST_F(EventWriterTest, WritesHistograms) {
   EXPECT_LE(event.limits[event.limits.size() - 2], 2);
   EXPECT_EQ(decode(records.at(2)).count, 0);
   EXPECT_TRUE(decode(records.at(2)).limits.empty());
+}
+
+// As TensorBoard reads it (tensorflow.Summary.Image): RGB, the file's bytes as they are.
+TEST_F(EventWriterTest, WritesPictures) {
+  EventWriter writer(directory_);
+  const std::string bytes("\x89PNG\0x", 6);
+  writer.image("val/predictions/a", 3, bytes, 40, 30);
+  const Event event = decode(read_records(writer.path()).at(1));
+  EXPECT_EQ(event.tag, "val/predictions/a");
+  EXPECT_EQ(event.step, 3);
+  EXPECT_EQ(event.height, 30);
+  EXPECT_EQ(event.width, 40);
+  EXPECT_EQ(event.colorspace, 3);
+  EXPECT_EQ(event.picture, bytes);
 }
 
 TEST_F(EventWriterTest, TwoWritersHaveTwoFiles) {

@@ -16,11 +16,14 @@ std::string fixed(double value, int digits) {
 
 }  // namespace
 
-TrainingListener::TrainingListener(const std::filesystem::path& results, std::string stage, int64_t epochs,
-                                   int64_t images_per_epoch)
+TrainingListener::TrainingListener(const std::filesystem::path& results, std::string stage,
+                                   const train::TrainOptions& options, int64_t images_per_epoch,
+                                   ValidationPictures* pictures)
     : stage_(std::move(stage)),
-      epochs_(epochs),
+      epochs_(options.epochs),
       images_per_epoch_(images_per_epoch),
+      steps_between_points_(options.visualizer.scalar_logging_frequency),
+      pictures_(pictures),
       status_(results / "status.jsonl"),
       events_(results / "events") {
   status_.write(
@@ -43,11 +46,12 @@ void TrainingListener::on_step(const train::StepRecord& step) {
   images_ += step.images;
   progress_->update(images_, "loss " + fixed(step.loss, 4));
   const int64_t global = (step.epoch - 1) * step.steps + step.step;
-  if (global % 10 == 0) {
+  if (global % steps_between_points_ == 0) {
     events_.scalar("train/loss", global, step.loss);
     if (step.loss_parts.size() > 1)
       for (const auto& [name, value] : step.loss_parts) events_.scalar("train/loss/" + name, global, value);
     events_.scalar("train/learning_rate", global, step.learning_rate);
+    if (step.loss_factor != 1) events_.scalar("train/loss_factor", global, step.loss_factor);
   }
 }
 
@@ -59,6 +63,9 @@ void TrainingListener::on_epoch(const checkpoint::EpochRecord& epoch) {
     metrics += "  " + name + " " + fixed(value, name.find("loss") == std::string::npos ? 2 : 4);
   }
   events_.scalar("train/epoch_loss", epoch.epoch, epoch.loss);
+  if (pictures_)
+    for (const DrawnPicture& picture : pictures_->take())
+      events_.image(picture.tag, epoch.epoch, picture.png, picture.width, picture.height);
   kpi["loss"] = epoch.loss;
   kpi["seconds"] = epoch.seconds;
   if (progress_) progress_->finish(metrics);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "app/training/validation_pictures.h"
 #include "report/progress.h"
 #include "report/status_log.h"
 #include "report/tensorboard.h"
@@ -14,7 +15,9 @@ namespace octet::app {
 
 class TrainingListener : public train::TrainListener {
  public:
-  TrainingListener(const std::filesystem::path& results, std::string stage, int64_t epochs, int64_t images_per_epoch);
+  // `pictures`: drawn at each validation; null: none. Not owned.
+  TrainingListener(const std::filesystem::path& results, std::string stage, const train::TrainOptions& options,
+                   int64_t images_per_epoch, ValidationPictures* pictures);
   void on_resume(const checkpoint::RunState& run) override;
   void on_step(const train::StepRecord& step) override;
   void on_epoch(const checkpoint::EpochRecord& epoch) override;
@@ -23,7 +26,8 @@ class TrainingListener : public train::TrainListener {
 
  private:
   std::string stage_;
-  int64_t epochs_, images_per_epoch_, images_ = 0;
+  int64_t epochs_, images_per_epoch_, images_ = 0, steps_between_points_;
+  ValidationPictures* pictures_;
   report::StatusLog status_;
   report::EventWriter events_;
   std::unique_ptr<report::Progress> progress_;

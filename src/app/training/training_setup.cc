@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "app/experiment_data.h"
 #include "app/network_file.h"
+#include "app/training/calibration.h"
 #include "app/training/pretrained.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -16,16 +18,8 @@
 #include "weights/weight_file.h"
 
 namespace octet::app {
-namespace {
 
 using spec::Stage;
-
-bool has_quantizers(const ir::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const auto& n) { return n->kind == ir::OpKind::kFakeQuantize; });
-}
-
-}  // namespace
 
 train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage stage,
                                       const std::filesystem::path& results) {
@@ -37,8 +31,22 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage st
   return o;
 }
 
+bool has_quantizers(const ir::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const auto& n) { return n->kind == ir::OpKind::kFakeQuantize; });
+}
+
+bool quantization_aware(const spec::ExperimentSpec& spec, Stage stage) {
+  return stage == Stage::kQat && spec.quant.enable_qat.value_or(true);
+}
+
+std::string starting_file(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
+  if (!model.empty()) return model;
+  return stage == Stage::kFloat || spec.model.load_graph ? spec.model.pretrained : "";
+}
+
 ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
-  const std::string file = !model.empty() ? model : stage == Stage::kFloat ? spec.model.pretrained : "";
+  const std::string file = starting_file(spec, stage, model);
   ir::Graph graph;
   if (stage == Stage::kFloat && !(spec.model.load_graph && !file.empty())) {
     models::ModelOptions o = spec.model;
@@ -48,8 +56,9 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
     if (!file.empty()) take_pretrained(graph, file, spec.model.allow_loaded_model_modification);
   } else {
     if (file.empty())
-      fail_usage("stage ", spec::stage_name(stage), " goes on from a model: name it with -m (",
-                 stage == Stage::kQat ? "the output of octet calibrate" : "the model of stage float", ")");
+      fail_usage("stage ", spec::stage_name(stage), " goes on from a model: name it with -m, or with model.pretrained ",
+                 "and model.load_graph (the model of stage float",
+                 stage == Stage::kQat ? ", or the output of octet calibrate)" : ")");
     if (weights::weight_format(file) != weights::WeightFormat::kOnnx)
       fail_usage(file, ": holds weights and no graph; name an ONNX file",
                  model.empty() ? ", or leave model.load_graph out" : "");
@@ -69,11 +78,19 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
         file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
         ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
         "train it");
-  if (stage == Stage::kQat && spec.quant.enable_qat && !has_quantizers(graph))
-    fail_usage(file, ": has no quantizers; run octet calibrate on it first and give its output to stage qat");
-  if (stage != Stage::kQat && has_quantizers(graph))
-    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " trains a float model");
+  if (!quantization_aware(spec, stage) && has_quantizers(graph))
+    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage),
+               stage == Stage::kQat ? " with quant.enable_qat: false" : "", " trains a float model");
   return graph;
+}
+
+quant::CalibrationSet calibrate_network(ir::Graph& graph, const spec::ExperimentSpec& spec,
+                                        const std::filesystem::path& dump_passes) {
+  const DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph));
+  quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), dump_passes);
+  graph.metadata["octet.stage"] = spec::stage_name(Stage::kCalibration);
+  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, Stage::kCalibration);
+  return observed;
 }
 
 }  // namespace octet::app

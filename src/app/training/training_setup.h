@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ir/graph.h"
+#include "quant/observer.h"
 #include "spec/experiment.h"
 #include "train/trainer.h"
 
@@ -14,9 +15,22 @@ namespace octet::app {
 train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, spec::Stage stage,
                                       const std::filesystem::path& results);
 
-// The network that a stage starts from: `model` (the file given by -m; for stage float it may be empty: then
-// model.pretrained or fresh weights). Shapes are inferred, constants checked for NaN, trainable constants marked.
-// UserError (exit 2) when the file does not fit the stage (no quantizers for qat, quantizers for control).
+// The file that a stage starts from: `model`, that of -m, or model.pretrained where it is the network itself
+// (load_graph) or the stage is float. Empty: none.
+std::string starting_file(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
+
+// The network that a stage starts from: that of the file, or for stage float a new one, with the weights of
+// model.pretrained where there are some. Shapes are inferred, constants checked for NaN, trainable constants marked.
+// UserError (exit 2) when the file does not fit the stage (quantizers where it trains in float).
 ir::Graph starting_network(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
+
+// Whether the stage trains with fake quantization.
+bool quantization_aware(const spec::ExperimentSpec& spec, spec::Stage stage);
+bool has_quantizers(const ir::Graph& graph);
+
+// Makes the float `graph` the quantized one that stage qat begins with, by the experiment's images. As calibrate() of
+// calibration.h, whose result it gives.
+quant::CalibrationSet calibrate_network(ir::Graph& graph, const spec::ExperimentSpec& spec,
+                                        const std::filesystem::path& dump_passes = {});
 
 }  // namespace octet::app

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/apply_cache.h"
-#include "app/experiment_data.h"
 #include "app/training/calibration.h"
 #include "app/training/training_setup.h"
 #include "base/error.h"
@@ -13,7 +12,6 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "onnx/export.h"
-#include "tasks/image_graph.h"
 #include "train/torch_runtime.h"
 
 namespace octet::cli {
@@ -27,10 +25,15 @@ struct Options {
 
 // What images say of the ranges; written as JSON where that was asked for.
 void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
-  const app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
-  const quant::CalibrationSet observed = app::calibrate(graph, *images.loader, spec.quant, options.dump_passes);
+  const quant::CalibrationSet observed = app::calibrate_network(graph, spec, options.dump_passes);
   if (!options.json.empty())
     write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+}
+
+void apply_cache(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+  app::apply_cache_file(graph, options.cache, spec.quantization(), options.dump_passes);
+  graph.metadata["octet.stage"] = spec::stage_name(spec::Stage::kCalibration);
+  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
 }
 
 ExitCode run(const Options& options) {
@@ -43,9 +46,7 @@ ExitCode run(const Options& options) {
   if (options.cache.empty())
     calibrate(graph, spec, options);
   else
-    app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
-  graph.metadata["octet.stage"] = "calibration";
-  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
+    apply_cache(graph, spec, options);
   onnx::export_model(graph, options.output.path, {.quantize_weights = false});
   log_info("wrote ", options.output.path);
   return ExitCode::kDone;

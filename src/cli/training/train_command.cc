@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "app/class_names.h"
 #include "app/experiment_data.h"
+#include "app/training/lesson.h"
 #include "app/training/training_listener.h"
 #include "app/training/training_setup.h"
+#include "app/training/validation_pictures.h"
 #include "app/training_record.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -30,14 +33,18 @@ namespace fs = std::filesystem;
 
 struct Options {
   SpecFlags spec;
-  std::string results, model, name = "model", stage = "float";
+  std::string results, model, name = "model", stage;
   bool force = false;
 };
 
+// The start of a quantization-aware training of a float model, in the results folder.
+constexpr const char* kCalibrated = "calibrated.onnx";
+
 // What the run leaves out of reach of the next one's options.
 void remove_results(const fs::path& results, const std::string& name) {
-  for (const std::string& entry : {std::string("checkpoints"), std::string("events"), std::string("status.jsonl"),
-                                   std::string("history.json"), std::string("training.json"), name + ".onnx"})
+  for (const std::string& entry :
+       {std::string("checkpoints"), std::string("events"), std::string("status.jsonl"), std::string("history.json"),
+        std::string("training.json"), std::string(kCalibrated), name + ".onnx", name + ".best.onnx"})
     remove_output(results / entry);
 }
 
@@ -108,26 +115,57 @@ void take_up(app::TrainingRecord& wanted, const fs::path& results) {
   }
 }
 
+spec::Stage stage_of(const Options& options, const spec::ExperimentSpec& spec) {
+  if (options.stage.empty()) return spec.quant.enable_qat.value_or(false) ? spec::Stage::kQat : spec::Stage::kFloat;
+  const spec::Stage stage = stage_of(options, spec);
+  return stage;
+}
+
+// The network as it is deployed, and where it comes from.
+void write_model(ir::Graph graph, const fs::path& path, app::TrainingRecord& record) {
+  passes::run_pipeline(graph, passes::deployment_passes());
+  graph.metadata["octet.stage"] = spec::stage_name(record.stage);
+  graph.metadata["octet.spec_hash"] = spec::spec_hash(record.spec, record.stage);
+  graph.metadata["octet.data_hash"] = hex64(record.data_hash);
+  graph.metadata["octet.version"] = OCTET_VERSION;
+  const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
+  write_file_atomically(path, model);
+  record.outputs[path.filename().string()] = hash64(model);
+}
+
+// The float `graph` with quantizers. A run that goes on takes those that it began with.
+ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingRecord& record) {
+  const fs::path kept = results / kCalibrated;
+  if (app::is_finished(kept, record)) return app::starting_network(record.spec, record.stage, kept.string());
+  guard_output(kept, "-r");
+  log_info("calibrating the float model");
+  app::calibrate_network(graph, record.spec);
+  const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
+  write_file_atomically(kept, model);
+  record.outputs[kCalibrated] = hash64(model);
+  return app::starting_network(record.spec, record.stage, kept.string());
+}
+
 ExitCode run(const Options& options) {
   guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
   spec::ExperimentSpec spec = options.spec.load();
-  const spec::Stage stage = spec::parse_stage(options.stage);
-  if (stage == spec::Stage::kCalibration) fail_usage("stage calibration is a command of its own: octet calibrate");
+  const spec::Stage stage = stage_of(options, spec);
   if (!options.model.empty()) require_file(options.model, "-m");
   const fs::path results = options.results, output = results / (options.name + ".onnx");
   make_results_directory(results);
   const FolderLock lock(results);
   if (options.force)
-    for (const std::string& model : {options.model, spec.model.pretrained}) require_kept(results, model);
+    for (const std::string& model : {options.model, spec.model.pretrained, spec.schedule_for(stage).distill.teacher})
+      require_kept(results, model);
   if (options.force) remove_results(results, options.name);
   const train::TrainOptions& schedule = spec.schedule_for(stage);
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, stage, options.model);
   app::DataStream training = app::open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
   train::TrainerOptions trainer = app::trainer_options(spec, stage, results);
-  app::TrainingRecord record{.stage = stage, .spec = spec, .model = options.model};
-  if (record.model.empty() && stage == spec::Stage::kFloat) record.model = spec.model.pretrained;
+  app::TrainingRecord record{.stage = stage, .spec = spec, .model = app::starting_file(spec, stage, options.model)};
   if (!record.model.empty()) record.model_hash = hash64(read_file(record.model));
+  if (!schedule.distill.teacher.empty()) record.teacher_hash = hash64(read_file(schedule.distill.teacher));
   record.data_hash = training.dataset->content_hash();
   record.threads = schedule.threads > 0 ? schedule.threads : train::torch_threads();
   record.precision = train::precision_name(trainer.executor.precision);
@@ -148,17 +186,30 @@ ExitCode run(const Options& options) {
   app::write_training_record(results, record);
   make_results_directory(trainer.checkpoints);
   remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
-  log_info("stage ", options.stage, ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
+  log_info("stage ", spec::stage_name(stage), ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
            train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
-  const ir::Graph executed = spec.task->executed_graph(graph);
-  const std::unique_ptr<train::Loss> loss = tasks::make_loss(spec.task);
-  const train::Validation measure = tasks::validation_of(*spec.task, validation.loader.get());
-  app::TrainingListener listener(results, options.stage, schedule.epochs, training.loader->images_per_epoch());
+  if (app::quantization_aware(spec, stage) && !app::has_quantizers(graph)) {
+    graph = calibrated(std::move(graph), results, record);
+    app::write_training_record(results, record);
+  }
+  app::Lesson lesson = app::lesson_of(spec, schedule, trainer.executor, graph);
+  std::optional<app::ValidationPictures> pictures;
+  if (validation.dataset && schedule.visualizer.enabled)
+    pictures.emplace(*spec.task, *validation.dataset, schedule.visualizer);
+  const train::Validation measure = tasks::validation_of(*spec.task, validation.loader.get(),
+                                                         [&](const tasks::Outputs& outputs, const data::Batch& batch) {
+                                                           if (pictures) pictures->look(outputs, batch);
+                                                         });
+  app::TrainingListener listener(results, spec::stage_name(stage), schedule, training.loader->images_per_epoch(),
+                                 pictures ? &*pictures : nullptr);
   install_stop_handler();  // the training asks for it after every batch
   try {
-    const train::TrainResult result = train::train(
-        {.network = graph, .executed = executed, .loader = *training.loader, .loss = *loss, .validation = measure},
-        trainer, &listener);
+    const train::TrainResult result = train::train({.network = graph,
+                                                    .executed = lesson.executed,
+                                                    .loader = *training.loader,
+                                                    .loss = *lesson.loss,
+                                                    .validation = measure},
+                                                   trainer, &listener);
     const data::CorruptReport& corrupt = training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
@@ -168,14 +219,10 @@ ExitCode run(const Options& options) {
       fail("stopped by a signal after ", result.run.epochs_done, " of ", schedule.epochs,
            " epochs; the state is saved and the same command goes on from there");
     }
-    passes::run_pipeline(graph, passes::deployment_passes());
-    graph.metadata["octet.stage"] = options.stage;
-    graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, stage);
-    graph.metadata["octet.data_hash"] = hex64(training.dataset->content_hash());
-    graph.metadata["octet.version"] = OCTET_VERSION;
-    const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
-    write_file_atomically(output, model);
-    record.outputs[output.filename().string()] = hash64(model);
+    if (schedule.final_model == train::FinalModel::kLast && result.run.best_epoch > 0)
+      write_model(checkpoint::load_best(trainer.checkpoints, result.run.best_epoch),
+                  results / (options.name + ".best.onnx"), record);
+    write_model(std::move(graph), output, record);
     app::write_training_record(results, record);
     listener.finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
@@ -197,7 +244,8 @@ Command train_command() {
           .summary = "Train a network, or fine-tune it quantization-aware",
           .details =
               "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
-              "`finetune`, fake quantization in; stage control is the same fine-tune without quantization. Writes "
+              "`finetune`, fake quantization in, and calibrates a float model first; stage control is the same "
+              "fine-tune without quantization. Writes "
               "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
               "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
               "to more epochs. Another spec, stage, model or data set in the same folder is refused.",
@@ -207,10 +255,11 @@ Command train_command() {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec, Need::kRequired, /*training=*/true);
             add_results_flag(app, options->results);
-            add_model_flag(app, options->model, "ONNX file to start from (stages qat and control)", Need::kOptional);
+            add_model_flag(app, options->model, "ONNX file to start from, also a pruned one", Need::kOptional);
             add_name_flag(app, options->name);
             add_key_flag(app);
-            app.add_option("--stage", options->stage, "float, qat or control")->capture_default_str();
+            app.add_option("--stage", options->stage,
+                           "float, qat or control (default: float; qat with quant.enable_qat: true)");
             app.add_flag("--force", options->force, "Start anew where results are there already");
             return [options] { return run(*options); };
           }};

@@ -161,8 +161,7 @@ Message training_config() {
       .means("Images in a batch of each GPU.");
   m.integer("num_epochs").range(1, 100'000).key("train.epochs").means("Passes over the training images.");
   m.message("learning_rate", learning_rate()).means("Schedule of the learning rate.");
-  m.message("regularizer", regularizer())
-      .means("Keeps weights small, before pruning above all.");
+  m.message("regularizer", regularizer()).means("Keeps weights small, before pruning above all.");
   m.message("optimizer", optimizer()).means("Update of the weights.");
   m.message("cost_scaling", cost_scaling()).means("Scaling of the loss for FP16.");
   m.integer("checkpoint_interval")

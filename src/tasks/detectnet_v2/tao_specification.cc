@@ -137,7 +137,10 @@ Message model_config() {
 Message bbox_rasterizer_config() {
   Message each, m;
   each.number("cov_center_x").range(0, 1).key(".cov_center_x").means("Center of the ellipse, of the width of the box.");
-  each.number("cov_center_y").range(0, 1).key(".cov_center_y").means("Center of the ellipse, of the height of the box.");
+  each.number("cov_center_y")
+      .range(0, 1)
+      .key(".cov_center_y")
+      .means("Center of the ellipse, of the height of the box.");
   each.number("cov_radius_x").range(0, 2).key(".cov_radius_x").means("Radius of the ellipse, of half the width.");
   each.number("cov_radius_y").range(0, 2).key(".cov_radius_y").means("Radius of the ellipse, of half the height.");
   each.number("bbox_min_radius").range(0.01, 1000).key(".bbox_min_radius").means("Least radius in cells.");
@@ -179,9 +182,17 @@ Message cost_function_config() {
       .named_by("name")
       .unused("all classes weigh the same")
       .means("The classes in the order of the network's outputs, with their weights.");
-  m.flag("enable_autoweighting").key("detectnet_v2.cost_function.enable_autoweighting").means("Adapt the weights after each epoch.");
-  m.number("max_objective_weight").range(0, 1).key("detectnet_v2.cost_function.max_objective_weight").means("Greatest weight of an objective.");
-  m.number("min_objective_weight").range(0, 1).key("detectnet_v2.cost_function.min_objective_weight").means("Least weight of an objective.");
+  m.flag("enable_autoweighting")
+      .key("detectnet_v2.cost_function.enable_autoweighting")
+      .means("Adapt the weights after each epoch.");
+  m.number("max_objective_weight")
+      .range(0, 1)
+      .key("detectnet_v2.cost_function.max_objective_weight")
+      .means("Greatest weight of an objective.");
+  m.number("min_objective_weight")
+      .range(0, 1)
+      .key("detectnet_v2.cost_function.min_objective_weight")
+      .means("Least weight of an objective.");
   m.hook({.read = read_classes});
   return m;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "data/class_order.h"
 #include "data/image_cache.h"
+#include "data/contents.h"
 #include "data/joined.h"
 
 namespace octet::app {
@@ -19,33 +20,63 @@ struct Classes {
   std::string whose;
 };
 
-DataStream open(const spec::ExperimentSpec& spec, const data::Sources& sources, data::LoaderOptions options,
+// What images are read for, and where from.
+struct Role {
+  std::string name;  // as in the spec: "data.train"
+  data::Sources sources;
+  bool sampled = false;  // as data.sampling_mode and weights say, else every image once
+};
+
+// Says what there is, and what of it cannot be used, before any work starts; stops it where nothing is left.
+void report_contents(const Role& role, const data::Dataset& dataset) {
+  for (const std::string& sentence : dataset.findings().sentences()) log_warning(role.name, ": ", sentence);
+  const data::Contents contents = data::contents_of(dataset);
+  const auto in_images = static_cast<int64_t>(
+      std::count_if(contents.of_class.begin(), contents.of_class.end(), [](int64_t count) { return count > 0; }));
+  if (dataset.labeled() && in_images == 0)
+    fail(role.name, " (", data::paths_of(role.sources), "): none of its ", contents.images,
+         " images has an object of any class", dataset.findings().as_reasons());
+  if (contents.objects == 0) return;
+  log_info(role.name, ": ", data::contents_text(contents, dataset.class_names()));
+  for (size_t i = 0; i < contents.of_class.size(); ++i)
+    if (contents.of_class[i] == 0)
+      log_warning(role.name, ": there is no object of the class '", dataset.class_names()[i], "'");
+}
+
+DataStream open(const spec::ExperimentSpec& spec, const Role& role, data::LoaderOptions options,
                 const Classes& wanted = {}, std::shared_ptr<data::MemoryBudget> cache = nullptr) {
   const int64_t channels = spec.model.channels();
   if (channels != 1 && channels != 3)
     fail_usage("model.input of the spec has ", channels, " channels; images have 1 or 3");
   std::vector<data::Source> opened;
-  for (data::DatasetOptions source : sources) {
+  std::vector<data::Portion> portions;
+  for (data::DatasetOptions source : role.sources) {
     source.exif_orientation = spec.data.exif_orientation;
     source.channels = static_cast<int>(channels);
     source.min_decode_side = data::decode_hint(options.transform);
     source.cache = cache;
     const std::string where = source.path.string();
-    std::unique_ptr<data::Dataset> dataset = data::open_dataset(source);
-    options.portions.push_back({.images = dataset->size(), .weight = source.weight});
+    std::unique_ptr<data::Dataset> dataset = data::map_classes(data::open_dataset(source), spec.data.classes, where);
+    portions.push_back({.images = dataset->size(), .weight = source.weight});
     opened.push_back({data::label_by_names(std::move(dataset), wanted.names, where, wanted.whose), where});
   }
+  if (role.sampled) options.portions = data::sampled(std::move(portions), spec.data.sampling);
   options.threads = static_cast<int>(spec.data.threads > 0 ? spec.data.threads : available_cpus());
   options.seed = static_cast<uint64_t>(spec.data.seed);
   options.clip = data::clip_rule(spec.data);
   DataStream stream{.cache = std::move(cache)};
   stream.dataset = data::join(std::move(opened));
+  report_contents(role, *stream.dataset);
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
   if (stream.dataset->labeled() && classes > spec.model.num_classes)
-    fail_usage(data::paths_of(sources), ": ", sources.size() > 1 ? "hold " : "holds ", classes,
+    fail_usage(data::paths_of(role.sources), ": ", role.sources.size() > 1 ? "hold " : "holds ", classes,
                " classes, the spec says model.num_classes: ", spec.model.num_classes);
   stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
   return stream;
+}
+
+std::string validation_name(const spec::ExperimentSpec& spec) {
+  return spec.data.validation_fold < 0 ? "data.val" : str("fold ", spec.data.validation_fold, " of data.train");
 }
 
 // Only images that name the classes themselves have an order of their own to mend, so nothing is read where none is
@@ -65,6 +96,7 @@ Classes classes_for(const spec::ExperimentSpec& spec, const data::Sources& sourc
 }  // namespace
 
 std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) {
+  if (!spec.data.classes.empty()) return spec.data.classes.names();
   std::vector<data::SourceClasses> classes;
   for (const data::DatasetOptions& source : spec.data.train)
     classes.push_back({source.path.string(), data::read_class_names(source)});
@@ -84,21 +116,23 @@ DataStream open_training_data(const spec::ExperimentSpec& spec, const train::Tra
   if (spec.data.train.empty()) fail_usage("the spec names no training images; add data.train");
   data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
   options.transform = data::training_transform(spec.data, spec.model.height(), spec.model.width());
-  return open(spec, spec.data.train, options, {model_classes, "of the model"},
-              data::decoded_image_budget(spec.data.cache_mb));
+  return open(spec, {.name = "data.train", .sources = spec.data.training_sources(), .sampled = true}, options,
+              {model_classes, "of the model"}, data::decoded_image_budget(spec.data.cache_mb));
 }
 
 DataStream open_validation_data(const spec::ExperimentSpec& spec, const DataStream& training) {
-  if (spec.data.val.empty()) return {};
-  return open(spec, spec.data.val, evaluation_loader_options(spec),
+  const data::Sources sources = spec.data.validation_sources();
+  if (sources.empty()) return {};
+  return open(spec, {.name = validation_name(spec), .sources = sources}, evaluation_loader_options(spec),
               {training.dataset->class_names(), "of the training images"}, training.cache);
 }
 
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size,
                                 const std::vector<std::string>& model_classes) {
-  const data::Sources& sources = spec.data.evaluation_sources();
+  const data::Sources sources = spec.data.evaluation_sources();
   if (sources.empty()) fail_usage("the spec names no images to evaluate; add data.test or data.val");
-  return open(spec, sources, evaluation_loader_options(spec, batch_size), classes_for(spec, sources, model_classes));
+  return open(spec, {.name = spec.data.test.empty() ? validation_name(spec) : "data.test", .sources = sources},
+              evaluation_loader_options(spec, batch_size), classes_for(spec, sources, model_classes));
 }
 
 data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec, data::LoaderOptions options,
@@ -125,10 +159,11 @@ void check_calibration_batches(const data::Loader& loader) {
 }
 
 DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {
-  data::Sources sources = spec.data.calibration_sources();
-  for (data::DatasetOptions& source : sources) source.weight = 1;  // those of training are no matter here
+  const data::Sources sources = spec.data.calibration_sources();
   if (sources.empty()) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
-  DataStream stream = open(spec, sources, calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
+  DataStream stream =
+      open(spec, {.name = spec.data.calibration.empty() ? "data.train" : "data.calibration", .sources = sources},
+           calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
   check_calibration_batches(*stream.loader);
   return stream;
 }

@@ -9,6 +9,7 @@ namespace octet::data {
 struct Annotation {
   int label = -1;                       // class of the whole image; -1: it has none
   std::vector<vision::Object> objects;  // of detection, in pixels of the image they come with
+  float weight = 1;                     // of the image in the loss (DatasetOptions::source_weight)
 };
 
 }  // namespace octet::data

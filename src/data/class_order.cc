@@ -12,10 +12,11 @@ namespace {
 
 class Relabeled : public Dataset {
  public:
-  // labels[i]: the new label of class i; -1 for one without images.
+  // labels[i]: the new label of class i; -1: its objects are left out.
   Relabeled(std::unique_ptr<Dataset> dataset, std::vector<int> labels, std::vector<std::string> names)
       : dataset_(std::move(dataset)), labels_(std::move(labels)) {
     class_names_ = std::move(names);
+    findings_ = dataset_->findings();
     content_hash_ = dataset_->content_hash();
     for (size_t i = 0; i < labels_.size(); ++i)
       if (labels_[i] != static_cast<int>(i)) content_hash_ = hash64(str(i, ' ', labels_[i]), content_hash_);
@@ -39,6 +40,7 @@ class Relabeled : public Dataset {
   void relabel(Annotation& truth) const {
     truth.label = relabeled(truth.label);
     for (vision::Object& object : truth.objects) object.label = relabeled(object.label);
+    std::erase_if(truth.objects, [](const vision::Object& object) { return object.label < 0; });
   }
 
   std::unique_ptr<Dataset> dataset_;
@@ -61,6 +63,12 @@ bool are_numbers(const std::vector<std::string>& class_names) {
   for (size_t i = 0; i < class_names.size(); ++i)
     if (class_names[i] != std::to_string(i)) return false;
   return true;
+}
+
+std::unique_ptr<Dataset> relabel(std::unique_ptr<Dataset> dataset, std::vector<int> labels,
+                                 std::vector<std::string> names) {
+  OCTET_CHECK(labels.size() == dataset->class_names().size());
+  return std::make_unique<Relabeled>(std::move(dataset), std::move(labels), std::move(names));
 }
 
 std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names,
@@ -86,7 +94,7 @@ std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const 
                unknown.size() == 1 ? "is" : "are", " not among those ", whose, ": ", some_of(unknown),
                unknown.size() == 1 ? did_you_mean(unknown[0], names) : "", " (they are ", some_of(names), ")");
   }
-  return std::make_unique<Relabeled>(std::move(dataset), std::move(labels), names);
+  return relabel(std::move(dataset), std::move(labels), names);
 }
 
 std::unique_ptr<Dataset> rename_classes(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names) {
@@ -100,7 +108,7 @@ std::unique_ptr<Dataset> rename_classes(std::unique_ptr<Dataset> dataset, const 
     labels.push_back(static_cast<int>(found - distinct.begin()));
     if (found == distinct.end()) distinct.push_back(name);
   }
-  return std::make_unique<Relabeled>(std::move(dataset), std::move(labels), std::move(distinct));
+  return relabel(std::move(dataset), std::move(labels), std::move(distinct));
 }
 
 }  // namespace octet::data

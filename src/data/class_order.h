@@ -12,6 +12,10 @@ namespace octet::data {
 // True when the names say nothing but the number of the class: "0", "1", ...
 bool are_numbers(const std::vector<std::string>& class_names);
 
+// `dataset` with the label labels[i] for its class i, of the classes `names`; -1: objects of that class are left out.
+std::unique_ptr<Dataset> relabel(std::unique_ptr<Dataset> dataset, std::vector<int> labels,
+                                 std::vector<std::string> names);
+
 // `dataset` with the label i for the class `names[i]`, whatever the order of its own. Classes that it lacks are fine.
 // One that is not among `names` is a UserError (exit 2) that says which, starting with `where`; `whose` says whose the
 // names are ("of the training images"). Data sets without labels stay as they are, and so do those whose classes have

@@ -1,7 +1,10 @@
 // Random numbers that are a function of (seed, stream, position) alone: no shared state, so results depend neither on
 // threads nor on the order of work, and any epoch can be entered in its middle.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace octet::data {
 
@@ -29,5 +32,12 @@ class CounterRng {
   }
   uint64_t key_, position_ = 0;
 };
+
+// Fisher-Yates; std::shuffle may differ between standard libraries.
+template <typename T>
+void shuffle(std::vector<T>& items, CounterRng& random) {
+  for (auto i = static_cast<int64_t>(items.size()) - 1; i > 0; --i)
+    std::swap(items[static_cast<size_t>(i)], items[static_cast<size_t>(random.below(i + 1))]);
+}
 
 }  // namespace octet::data

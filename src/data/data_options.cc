@@ -30,6 +30,49 @@ void describe(schema::Section& s, DataOptions& data) {
       const bool weighted = std::any_of(sources->begin(), sources->end(), [](const auto& s) { return s.weight != 1; });
       return weighted ? "has a weight; only training takes images more or less often than once" : "";
     });
+  s.field("target_classes", data.classes.target_classes)
+      .written_when([&data] { return !data.classes.target_classes.empty(); })
+      .help(
+          "Names of the classes that are learned, in the order of the labels; what has another class is left out, with "
+          "a "
+          "word. Empty: those that target_class_mapping names, else all, sorted.");
+  s.field("target_class_mapping", data.classes.targets)
+      .written_when([&data] { return !data.classes.targets.empty(); })
+      .known_elsewhere_as({"class_mapping", "classmap", "label_map"})
+      .help(
+          "Names in the files and the class that each is taken for, as {car: vehicle, van: vehicle}. What it does not "
+          "name is left out, with a word. Names match exactly, also in case. Empty: each name is its own class.");
+  s.field("sampling_mode", data.sampling)
+      .written_when([&data] { return data.sampling != SamplingMode::kUserDefined; })
+      .help(
+          "How the sources of data.train share an epoch. user_defined: by their `weight`; proportional: every image "
+          "once; uniform: every source as often, in as many images as all have.");
+  s.field("validation_fold", data.validation_fold)
+      .range(-1, 1e6)
+      .written_when([&data] { return data.validation_fold >= 0; })
+      .help(
+          "Number, from 0, of the part of data.train that validates, in place of data.val, and is not trained with. "
+          "The files of the format tfrecord name theirs; of other formats, `folds` of the source says how many parts "
+          "there are. -1: none.");
+  s.rule("validation_fold", [&data] {
+    return data.validation_fold >= 0 && !data.val.empty()
+               ? "is given, and data.val, too; validation images come from one of both"
+               : "";
+  });
+  s.rule("sampling_mode", [&data]() -> std::string {
+    if (data.sampling == SamplingMode::kUserDefined) return "";
+    const bool weighted =
+        std::any_of(data.train.begin(), data.train.end(), [](const auto& s) { return s.weight != 1; });
+    return weighted ? "does not look at the weights of the sources, and data.train has some; user_defined does" : "";
+  });
+  s.rule("target_class_mapping", [&data]() -> std::string {
+    if (data.classes.target_classes.empty() || data.classes.targets.empty()) return "";
+    for (const auto& entry : data.classes.targets)
+      if (std::find(data.classes.target_classes.begin(), data.classes.target_classes.end(), entry.second) !=
+          data.classes.target_classes.end())
+        return "";
+    return "maps to none of data.target_classes";
+  });
   s.field("mean", data.transform.mean)
       .range(-1000, 1000)
       .length(1, 64)
@@ -126,6 +169,15 @@ std::string paths_of(const Sources& sources) {
   std::vector<std::string> paths;
   for (const DatasetOptions& source : sources) paths.push_back(source.path.string());
   return schema::join(paths, ", ");
+}
+
+Sources DataOptions::folded(Sources sources, bool others) const {
+  if (validation_fold >= 0)
+    for (DatasetOptions& source : sources) {
+      source.fold = FoldChoice{.fold = validation_fold, .others = others};
+      if (!others) source.weight = 1;  // of training
+    }
+  return sources;
 }
 
 void resolve_splits(DataOptions& data) {

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "data/augment.h"
+#include "data/class_mapping.h"
 #include "data/dataset.h"
+#include "data/sampling.h"
 
 namespace octet::data {
 
@@ -23,10 +25,22 @@ struct DataOptions {
   int64_t cache_mb = 1024;        // 2^20 bytes of decoded images that a training keeps
   int64_t seed = 1;               // of order and augmentation
 
-  // What calibration reads: `calibration`, else `train`. Empty when neither is named.
-  const Sources& calibration_sources() const { return calibration.empty() ? train : calibration; }
-  // What `octet evaluate` reads: `test`, else `val`.
-  const Sources& evaluation_sources() const { return test.empty() ? val : test; }
+  // Of train, val, test and calibration.
+  ClassMapping classes;
+  SamplingMode sampling = SamplingMode::kUserDefined;  // of the sources of `train`
+  int64_t validation_fold = -1;                        // of those of `train`, which validates instead; -1: none
+
+  // `train`, without the fold that validates.
+  Sources training_sources() const { return folded(train, true); }
+  // `val`, or the fold of `train`.
+  Sources validation_sources() const { return validation_fold < 0 ? val : folded(train, false); }
+  // What calibration reads: `calibration`, else what training does. Empty when neither is named.
+  Sources calibration_sources() const { return calibration.empty() ? training_sources() : calibration; }
+  // What `octet evaluate` reads: `test`, else what validates.
+  Sources evaluation_sources() const { return test.empty() ? validation_sources() : test; }
+
+ private:
+  Sources folded(Sources sources, bool others) const;
 };
 void describe(schema::Section& s, DataOptions& data);
 

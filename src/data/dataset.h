@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "data/annotation.h"
+#include "data/findings.h"
 #include "data/image.h"
 #include "schema/enum_names.h"
 
@@ -50,9 +52,22 @@ class Dataset {
   // One name per class, in the order of the labels; empty when the dataset has no labels.
   const std::vector<std::string>& class_names() const { return class_names_; }
   bool labeled() const { return !class_names_.empty(); }
+  // What was wrong with the files, and was left out.
+  const Findings& findings() const { return findings_; }
+  // Further ones, of what was done with it since.
+  void add_remarks(const std::vector<std::string>& remarks) {
+    for (const std::string& remark : remarks) findings_.remark(remark);
+  }
 
  protected:
   std::vector<std::string> class_names_;
+  Findings findings_;
+};
+
+// One of the parts of a data set, or all others.
+struct FoldChoice {
+  int64_t fold = 0;  // from 0
+  bool others = false;
 };
 
 class MemoryBudget;  // image_cache.h
@@ -64,9 +79,7 @@ struct DatasetOptions {
   // image_folder  one sub-directory per class, classes sorted by name; or a flat folder of images without labels.
   //               With `split`, the sub-directory of that name. JPEG, PNG, BMP, WebP, PPM, PGM.
   // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
-  // voc           a directory with JPEGImages and Annotations; with `split`, the images that ImageSets/Main/SPLIT.txt
-  // lists. kitti         a directory with image_2 (or images) and label_2 (or labels), or with `split` its
-  // sub-directory of that name.
+  // voc, kitti, coco, tfrecord  objects in images: objects/<format>.h says where.
   std::string format = "image_folder";
   std::filesystem::path path;
   std::filesystem::path labels;
@@ -79,20 +92,31 @@ struct DatasetOptions {
   // JPEG files may be decoded at a reduced size as long as both sides keep at least this many pixels; 0 decodes in
   // full. See decode_hint() of augment.h.
   int min_decode_side = 0;
-  bool exif_orientation = false;  // of image folders: DecodeOptions::exif_orientation
+  bool exif_orientation = false;    // of image folders: DecodeOptions::exif_orientation
+  std::string image_extension;      // tfrecord: of the image files; empty: any that is found
+  bool masks = false;               // coco: outlines of objects are read, too
+  bool lower_case_classes = false;  // names of classes as TAO's converters write them
+  double source_weight = 1;         // of each image in the loss: Annotation::weight
+  int64_t folds = 0;                // parts that the images are divided into; 0: one
+  std::optional<FoldChoice> fold;   // absent: all
   // Where decoded images are kept, if the format does not hold them decoded anyway; null: nowhere.
   std::shared_ptr<MemoryBudget> cache;
 };
 
+struct AnnotatedSet;  // objects/annotated_set.h
+
 void describe(schema::Section& s, DatasetOptions& source);
 
-// What DatasetOptions::format may be. A new format is a file pair that opens it, a row in dataset.cc and a test.
+// What DatasetOptions::format may be. A new format is a file pair that opens it, or reads its objects, a row in
+// dataset.cc and a test.
 struct DatasetFormat {
   const char* name;
   const char* help;  // what it stands for, for docs/spec.md; may be empty
-  std::unique_ptr<Dataset> (*open)(const DatasetOptions&);
-  bool fixed_splits = false;     // train and test only; others name their own
-  bool separate_labels = false;  // takes DatasetOptions::labels
+  std::unique_ptr<Dataset> (*open)(const DatasetOptions&) = nullptr;
+  AnnotatedSet (*read_objects)(const DatasetOptions&) = nullptr;  // in place of `open`, where images have objects
+  bool fixed_splits = false;                                      // train and test only; others name their own
+  bool separate_labels = false;                                   // takes DatasetOptions::labels
+  bool own_folds = false;                                         // its files say which fold they are of
   bool decoded = false;          // its datasets lie decoded in memory
   // Where the images themselves name the classes, whose numbers are then the order of the names: the names, without
   // opening the images.
@@ -105,7 +129,7 @@ const DatasetFormat& dataset_format(const std::string& name);  // UserError (exi
 // read.
 std::vector<std::string> read_class_names(const DatasetOptions& options);
 
-// UserError (exit 2 for an unknown format, split or channel count, 1 for missing, empty or damaged files).
+// UserError (exit 2 for an unknown format, split, fold or channel count, 1 for missing, empty or damaged files).
 std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options);
 
 }  // namespace octet::data

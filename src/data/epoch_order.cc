@@ -14,13 +14,6 @@ namespace {
 constexpr uint64_t kOrderStream = 0x6f72646572;  // keep these random numbers apart from the augmentation's
 constexpr uint64_t kTurnStream = 0x7475726e73;
 
-// Fisher-Yates; std::shuffle may differ between standard libraries.
-template <typename T>
-void shuffle(std::vector<T>& items, CounterRng random) {
-  for (auto i = static_cast<int64_t>(items.size()) - 1; i > 0; --i)
-    std::swap(items[static_cast<size_t>(i)], items[static_cast<size_t>(random.below(i + 1))]);
-}
-
 }  // namespace
 
 EpochOrder::EpochOrder(std::vector<Portion> portions, uint64_t seed, bool shuffled) : seed_(seed), shuffle_(shuffled) {
@@ -37,7 +30,8 @@ EpochOrder::EpochOrder(std::vector<Portion> portions, uint64_t seed, bool shuffl
     if (share.more > 0) {
       share.turns.resize(static_cast<size_t>(n));
       std::iota(share.turns.begin(), share.turns.end(), int64_t{0});
-      shuffle(share.turns, CounterRng(seed, kTurnStream, shares_.size()));
+      CounterRng random(seed, kTurnStream, shares_.size());
+      shuffle(share.turns, random);
     }
     first += n;
     size_ += draws;
@@ -54,7 +48,8 @@ std::vector<EpochOrder::Draw> EpochOrder::draws(int epoch) const {
     for (int64_t i = 0; i < share.more; ++i)
       out.push_back({share.first + share.turns[static_cast<size_t>((begin + i) % share.images)], share.whole});
   }
-  if (shuffle_) shuffle(out, CounterRng(seed_, kOrderStream, static_cast<uint64_t>(epoch)));
+  CounterRng random(seed_, kOrderStream, static_cast<uint64_t>(epoch));
+  if (shuffle_) shuffle(out, random);
   return out;
 }
 

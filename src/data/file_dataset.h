@@ -19,9 +19,10 @@ class FileDataset : public Dataset {
   };
   // `hash`: content_hash(). Files are opened only when they are read.
   FileDataset(std::vector<Entry> entries, std::vector<std::string> class_names, uint64_t hash,
-              const DecodeOptions& decode)
+              const DecodeOptions& decode, Findings findings = {})
       : entries_(std::move(entries)), decode_(decode), content_hash_(hash) {
     class_names_ = std::move(class_names);
+    findings_ = std::move(findings);
   }
   int64_t size() const override { return static_cast<int64_t>(entries_.size()); }
   Sample get(int64_t index) const override { return {read_image_file(entry(index).path, decode_), truth(index)}; }

@@ -108,7 +108,7 @@ vision::Mask moved(const vision::Mask& mask, const Geometry& g) {
 }
 
 Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRule& rule) {
-  Annotation out{.label = truth.label, .objects = {}};
+  Annotation out{.label = truth.label, .objects = {}, .weight = truth.weight};
   const vision::Box visible = geometry.visible();
   for (vision::Object object : truth.objects) {
     const vision::Box box = geometry.to_input(object.box);

@@ -69,13 +69,31 @@ Image rgb_from_inverted_cmyk(const Image& cmyk) {
   return out;
 }
 
+struct JpegHeader {
+  int width = 0, height = 0, colors = 0;
+};
+
+JpegHeader read_jpeg_header(Decompressor& decompressor, std::span<const std::byte> bytes) {
+  JpegHeader header;
+  int subsampling = 0;
+  if (tjDecompressHeader3(decompressor.get(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                          &header.width, &header.height, &subsampling, &header.colors) != 0)
+    give_up(decompressor, "its JPEG header cannot be read");
+  return header;
+}
+
+WebPBitstreamFeatures read_webp_header(std::span<const std::byte> bytes) {
+  WebPBitstreamFeatures features;
+  if (WebPGetFeatures(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &features) != VP8_STATUS_OK)
+    throw DecodeError("its WebP header cannot be read");
+  return features;
+}
+
 Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options) {
   Decompressor& decompressor = thread_decompressor();
+  const auto [width, height, colors] = read_jpeg_header(decompressor, bytes);
   const tjhandle handle = decompressor.get();
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  int width = 0, height = 0, subsampling = 0, colors = 0;
-  if (tjDecompressHeader3(handle, data, bytes.size(), &width, &height, &subsampling, &colors) != 0)
-    give_up(decompressor, "its JPEG header cannot be read");
   check_size(width, height, options);
   const tjscalingfactor scale = choose_scale(width, height, options.min_decode_side);
   const bool cmyk = colors == TJCS_CMYK || colors == TJCS_YCCK;
@@ -95,9 +113,7 @@ Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options
 // Not left to OpenCV, which would hand what its own look at a damaged header refuses to its other decoders.
 Image decode_webp(std::span<const std::byte> bytes, const DecodeOptions& options) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  WebPBitstreamFeatures features;
-  if (WebPGetFeatures(data, bytes.size(), &features) != VP8_STATUS_OK)
-    throw DecodeError("its WebP header cannot be read");
+  const WebPBitstreamFeatures features = read_webp_header(bytes);
   if (features.has_animation) throw DecodeError("it is an animated WebP; only still pictures are taken");
   check_size(features.width, features.height, options);
   Image image{features.height, features.width, 3, {}};
@@ -138,6 +154,23 @@ Image decode_by_opencv(std::span<const std::byte> bytes, const DecodeOptions& op
   return image;
 }
 
+constexpr const char* kNoImage = "its first bytes are not those of a JPEG, PNG, BMP, WebP, PPM or PGM image";
+
+ImageSize size_as_stored(std::span<const std::byte> bytes) {
+  const ImageHeader header = read_image_header(bytes);
+  if (header.format == ImageFormat::kUnknown) throw DecodeError(kNoImage);
+  if (header.format == ImageFormat::kJpeg) {
+    const JpegHeader jpeg = read_jpeg_header(thread_decompressor(), bytes);
+    return {jpeg.width, jpeg.height};
+  }
+  if (header.format == ImageFormat::kWebp) {
+    const WebPBitstreamFeatures webp = read_webp_header(bytes);
+    return {webp.width, webp.height};
+  }
+  check_size(header.width, header.height, {});
+  return {static_cast<int>(header.width), static_cast<int>(header.height)};
+}
+
 Image decode_as_stored(std::span<const std::byte> bytes, const DecodeOptions& options) {
   const ImageHeader header = read_image_header(bytes);
   switch (header.format) {
@@ -146,7 +179,7 @@ Image decode_as_stored(std::span<const std::byte> bytes, const DecodeOptions& op
     case ImageFormat::kWebp:
       return decode_webp(bytes, options);
     case ImageFormat::kUnknown:
-      throw DecodeError("its first bytes are not those of a JPEG, PNG, BMP, WebP, PPM or PGM image");
+      throw DecodeError(kNoImage);
     default:
       break;
   }
@@ -156,6 +189,12 @@ Image decode_as_stored(std::span<const std::byte> bytes, const DecodeOptions& op
 }
 
 }  // namespace
+
+ImageSize image_size(std::span<const std::byte> bytes, bool exif) {
+  if (bytes.empty()) throw DecodeError("the file is empty");
+  const ImageSize size = size_as_stored(bytes);
+  return exif && exif_orientation(bytes) >= 5 ? ImageSize{size.height, size.width} : size;
+}
 
 Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options) {
   OCTET_CHECK(options.channels == 1 || options.channels == 3, options.channels);

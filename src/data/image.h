@@ -31,6 +31,13 @@ struct DecodeOptions {
   int64_t max_pixels = int64_t{1} << 27;  // larger pictures are refused before anything is allocated for them
 };
 
+struct ImageSize {
+  int width = 0, height = 0;
+};
+// Of the picture in the file, from its first bytes, turned with `exif_orientation`. Throws DecodeError where they are
+// those of no image, or too few.
+ImageSize image_size(std::span<const std::byte> bytes, bool exif_orientation = false);
+
 // JPEG by libturbojpeg, WebP by libwebp; PNG, BMP, PPM and PGM by OpenCV. A truncated file is an error, as in
 // Pillow; EXIF orientation is ignored unless it is asked for, as by Pillow and torchvision. Throws DecodeError.
 Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options = {});

@@ -11,7 +11,8 @@ bool has_image_ending(const std::filesystem::path& path);
 // The names of these formats, for messages: "JPEG, PNG, BMP, WebP, PPM or PGM".
 extern const char* const kImageFormats;
 
-// Throws CorruptSample (dataset.h) where the file cannot be read or decoded.
+// Throw CorruptSample (dataset.h) where the file cannot be read or decoded. For the size no more is read than needed.
+ImageSize read_image_size(const std::filesystem::path& path, bool exif_orientation);
 Image read_image_file(const std::filesystem::path& path, const DecodeOptions& options);
 
 }  // namespace octet::data

@@ -18,6 +18,7 @@ class Joined : public Dataset {
     int64_t end = 0;
     for (const auto& part : parts_) {
       ends_.push_back(end += part->size());
+      findings_.add(part->findings());
       content_hash_ = hash64(str(part->content_hash(), ' ', part->size(), '\n'), content_hash_);
     }
   }

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/annotation_file.h"
 #include "data/image_write.h"
+#include "data/objects/voc.h"
 #include "vision/rle_text.h"
 
 namespace octet::data {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "data/idx.h"
-#include "data/subset.h"
+#include "data/selection.h"
 #include "image_files.h"
 
 namespace octet::data {
@@ -217,8 +217,8 @@ TEST_F(ImageFolderTest, ACorruptImageIsNamed) {
 }
 
 TEST(OpenDataset, NamesTheFormats) {
-  EXPECT_THAT(message_of([] { open_dataset({.format = "tfrecord", .path = "."}); }),
-              HasSubstr("idx, image_folder, cifar10, cifar100"));
+  EXPECT_THAT(message_of([] { open_dataset({.format = "yolo", .path = "."}); }),
+              HasSubstr("idx, image_folder, cifar10, cifar100, voc, kitti, coco, tfrecord"));
   EXPECT_THAT(message_of([] { open_dataset({.format = "idx", .path = ".", .channels = 2}); }), HasSubstr("2 channels"));
 }
 

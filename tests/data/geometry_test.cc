@@ -62,8 +62,9 @@ TEST(Geometry, BoxesFollowThePixels) {
     for (int64_t index = 0; index < 200; ++index) {
       const Geometry geometry = transform.choose(kHeight, kWidth, {.seed = 5, .index = index});
       transform.paint(image, geometry, pixels.data());
-      const Annotation there = moved({.label = 3, .objects = {{.box = box, .label = 7}}}, geometry);
+      const Annotation there = moved({.label = 3, .objects = {{.box = box, .label = 7}}, .weight = 0.5f}, geometry);
       EXPECT_EQ(there.label, 3);
+      EXPECT_EQ(there.weight, 0.5f);
       const std::optional<vision::Box> expected = bright(pixels, shape);
       if (!expected || there.objects.empty()) {
         // At most a sliver of less than a pixel.

@@ -63,6 +63,16 @@ INSTANTIATE_TEST_SUITE_P(
              "s.yaml:1:46: 'data.train.weight' must be more than 0, at most 1000 (times an epoch), found 0"},
         Case{"data: {val: [{format: voc, path: a, weight: 2}]}\n",
              "s.yaml:1:13: 'data.val' has a weight; only training takes images more or less often than once"},
+        Case{
+            "data: {train: {format: voc, path: a}, val: {format: voc, path: b}, validation_fold: 0}\n",
+            "s.yaml:1:85: 'data.validation_fold' is given, and data.val, too; validation images come from one of both"},
+        Case{"data: {train: {format: voc, path: a, weight: 2}, sampling_mode: uniform}\n",
+             "s.yaml:1:65: 'data.sampling_mode' does not look at the weights of the sources, and data.train has some; "
+             "user_defined does"},
+        Case{"data: {target_classes: [a], target_class_mapping: {b: c}}\n",
+             "s.yaml:1:51: 'data.target_class_mapping' maps to none of data.target_classes"},
+        Case{"data: {train: {format: idx, path: a, source_weight: 2}}\n",
+             "s.yaml:1:53: 'data.train.source_weight' is for formats with objects in images; idx has none"},
         Case{"train: [1]\n", "s.yaml:1:8: 'train' is a section: expected keys, found a list"},
         Case{"train: 5\n", "s.yaml:1:8: 'train' is a section: expected keys, found '5'"},
         Case{"- a\n", "s.yaml:1:1: the file is a section: expected keys, found a list"},
@@ -97,7 +107,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train: {schedule: {steps: [0.9, 0.5]}}\n",
              "s.yaml:1:27: 'train.schedule.steps' must be in ascending order"},
         Case{"data: {val: {format: cifar10, path: d, labels: l}}\n",
-             "s.yaml:1:48: 'data.val.labels' belongs to the format idx; other formats hold their labels themselves"},
+             "s.yaml:1:48: 'data.val.labels' belongs to the format idx, voc, kitti, coco or tfrecord; other formats "
+             "hold their labels themselves"},
         Case{"quant: {exclude: [{}]}\n",
              "s.yaml:1:18: 'quant.exclude' takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]"},
         Case{"model: {load_graph: true}\n",

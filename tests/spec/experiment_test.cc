@@ -75,8 +75,8 @@ engine: {isa: avx2}
   EXPECT_EQ(spec.data.train.at(0).format, "idx");
   EXPECT_EQ(spec.data.train.at(0).limit, 500);
   EXPECT_EQ(spec.data.test.at(0).format, "cifar10");
-  EXPECT_EQ(&spec.data.calibration_sources(), &spec.data.train);
-  EXPECT_EQ(&spec.data.evaluation_sources(), &spec.data.test);
+  EXPECT_EQ(data::paths_of(spec.data.calibration_sources()), data::paths_of(spec.data.train));
+  EXPECT_EQ(data::paths_of(spec.data.evaluation_sources()), data::paths_of(spec.data.test));
   EXPECT_EQ(spec.data.transform.mean, std::vector<double>{0.5});
   EXPECT_TRUE(spec.data.transform.flip);
   EXPECT_EQ(spec.train.precision, train::Precision::kBFloat16);

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/class_order.h"
-#include "data/image_cache.h"
 #include "data/contents.h"
+#include "data/image_cache.h"
 #include "data/joined.h"
 
 namespace octet::app {

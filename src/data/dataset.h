@@ -117,7 +117,7 @@ struct DatasetFormat {
   bool fixed_splits = false;                                      // train and test only; others name their own
   bool separate_labels = false;                                   // takes DatasetOptions::labels
   bool own_folds = false;                                         // its files say which fold they are of
-  bool decoded = false;          // its datasets lie decoded in memory
+  bool decoded = false;                                           // its datasets lie decoded in memory
   // Where the images themselves name the classes, whose numbers are then the order of the names: the names, without
   // opening the images.
   std::vector<std::string> (*class_names)(const DatasetOptions&) = nullptr;

@@ -68,7 +68,7 @@ std::string resize_warning(const data::TransformOptions& transform) {
   if (transform.mode == data::ResizeMode::kNone)
     return "the experiment takes images of the network's size only, nvinfer stretches every frame to it";
   if (transform.preprocessing && transform.preprocessing->moves_pixels())
-    return "the experiment crops, scales or pads images (data.augment.preprocessing), nvinfer stretches the whole "
+    return "the experiment crops, scales or pads images (data.preprocessing), nvinfer stretches the whole "
            "frame";
   return {};
 }

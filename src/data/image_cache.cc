@@ -17,6 +17,7 @@ class KeepingDataset : public Dataset {
   KeepingDataset(std::unique_ptr<Dataset> dataset, std::shared_ptr<MemoryBudget> budget)
       : dataset_(std::move(dataset)), budget_(std::move(budget)), kept_(static_cast<size_t>(dataset_->size())) {
     class_names_ = dataset_->class_names();
+    findings_ = dataset_->findings();
   }
   ~KeepingDataset() override {
     for (const std::atomic<const Image*>& slot : kept_)

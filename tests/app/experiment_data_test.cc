@@ -48,7 +48,7 @@ class ExperimentDataTest : public ScratchFolder {
     try {
       const spec::ExperimentSpec spec = experiment(data);
       out.train = open_training_data(spec, spec.train);
-      out.val = open_validation_data(spec, *out.train.dataset);
+      out.val = open_validation_data(spec, out.train);
     } catch (const UserError& error) {
       out.error = error.what();
     }

@@ -1,5 +1,7 @@
 #include "app/training/pretrained.h"
 
+#include <sstream>
+
 #include "base/log.h"
 #include "report/text_table.h"
 #include "weights/weight_file.h"
@@ -44,7 +46,9 @@ std::string pretrained_text(const weights::WeightReport& report, size_t rows) {
 
 void take_pretrained(ir::Graph& graph, const std::string& file, bool allow_modification) {
   const weights::WeightReport report = weights::load_weights(graph, weights::read_weights(file));
-  log_info(file, ": ", pretrained_text(report));
+  // A message of the log is one line.
+  std::istringstream lines(file + ": " + pretrained_text(report));
+  for (std::string line; std::getline(lines, line);) log_info(line);
   weights::require_loaded(report, file, allow_modification);
 }
 

@@ -32,7 +32,7 @@ Message learning_rate() {
   early_stopping.integer("patience_steps")
       .range(1, 100'000)
       .key("train.schedule.patience_steps")
-      .means("Epochs without improvement until the rate falls, and then until the training ends.");
+      .means("Epochs without a better validation until the rate falls, and then until the training ends.");
   Message m;
   m.message("soft_start_annealing_schedule", std::move(soft_start))
       .one_of("learning_rate")
@@ -41,16 +41,16 @@ Message learning_rate() {
   m.message("early_stopping_annealing_schedule", std::move(early_stopping))
       .one_of("learning_rate")
       .sets("train.schedule.type", "early_stopping_annealing")
-      .means("The rate rises, stays until the validation does no longer improve, and falls.");
+      .means("The rate rises, stays until the validation no longer improves, and falls.");
   return m;
 }
 
 Message regularizer() {
   Message m;
   m.choice("type", {{"NO_REG", "none"}, {"L1", "l1"}, {"L2", "l2"}})
-      .key("train.regularizer.type")
+      .key(".type")
       .means("Sum of absolute values, of squares, or none.");
-  m.number("weight").range(0, 1).key("train.regularizer.weight").means("Factor on it.");
+  m.number("weight").range(0, 1000).key(".weight").means("Factor on it.");
   return m;
 }
 
@@ -70,19 +70,10 @@ Message optimizer() {
 
 Message cost_scaling() {
   Message m;
-  m.flag("enabled").key("train.cost_scaling.enabled").means("Scale the loss, so that small gradients survive FP16.");
-  m.number("initial_exponent")
-      .range(-60, 120)
-      .key("train.cost_scaling.initial_exponent")
-      .means("The loss is multiplied by 2 to this power at first.");
-  m.number("increment")
-      .range(0, 60)
-      .key("train.cost_scaling.increment")
-      .means("Added to the exponent after a step with finite gradients.");
-  m.number("decrement")
-      .range(0, 60)
-      .key("train.cost_scaling.decrement")
-      .means("Taken from the exponent after a step without.");
+  m.flag("enabled").key(".enabled").means("Scale the loss, so that small gradients survive FP16.");
+  m.number("initial_exponent").key(".initial_exponent").means("The loss is multiplied by 2 to this power at first.");
+  m.number("increment").range(0).key(".increment").means("Added to the exponent after a step with finite gradients.");
+  m.number("decrement").range(0).key(".decrement").means("Taken from the exponent after a step without.");
   return m;
 }
 
@@ -113,18 +104,22 @@ Message clearml_config() {
 }
 
 Message visualizer() {
-  constexpr const char* kTensorBoard = "curves are written for TensorBoard and as status.jsonl";
   Message threshold;
   threshold.number("coverage_threshold").range(0, 1).means("Cells with less coverage are not drawn.");
   Message m;
-  m.flag("enabled").key("train.visualizer.enabled").means("Write images for TensorBoard.");
-  m.integer("num_images").range(1, 1000).key("train.visualizer.num_images").means("Images that are drawn.");
-  m.integer("scalar_logging_frequency").range(0).unused(kTensorBoard).means("Points of the curves in an epoch.");
+  m.flag("enabled").key(".enabled").means("Draw images with boxes into TensorBoard.");
+  m.integer("num_images").range(1, 1000).key(".num_images").means("Images that are drawn.");
+  m.integer("scalar_logging_frequency")
+      .range(0)
+      .unused("train.visualizer.scalar_logging_frequency counts steps, TAO's points of an epoch")
+      .means("Points of the curves in an epoch.");
   m.integer("infrequent_logging_frequency")
       .range(0)
-      .unused(kTensorBoard)
+      .unused("images are drawn at every validation")
       .means("Epochs between images and histograms.");
-  m.message("target_class_config", std::move(threshold), Count::kMap).unused(kTensorBoard).means("By class.");
+  m.message("target_class_config", std::move(threshold), Count::kMap)
+      .unused("what is drawn are detections, with thresholds of their own")
+      .means("By class.");
   m.message("wandb_config", wandb_config())
       .unused("nothing is sent anywhere; TensorBoard files are written")
       .means("Weights & Biases.");
@@ -161,9 +156,11 @@ Message training_config() {
       .means("Images in a batch of each GPU.");
   m.integer("num_epochs").range(1, 100'000).key("train.epochs").means("Passes over the training images.");
   m.message("learning_rate", learning_rate()).means("Schedule of the learning rate.");
-  m.message("regularizer", regularizer()).means("Keeps weights small, before pruning above all.");
+  m.message("regularizer", regularizer())
+      .key("train.regularizer")
+      .means("Keeps weights small, before pruning above all.");
   m.message("optimizer", optimizer()).means("Update of the weights.");
-  m.message("cost_scaling", cost_scaling()).means("Scaling of the loss for FP16.");
+  m.message("cost_scaling", cost_scaling()).key("train.cost_scaling").means("Scaling of the loss for FP16.");
   m.integer("checkpoint_interval")
       .range(1, 100'000)
       .otherwise("10")
@@ -173,7 +170,7 @@ Message training_config() {
       .otherwise("false")
       .key("quant.enable_qat")
       .means("Train quantization-aware; learning rate and epochs are then those of section finetune.");
-  m.message("visualizer", visualizer()).means("Images and curves of the training.");
+  m.message("visualizer", visualizer()).key("train.visualizer").means("Images and curves of the training.");
   m.hook(schedule_of_qat());
   return m;
 }

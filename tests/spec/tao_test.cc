@@ -78,6 +78,17 @@ TEST(Tao, ReadsEveryBlock) {
   EXPECT_EQ(text(post + "target_class_config.person.dbscan_eps"), "0.265");
   EXPECT_EQ(text(evaluation + "target_class_config.bag.minimum_detection_ground_truth_overlap"), "0.5");
   EXPECT_EQ(text(evaluation + "target_class_config.face.evaluation_box_config.minimum_height"), "2");
+  const std::string cost = "detectnet_v2.cost_function.";
+  EXPECT_EQ(text(raster + "target_class_config.bag.cov_radius_x"), "1");
+  EXPECT_EQ(text(cost + "enable_autoweighting"), "true");
+  EXPECT_EQ(text(cost + "max_objective_weight"), "0.9999");
+  EXPECT_EQ(text(cost + "target_class_config.face.class_weight"), "4");
+  EXPECT_EQ(text(cost + "target_class_config.bag.bbox.initial_weight"), "10");
+  EXPECT_EQ(text(cost + "target_class_config.bag.bbox.weight_target"), "1");
+  EXPECT_EQ(text("train.regularizer.type"), "l1");
+  EXPECT_EQ(text("train.regularizer.weight"), "3e-09");
+  EXPECT_EQ(text("train.schedule.type"), "soft_start_annealing");
+  EXPECT_EQ(text("train.visualizer.num_images"), "3");
   EXPECT_EQ(text(evaluation + "average_precision_mode"), "integrate");
 }
 

@@ -143,7 +143,7 @@ Message bbox_rasterizer_config() {
       .means("Center of the ellipse, of the height of the box.");
   each.number("cov_radius_x").range(0, 2).key(".cov_radius_x").means("Radius of the ellipse, of half the width.");
   each.number("cov_radius_y").range(0, 2).key(".cov_radius_y").means("Radius of the ellipse, of half the height.");
-  each.number("bbox_min_radius").range(0.01, 1000).key(".bbox_min_radius").means("Least radius in cells.");
+  each.number("bbox_min_radius").range(0, 1000).key(".bbox_min_radius").means("Least radius in cells.");
   m.message("target_class_config", std::move(each), Count::kMap)
       .key("detectnet_v2.bbox_rasterizer.target_class_config.*")
       .means("By class.");
@@ -168,23 +168,35 @@ void read_classes(const Node& message, Tree& experiment, std::vector<UnusedField
 }
 
 Message cost_function_config() {
-  Message objective, each, m;
-  objective.text("name").hooked().means("cov or bbox.");
-  objective.number("initial_weight").range(0).means("Weight of the objective at first.");
-  objective.number("weight_target").range(0).means("Share of the loss that autoweighting aims at.");
+  const auto weights = [] {
+    Message objective;
+    objective.text("name").hooked().means("cov or bbox.");
+    objective.number("initial_weight").range(0).key(".initial_weight").means("Weight of the objective at first.");
+    objective.number("weight_target")
+        .range(0)
+        .key(".weight_target")
+        .means("Share of the loss that autoweighting aims at.");
+    return objective;
+  };
+  Message each, m;
   each.text("name").hooked().means("Name of the class.");
-  each.number("class_weight").range(0).means("Weight of the class.");
-  each.number("coverage_foreground_weight").range(0, 1).means("Weight of covered cells; the others have 1 - it.");
-  each.message("objectives", std::move(objective), Count::kList)
+  each.number("class_weight").range(0).key(".class_weight").means("Weight of the class.");
+  each.number("coverage_foreground_weight")
+      .range(0, 1)
+      .key(".coverage_foreground_weight")
+      .means("Weight of covered cells; the others have 1 - it.");
+  each.message("objectives", weights(), Count::kList)
       .named_by("name", {{"cov", "coverage"}, {"bbox", "bbox"}})
+      .key(".*")
       .means("Weights of coverage and boxes.");
   m.message("target_classes", std::move(each), Count::kList)
       .named_by("name")
-      .unused("all classes weigh the same")
+      .key("detectnet_v2.cost_function.target_class_config.*")
       .means("The classes in the order of the network's outputs, with their weights.");
   m.flag("enable_autoweighting")
+      .otherwise("false")
       .key("detectnet_v2.cost_function.enable_autoweighting")
-      .means("Adapt the weights after each epoch.");
+      .means("Adapt the weights of the objectives after each epoch.");
   m.number("max_objective_weight")
       .range(0, 1)
       .key("detectnet_v2.cost_function.max_objective_weight")

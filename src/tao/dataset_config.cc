@@ -1,18 +1,51 @@
+#include "base/error.h"
 #include "tao/blocks.h"
+#include "tao/tree.h"
 
 namespace octet::tao {
 namespace {
 
 Message data_source() {
   Message m;
-  m.text("tfrecords_path")
-      .unused("labels are read from the KITTI files beside the images")
-      .means("TFRecord files with the labels; a pattern with * and ?.");
+  m.text("tfrecords_path").key(".labels").means("TFRecord files with the labels: a folder, or a pattern with * and ?.");
   m.text("image_directory_path")
       .key(".path")
-      .means("Folder from which the frame ids of the TFRecords lead to the images.");
-  m.number("source_weight").range(0, 1000).key(".weight").means("Weight of the frames of this source.");
+      .means("Folder from which the frame ids of the records lead to the images.");
+  m.number("source_weight").range(0).key(".source_weight").means("Factor on the loss of the frames of this source.");
   return m;
+}
+
+// The ending stands once for all sources in TAO, and with each source in Octet.
+Hook image_extension() {
+  const auto sections = [](const Tree& experiment) {
+    std::vector<Path> out;
+    for (const char* const sources : {"data.train", "data.val"}) {
+      const schema::Node* node = experiment.find(parse_path(sources));
+      if (!node) continue;
+      if (node->kind == schema::Node::Kind::kMap) out.push_back(parse_path(sources));
+      for (size_t i = 0; i < node->items.size(); ++i) out.push_back(parse_path(str(sources, "[", i, "]")));
+    }
+    return out;
+  };
+  const auto ending_in = [](Path section) {
+    section.push_back("image_extension");
+    return section;
+  };
+  return {.read =
+              [=](const schema::Node& message, Tree& experiment, std::vector<UnusedField>&) {
+                const schema::Node* ending = message.find("image_extension");
+                if (!ending) return;
+                for (const Path& section : sections(experiment))
+                  experiment.set(ending_in(section), scalar(ending->text, true, ending->location), ending->location);
+              },
+          .write =
+              [=](const Tree& experiment) {
+                std::vector<std::pair<std::string, schema::Node>> out;
+                for (const Path& section : sections(experiment))
+                  if (const schema::Node* ending = experiment.find(ending_in(section)); ending && out.empty())
+                    out.emplace_back("image_extension", *ending);
+                return out;
+              }};
 }
 
 Message sample_modifier_config() {
@@ -58,28 +91,33 @@ Message dataset_config() {
   Message m;
   m.message("data_sources", data_source(), Count::kList)
       .key("data.train[]")
-      .sets(".format", "kitti")
+      .sets(".format", "tfrecord")
       .means("Training images and their labels.");
-  m.text("image_extension").unused("the ending of an image is found by looking for it").means("png, jpg or jpeg.");
+  m.text("image_extension")
+      .hooked()
+      .key("data.train[].image_extension")
+      .means("Ending of the image files: png, jpg or jpeg.");
   m.text("target_class_mapping", Count::kMap)
-      .unused("classes keep their names")
-      .means("Class of the labels (key) to class of the network (value); others are dropped.");
+      .key("data.target_class_mapping.*")
+      .means("Class of the labels (key) to class of the network (value); others are left out.");
   m.integer("validation_fold")
       .range(0)
       .one_of("dataset_split_type")
-      .unused("no partition is left out of the training")
-      .means("Partition of the TFRecords that is for validation.");
+      .key("data.validation_fold")
+      .means("Partition of the TFRecords that validates and is not trained with.");
   m.message("validation_data_source", data_source())
       .key("data.val")
-      .sets(".format", "kitti")
+      .sets(".format", "tfrecord")
       .one_of("dataset_split_type")
       .means("Validation images from another source.");
   m.choice("dataloader_mode", {{"MULTISOURCE", ""}, {"LEGACY", ""}, {"DEFAULT", ""}})
       .unused("Octet has one loader, which takes several sources")
       .means("Which of TAO's loaders reads the data.");
-  m.choice("sampling_mode", {{"USER_DEFINED", ""}, {"PROPORTIONAL", ""}, {"UNIFORM", ""}})
-      .unused("sources are drawn from by their weights")
+  m.choice("sampling_mode",
+           {{"USER_DEFINED", "user_defined"}, {"PROPORTIONAL", "proportional"}, {"UNIFORM", "uniform"}})
+      .key("data.sampling_mode")
       .means("How often each of several sources is drawn from.");
+  m.hook(image_extension());
   return m;
 }
 

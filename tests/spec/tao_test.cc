@@ -44,7 +44,7 @@ TEST(Tao, ReadsAWholeSpecification) {
   EXPECT_EQ(spec.model.pretrained, "/models/pruned.hdf5");
   EXPECT_TRUE(spec.model.load_graph);
   ASSERT_EQ(spec.data.train.size(), 2U);
-  EXPECT_EQ(spec.data.train[1].weight, 2);
+  EXPECT_EQ(spec.data.train[1].source_weight, 2);
   EXPECT_EQ(spec.train.batch_size_per_gpu, 16);
   EXPECT_EQ(spec.train.epochs, 120);
   EXPECT_EQ(spec.train.optimizer.type, train::OptimizerType::kAdam);
@@ -61,34 +61,40 @@ TEST(Tao, ReadsAWholeSpecification) {
   EXPECT_EQ(spec.train.precision, train::Precision::kFloat32);
 }
 
-// As the file reads, as a task's options are no part of the experiment's types.
-TEST(Tao, ReadsEveryBlock) {
+// The keys as they read, as the classes' options are of the task.
+TEST(Tao, ReadsWhatIsSaidOfClasses) {
   const std::string yaml = to_yaml(parse(fixture("detectnet_v2_retrain_qat.txt")));
   const tao::Tree tree(schema::parse_yaml(yaml, "y"));
   const auto text = [&](const std::string& path) { return tree.text(tao::parse_path(path)); };
+  EXPECT_EQ(text("data.target_classes[0]"), "person");
+  EXPECT_EQ(text("data.target_classes[2]"), "face");
+  EXPECT_EQ(text("data.target_class_mapping.rider"), "person");
+  EXPECT_EQ(text("data.validation_fold"), "0");
+  EXPECT_EQ(text("data.train[1].labels"), "/data/tfrecords/more/*");
+  EXPECT_EQ(text("data.train[1].path"), "/data/more");
+  EXPECT_EQ(text("data.train[1].image_extension"), "jpg");
+  EXPECT_EQ(text("data.train[1].source_weight"), "2");
   EXPECT_EQ(text("data.augment.spatial_augmentation.translate_max_x"), "8");
   EXPECT_EQ(text("data.augment.color_augmentation.hue_rotation_max"), "25");
   EXPECT_EQ(text("data.preprocessing.enable_auto_resize"), "true");
   EXPECT_EQ(text("model.layout"), "tao");
   EXPECT_EQ(text("model.all_projections"), "true");
-  const std::string raster = "detectnet_v2.bbox_rasterizer.", post = "detectnet_v2.postprocessing.",
-                    evaluation = "detectnet_v2.evaluation.";
+  EXPECT_EQ(text("train.regularizer.type"), "l1");
+  EXPECT_EQ(text("train.regularizer.weight"), "3e-09");
+  EXPECT_EQ(text("train.schedule.type"), "soft_start_annealing");
+  const std::string raster = "detectnet_v2.bbox_rasterizer.", cost = "detectnet_v2.cost_function.",
+                    post = "detectnet_v2.postprocessing.", evaluation = "detectnet_v2.evaluation.";
   EXPECT_EQ(text(raster + "deadzone_radius"), "0.4");
-  EXPECT_EQ(text(post + "target_class_config.face.clustering_algorithm"), "nms");
-  EXPECT_EQ(text(post + "target_class_config.person.dbscan_eps"), "0.265");
-  EXPECT_EQ(text(evaluation + "target_class_config.bag.minimum_detection_ground_truth_overlap"), "0.5");
-  EXPECT_EQ(text(evaluation + "target_class_config.face.evaluation_box_config.minimum_height"), "2");
-  const std::string cost = "detectnet_v2.cost_function.";
   EXPECT_EQ(text(raster + "target_class_config.bag.cov_radius_x"), "1");
   EXPECT_EQ(text(cost + "enable_autoweighting"), "true");
   EXPECT_EQ(text(cost + "max_objective_weight"), "0.9999");
   EXPECT_EQ(text(cost + "target_class_config.face.class_weight"), "4");
   EXPECT_EQ(text(cost + "target_class_config.bag.bbox.initial_weight"), "10");
   EXPECT_EQ(text(cost + "target_class_config.bag.bbox.weight_target"), "1");
-  EXPECT_EQ(text("train.regularizer.type"), "l1");
-  EXPECT_EQ(text("train.regularizer.weight"), "3e-09");
-  EXPECT_EQ(text("train.schedule.type"), "soft_start_annealing");
-  EXPECT_EQ(text("train.visualizer.num_images"), "3");
+  EXPECT_EQ(text(post + "target_class_config.face.clustering_algorithm"), "nms");
+  EXPECT_EQ(text(post + "target_class_config.person.dbscan_eps"), "0.265");
+  EXPECT_EQ(text(evaluation + "target_class_config.bag.minimum_detection_ground_truth_overlap"), "0.5");
+  EXPECT_EQ(text(evaluation + "target_class_config.face.evaluation_box_config.minimum_height"), "2");
   EXPECT_EQ(text(evaluation + "average_precision_mode"), "integrate");
 }
 
@@ -98,6 +104,41 @@ TEST(Tao, WhatIsAbsentHasTaosDefaultWhereOctetsIsAnother) {
   EXPECT_EQ(tree.text(tao::parse_path("detectnet_v2.evaluation.average_precision_mode")), "sample");
   EXPECT_EQ(tree.text(tao::parse_path("quant.enable_qat")), "false");
   EXPECT_EQ(tree.text(tao::parse_path("train.checkpoint_interval")), "10");
+}
+
+constexpr const char* kClasses = R"(cost_function_config {
+  target_classes { name: "person" }
+  target_classes { name: "bag" }
+}
+)";
+
+TEST(Tao, AnEntryForNoClassIsTakenOutWithAWord) {
+  const SourceTree source = read_source(std::string(kClasses) + R"(
+postprocessing_config {
+  target_class_config { key: "person" value { clustering_config { dbscan_eps: 0.2 } } }
+  target_class_config { key: "cyclist" value { clustering_config { dbscan_eps: 0.3 } } }
+})",
+                                        "s.txt", "");
+  ASSERT_EQ(source.unused.size(), 1U);
+  EXPECT_EQ(source.unused[0].field, "postprocessing_config{cyclist}");
+  EXPECT_EQ(source.unused[0].location, "s.txt:7:30");
+  const tao::Tree tree(source.tree);
+  const schema::Node* entries = tree.find(tao::parse_path("detectnet_v2.postprocessing.target_class_config"));
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->entries.size(), 1U);
+  EXPECT_EQ(entries->entries[0].key, "person");
+}
+
+// TAO's mAP of 0 that nobody explains.
+TEST(Tao, ClassesThatNoLabelReachesAreErrors) {
+  EXPECT_EQ(error_of(std::string(kClasses) + "dataset_config {\n  target_class_mapping { key: \"person\" value: "
+                                             "\"Person\" }\n  target_class_mapping { key: \"bag\" value: \"bag\" }\n}"),
+            "s.txt:2:26: the class 'person' of cost_function_config is the value of no target_class_mapping, so no "
+            "object would have it; did you mean 'Person'?");
+  EXPECT_EQ(error_of(std::string(kClasses) +
+                     "bbox_rasterizer_config {\n  target_class_config { key: \"Bag\" value { cov_radius_x: 1 } }\n}"),
+            "s.txt:6:30: 'bbox_rasterizer_config' names the class 'Bag', which cost_function_config calls 'bag'; names "
+            "match exactly");
 }
 
 TEST(Tao, EnableQatMakesItTheQuantizationAwareTraining) {
@@ -175,8 +216,8 @@ TEST(Tao, WritesWhatReadsBackAsTheSameExperiment) {
   const ExperimentSpec twice = parse(text);
   EXPECT_EQ(to_tao(twice, Stage::kQat), text);
   for (const KeyDifference& each : differences(once, twice))
-    if (each.key != "model.num_classes")  // which stands for classes that have names in TAO
-      EXPECT_EQ(each.before, "absent") << each.key << ": " << each.before << " -> " << each.after;
+    EXPECT_EQ(each.before, "absent") << each.key << ": " << each.before << " -> " << each.after;
+  EXPECT_TRUE(lost_in_tao(once, Stage::kQat, text).empty());
 }
 
 TEST(Tao, IsTheSameInYaml) {

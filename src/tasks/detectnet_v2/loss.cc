@@ -15,19 +15,23 @@ namespace {
 
 struct Targets {
   at::Tensor coverage, box_weight, boxes;  // [batch, classes, rows, columns]; boxes with 4 * classes channels
+  at::Tensor frame_weight;                 // [batch, 1, 1, 1]: TAO's source_weight
 };
 
 Targets draw(const data::Batch& batch, const Grid& grid, const RasterizerOptions& options) {
   Targets t{.coverage = at::empty({batch.size, grid.classes, grid.rows, grid.columns}, at::kFloat),
             .box_weight = at::empty({batch.size, grid.classes, grid.rows, grid.columns}, at::kFloat),
-            .boxes = at::empty({batch.size, 4 * grid.classes, grid.rows, grid.columns}, at::kFloat)};
+            .boxes = at::empty({batch.size, 4 * grid.classes, grid.rows, grid.columns}, at::kFloat),
+            .frame_weight = at::empty({batch.size, 1, 1, 1}, at::kFloat)};
   for (int64_t i = 0; i < batch.size; ++i) {
-    const GridTruth truth = rasterize(batch.truth[static_cast<size_t>(i)].objects, grid, options);
+    const data::Annotation& annotation = batch.truth[static_cast<size_t>(i)];
+    const GridTruth truth = rasterize(annotation.objects, grid, options);
     std::copy(truth.coverage.begin(), truth.coverage.end(),
               t.coverage.mutable_data_ptr<float>() + i * grid.coverage_size());
     std::copy(truth.coverage_weight.begin(), truth.coverage_weight.end(),
               t.box_weight.mutable_data_ptr<float>() + i * grid.coverage_size());
     std::copy(truth.boxes.begin(), truth.boxes.end(), t.boxes.mutable_data_ptr<float>() + i * grid.box_size());
+    t.frame_weight.mutable_data_ptr<float>()[i] = static_cast<float>(annotation.weight);
   }
   return t;
 }
@@ -75,10 +79,10 @@ train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const 
   constexpr double kEpsilon = 1e-5;
   const at::Tensor foreground = here(foreground_).reshape({1, grid.classes, 1, 1});
   const at::Tensor entropy = -(target * (coverage + kEpsilon).log() + (1 - target) * (1 - coverage + kEpsilon).log()) *
-                             at::where(target > 0.5, foreground, 1 - foreground);
+                             at::where(target > 0.5, foreground, 1 - foreground) * here(truth.frame_weight);
   const at::Tensor distance =
       (boxes - here(truth.boxes)).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns}) *
-      here(truth.box_weight).unsqueeze(2);
+      (here(truth.box_weight) * here(truth.frame_weight)).unsqueeze(2);
   const at::Tensor costs = at::stack({entropy.mean({0, 2, 3}), distance.mean({0, 2, 3, 4})});  // [2, classes]
   if (options_.autoweighting.enabled) cost_sums_ += costs.detach().to(at::kCPU, at::kDouble);
   const at::Tensor weighted = (costs * here(weights_ * class_shares_)).sum(1);

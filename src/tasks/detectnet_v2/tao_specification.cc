@@ -159,9 +159,14 @@ Message bbox_rasterizer_config() {
 
 // The network has the classes in the order of target_classes.
 void read_classes(const Node& message, Tree& experiment, std::vector<UnusedField>&) {
-  int64_t classes = 0;
+  size_t classes = 0;
   for (const schema::Entry& entry : message.entries)
-    if (entry.key == "target_classes") ++classes;
+    if (entry.key == "target_classes") {
+      const Node& name = *entry.value.find("name");
+      experiment.set(tao::parse_path(str("data.target_classes[", classes, "]")),
+                     tao::scalar(name.text, true, name.location), name.location);
+      ++classes;
+    }
   if (classes > 0)
     experiment.set(tao::parse_path("model.num_classes"), tao::scalar(std::to_string(classes), false, message.location),
                    message.location);
@@ -179,7 +184,7 @@ Message cost_function_config() {
     return objective;
   };
   Message each, m;
-  each.text("name").hooked().means("Name of the class.");
+  each.text("name").hooked().key("data.target_classes[]").means("Name of the class.");
   each.number("class_weight").range(0).key(".class_weight").means("Weight of the class.");
   each.number("coverage_foreground_weight")
       .range(0, 1)

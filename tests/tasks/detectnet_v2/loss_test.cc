@@ -96,6 +96,26 @@ TEST(DetectNetLoss, IsTheFormulaOfTheReferenceForEachClass) {
 }
 
 // Of a rank that has seen these cases: TAO's rule, by hand. Class 0 has no boxes to learn, so their cost is 0.
+// TAO's source_weight.
+TEST(DetectNetLoss, WeighsWholeFrames) {
+  const Case c = some_case(kObjects, RasterizerOptions{});
+  const auto parts_of = [&](float weight) {
+    Loss loss(LossOptions{});
+    data::Batch batch = batch_of(kObjects);
+    batch.truth[0].weight = weight;
+    std::vector<double> out;
+    for (const auto& [name, part] : loss({of(c.coverage, 2), of(c.boxes, 8)}, batch))
+      out.push_back(part.item<double>());
+    return out;
+  };
+  const std::vector<double> once = parts_of(1), thrice = parts_of(3);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_GT(once[i], 0);
+    EXPECT_NEAR(thrice[i], 3 * once[i], 1e-5 * once[i]);
+  }
+  EXPECT_EQ(parts_of(0), std::vector<double>({0, 0}));
+}
+
 TEST(DetectNetLoss, AutoweightingIsTheRuleOfTheReference) {
   const std::vector<vision::Object> objects = {kObjects[0]};
   const LossOptions options{.costs = ClassCost{.coverage = {1, 1}, .bbox = {10, 0.03}},

@@ -118,9 +118,13 @@ ExitCode run_kind(const Command& command, const std::vector<std::string>& argume
   if (!help)
     return run_command(find_command(command.kinds, arguments[0], command.name + " command"),
                        {arguments.begin() + 1, arguments.end()}, command.name + " ");
+  std::string examples;
+  for (const Command& kind : command.kinds)
+    if (!kind.examples.empty()) examples += "  " + kind.examples.front() + "\n";
   (arguments.empty() ? std::cerr : std::cout)
       << command.summary << "\n\nusage: octet " << command.name << " COMMAND [OPTIONS]\n\ncommands:\n"
-      << list_of(command.kinds) << "\n  octet " << command.name << " COMMAND --help   options and an example\n";
+      << list_of(command.kinds) << "\nExamples:\n"
+      << examples << "  octet " << command.name << " COMMAND --help\n";
   return arguments.empty() ? ExitCode::kUsage : ExitCode::kDone;
 }
 

@@ -110,6 +110,11 @@ std::vector<KeyDifference> lost_in_tao(const ExperimentSpec& spec, Stage stage, 
   ExperimentSpec before = training_of(spec, stage);
   ExperimentSpec after = parse_experiment(specification, "specification", {.check_files = false, .quiet = true});
   before.finetune = after.finetune = {};
+  // TAO's schedules do not use it, and a fine-tune starts without it.
+  if (before.train.schedule.type == after.train.schedule.type &&
+      (before.train.schedule.type == train::ScheduleType::kSoftStartAnnealing ||
+       before.train.schedule.type == train::ScheduleType::kEarlyStoppingAnnealing))
+    before.train.schedule.warmup = after.train.schedule.warmup;
   std::vector<KeyDifference> all = differences(before, after), lost;
   // Sections of classes only spell out what the section around them says.
   for (KeyDifference& each : all)

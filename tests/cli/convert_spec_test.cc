@@ -77,7 +77,7 @@ TEST_F(ConvertSpec, OtherCommandsTakeTaosText) {
   write("a.txt", "training_config {\n  num_epochs: 0\n}\n");
   outcome = octet("export -m m.onnx -o o.onnx -e a.txt");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("a.txt:2:15: 'training_config.num_epochs' must be 1 to 100000, found 0"));
+  EXPECT_THAT(outcome.err, HasSubstr("a.txt:2:15: 'training_config.num_epochs' must be 1 to 1e+05, found 0"));
 }
 
 TEST_F(ConvertSpec, KindsAreFoundByName) {

@@ -54,8 +54,8 @@ TEST(Spatial, IsTaosProductOfMatrices) {
                                      .vflip = vflip,
                                      .radians = angle,
                                      .zoom = zoom,
-                                     .zoom_x = zoom == 1 ? 0 : 11,
-                                     .zoom_y = zoom == 1 ? 0 : -3.5,
+                                     .zoom_x = zoom == 1 ? 0.0 : 11.0,
+                                     .zoom_y = zoom == 1 ? 0.0 : -3.5,
                                      .translate_x = -8,
                                      .translate_y = 5};
           Matrix3 m = {{{hflip ? -1.0 : 1.0, 0, 0}, {0, vflip ? -1.0 : 1.0, 0}, {hflip ? w : 0, vflip ? h : 0, 1}}};

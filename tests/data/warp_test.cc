@@ -22,8 +22,8 @@ double sampled(const Image& image, const Affine& m, int x, int y, int c) {
   const double qx = (px * m.yy - py * m.xy) / d, qy = (py * m.xx - px * m.yx) / d;
   if (qx < 0 || qx >= image.width || qy < 0 || qy >= image.height) return -1;
   const auto at = [&](int row, int column) {
-    return double{
-        image.row(std::clamp(row, 0, image.height - 1))[std::clamp(column, 0, image.width - 1) * image.channels + c]};
+    return static_cast<double>(
+        image.row(std::clamp(row, 0, image.height - 1))[std::clamp(column, 0, image.width - 1) * image.channels + c]);
   };
   const int column = static_cast<int>(std::floor(qx - 0.5)), row = static_cast<int>(std::floor(qy - 0.5));
   const double fx = qx - 0.5 - column, fy = qy - 0.5 - row;

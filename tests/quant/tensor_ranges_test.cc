@@ -114,7 +114,7 @@ TEST(CacheLosses, NoneOfAPlainNetwork) {
   Value* zero = net.graph.add_constant("wz", ir::Tensor::of<int8_t>({1}, std::vector<int8_t>{0}));
   Value* q = net.graph.add(OpKind::kFakeQuantize, "wq", {w, scale, zero},
                            {{"qmin", int64_t{-127}}, {"qmax", int64_t{127}}, {"axis", int64_t{0}}});
-  net.graph.add_output(conv(net, net.fq(x, 0.05f), q, "c"));
+  net.graph.add_output(conv(net, net.fq(x, 0.05f), q, "conv"));
   EXPECT_TRUE(cache_losses(net.graph).empty());
 }
 

@@ -232,7 +232,7 @@ TEST(Experiment, SeveralSourcesOfImages) {
   // One source is written as ever, so that experiments keep their hash.
   const ExperimentSpec one = parse("data: {train: " + first + "}"), listed = parse("data: {train: [" + first + "]}");
   EXPECT_EQ(spec_hash(one), spec_hash(listed));
-  EXPECT_EQ(to_yaml(one).find("\n    weight:"), std::string::npos);
+  EXPECT_EQ(to_yaml(one).find("train:\n    format: idx\n    path: a\n    weight:"), std::string::npos);
   EXPECT_NE(to_yaml(one).find("  train:\n    format: idx\n    path: a\n"), std::string::npos) << to_yaml(one);
 
   const ExperimentSpec other = parse("data: {train: [" + first + ", {format: kitti, path: c}], val: [" + first + "]}");

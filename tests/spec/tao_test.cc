@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -17,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr LoadOptions kQuiet{.check_files = false, .quiet = true};
+const LoadOptions kQuiet{.check_files = false, .quiet = true};
 
 std::string fixture(const std::string& name) {
   return read_file(OCTET_SOURCE_DIR "/tests/spec/specifications/" + name);
@@ -121,7 +122,7 @@ postprocessing_config {
                                         "s.txt", "");
   ASSERT_EQ(source.unused.size(), 1U);
   EXPECT_EQ(source.unused[0].field, "postprocessing_config{cyclist}");
-  EXPECT_EQ(source.unused[0].location, "s.txt:7:30");
+  EXPECT_EQ(source.unused[0].location, "s.txt:8:30");
   const tao::Tree tree(source.tree);
   const schema::Node* entries = tree.find(tao::parse_path("detectnet_v2.postprocessing.target_class_config"));
   ASSERT_TRUE(entries);
@@ -155,20 +156,29 @@ TEST(Tao, EnableQatMakesItTheQuantizationAwareTraining) {
 
 // Section by section, `path` as in a description of TAO's fields.
 const schema::Field* find_key(const schema::Section& root, const std::string& path) {
-  schema::Section owned;
+  static std::deque<schema::Section> owned;  // what is returned lies in one of them
   const schema::Section* section = &root;
   const schema::Field* field = nullptr;
+  bool named = false;
   for (const std::string& step : tao::parse_path(path)) {
-    if (step == "*" || step.front() == '[') continue;
+    if (step.front() == '[') continue;
+    const bool in_map = field && std::holds_alternative<schema::SectionMapSlot>(field->slot()) && !named;
+    const bool of_texts = field && std::holds_alternative<schema::NamedList<std::string>*>(field->slot());
+    if (step == "*" && (in_map || of_texts)) {  // the user's name
+      named = true;
+      continue;
+    }
+    named = false;
     if (!section) return nullptr;
-    field = section->find(step);
+    // One of several sections that have the same keys.
+    const auto inner = [](const schema::Field& f) { return f.is_section(); };
+    const auto& fields = section->fields();
+    const auto any = std::find_if(fields.begin(), fields.end(), inner);
+    field = step != "*" ? section->find(step) : any != fields.end() ? &*any : nullptr;
     if (!field) return nullptr;
     section = nullptr;
     if (const auto* plain = std::get_if<schema::SectionSlot>(&field->slot())) section = plain->section.get();
-    const auto keep = [&](schema::Section prototype) {
-      owned = std::move(prototype);
-      section = &owned;
-    };
+    const auto keep = [&](schema::Section prototype) { section = &owned.emplace_back(std::move(prototype)); };
     if (const auto* optional = std::get_if<schema::OptionalSectionSlot>(&field->slot())) keep(optional->prototype());
     if (const auto* list = std::get_if<schema::SectionListSlot>(&field->slot())) keep(list->prototype());
     if (const auto* map = std::get_if<schema::SectionMapSlot>(&field->slot())) keep(map->prototype());

@@ -117,7 +117,8 @@ void take_up(app::TrainingRecord& wanted, const fs::path& results) {
 
 spec::Stage stage_of(const Options& options, const spec::ExperimentSpec& spec) {
   if (options.stage.empty()) return spec.quant.enable_qat.value_or(false) ? spec::Stage::kQat : spec::Stage::kFloat;
-  const spec::Stage stage = stage_of(options, spec);
+  const spec::Stage stage = spec::parse_stage(options.stage);
+  if (stage == spec::Stage::kCalibration) fail_usage("stage calibration is a command of its own: octet calibrate");
   return stage;
 }
 

@@ -144,8 +144,9 @@ Tensors evaluate_pool(const Node& node, MemoryBudget& budget) {
 
 Tensors evaluate_lrn(const Node& node, MemoryBudget& budget) {
   const Shape& shape = output_shape(node);
-  const int64_t size = node.get_int("size"), before = (size - 1) / 2, after = size - 1 - before;
+  const int64_t size = node.get_int("size");
   if (size < 1) misfit(node, "size is ", size, ", expected 1 or more");
+  const int64_t before = (size - 1) / 2, after = size - 1 - before;
   if (!is_float(node.output()->type.data_type) || shape.size() < 2) return std::nullopt;
   budget.charge(8 * element_count(shape));
   const std::vector<double> x = doubles_of(node, 0);

@@ -138,7 +138,9 @@ void write_model(ir::Graph graph, const fs::path& path, app::TrainingRecord& rec
 ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingRecord& record) {
   const fs::path kept = results / kCalibrated;
   if (app::is_finished(kept, record)) return app::starting_network(record.spec, record.stage, kept.string());
-  guard_output(kept, "-r");
+  std::error_code ignored;
+  if (fs::equivalent(kept, record.model, ignored))
+    fail_usage("-m ", record.model, ": the calibrated network would replace it; copy it to another folder first");
   log_info("calibrating the float model");
   app::calibrate_network(graph, record.spec);
   const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});

@@ -81,6 +81,20 @@ TEST(Example, SaysWhatIsWrong) {
   EXPECT_THAT(example_error(id + feature("frame/encoded", 1, field(1, "png"))), HasSubstr("holds the image itself"));
 }
 
+// protozero only asserts wire types, and not in release builds.
+TEST(Example, ChecksTheTypesOfItsFields) {
+  for (const std::string_view bytes :
+       {std::string_view("\x08\x01", 2), std::string_view("\x0a\x02\x08\x01", 4),
+        std::string_view("\x0a\x04\x0a\x02\x08\x01", 6), std::string_view("\x0a\x04\x0a\x02\x10\x01", 6)}) {
+    try {
+      parse_example(bytes);
+      ADD_FAILURE() << "taken";
+    } catch (const DecodeError& error) {
+      EXPECT_NE(std::string(error.what()).find("is written as another type"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(RecordFiles, NamesAreThoseOfTao) {
   EXPECT_EQ(record_file_name("kitti", 0, 2, 3, 10), "kitti-fold-000-of-002-shard-00003-of-00010");
   EXPECT_EQ(record_file_name("kitti", 1, 2, 0, 0), "kitti-fold-001-of-002");

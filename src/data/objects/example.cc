@@ -32,15 +32,24 @@ struct Feature {
 };
 using Features = std::map<std::string, Feature, std::less<>>;
 
+using Wire = protozero::pbf_wire_type;
+
+// protozero only asserts that a field is written as the type that it is read as.
+protozero::pbf_reader& as(Wire type, protozero::pbf_reader& reader) {
+  if (!reader.has_wire_type(type))
+    throw DecodeError(str("is no tf.train.Example: field ", reader.tag(), " is written as another type"));
+  return reader;
+}
+
 // Lists of numbers are packed, unless an old writer made them.
 template <typename T, typename Packed, typename Single>
-void read_list(protozero::pbf_reader list, std::vector<T>& out, Packed packed, Single single) {
+void read_list(protozero::pbf_reader list, std::vector<T>& out, Packed packed, Single single, Wire type) {
   while (list.next(kListValue)) {
-    if (list.wire_type() == protozero::pbf_wire_type::length_delimited) {
+    if (list.has_wire_type(Wire::length_delimited)) {
       const auto range = (list.*packed)();
       out.insert(out.end(), range.begin(), range.end());
     } else {
-      out.push_back((list.*single)());
+      out.push_back((as(type, list).*single)());
     }
   }
 }
@@ -51,13 +60,16 @@ Feature read_feature(protozero::pbf_reader reader) {
   while (reader.next()) {
     switch (reader.tag()) {
       case kBytesList:
-        for (Reader list = reader.get_message(); list.next(kListValue);) feature.texts.push_back(list.get_bytes());
+        for (Reader list = as(Wire::length_delimited, reader).get_message(); list.next(kListValue);)
+          feature.texts.push_back(as(Wire::length_delimited, list).get_bytes());
         break;
       case kFloatList:
-        read_list(reader.get_message(), feature.floats, &Reader::get_packed_float, &Reader::get_float);
+        read_list(as(Wire::length_delimited, reader).get_message(), feature.floats, &Reader::get_packed_float,
+                  &Reader::get_float, Wire::fixed32);
         break;
       case kInt64List:
-        read_list(reader.get_message(), feature.integers, &Reader::get_packed_int64, &Reader::get_int64);
+        read_list(as(Wire::length_delimited, reader).get_message(), feature.integers, &Reader::get_packed_int64,
+                  &Reader::get_int64, Wire::varint);
         break;
       default:
         reader.skip();
@@ -70,16 +82,16 @@ Features read_features(std::string_view bytes) {
   Features out;
   protozero::pbf_reader example(bytes.data(), bytes.size());
   while (example.next(kFeatures)) {
-    protozero::pbf_reader features = example.get_message();
+    protozero::pbf_reader features = as(Wire::length_delimited, example).get_message();
     while (features.next(kFeature)) {
-      protozero::pbf_reader entry = features.get_message();
+      protozero::pbf_reader entry = as(Wire::length_delimited, features).get_message();
       std::string key;
       Feature value;
       while (entry.next()) {
         if (entry.tag() == kKey)
-          key = entry.get_string();
+          key = as(Wire::length_delimited, entry).get_string();
         else if (entry.tag() == kValue)
-          value = read_feature(entry.get_message());
+          value = read_feature(as(Wire::length_delimited, entry).get_message());
         else
           entry.skip();
       }

@@ -7,6 +7,7 @@
 #include "ir/verify.h"
 #include "models/zoo.h"
 #include "passes/prune/cut.h"
+#include "support/sanitized.h"
 #include "support/trained_look.h"
 
 namespace octet::app {
@@ -36,7 +37,7 @@ TEST_P(PruneZoo, PrunedEqualsMasked) {
   const std::vector<NetworkTensors> inputs = random_inputs(graph, 1);
   double ratio = 1;
   // Large networks take seconds each: of these every third.
-  const int step = model_parameters(GetParam()) > 15'000'000 ? 3 : 1;
+  const int step = testing::kSanitized || model_parameters(GetParam()) > 15'000'000 ? 3 : 1;
   for (int i = step; i <= 9; i += step) {
     passes::PruneOptions prune;
     if (i % 2 == 0) prune.granularity = 1, prune.min_filters = 1;  // odd channel counts

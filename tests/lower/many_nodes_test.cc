@@ -10,6 +10,7 @@
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "passes/pipelines.h"
+#include "support/sanitized.h"
 
 namespace octet::testing {
 namespace {
@@ -77,23 +78,11 @@ double seconds_to_plan(const Graph& source) {
   return cpu_seconds() - start;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OCTET_SLOW_BUILD 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define OCTET_SLOW_BUILD 1
-#endif
-#endif
-
 TEST_P(ManyNodes, TakeTimeInProportion) {
   // Half a second to two on a machine of 2025. By their square it was more than a minute for most of these. How the
   // time grows says less than its amount: large graphs leave the caches, and then it depends on what else the machine
   // does.
-#ifdef OCTET_SLOW_BUILD
-  constexpr int kNodes = 4000;
-#else
-  constexpr int kNodes = 20000;
-#endif
+  constexpr int kNodes = testing::kSanitized ? 4000 : 20000;
   EXPECT_LT(seconds_to_plan(GetParam().make(kNodes)), 15);
 }
 

@@ -5,17 +5,14 @@
 #include "engine/steps_conv.h"
 #include "engine/tactics.h"
 #include "lower/lower_test_util.h"
+#include "support/sanitized.h"
 
 namespace octet::testing {
 namespace {
 
 using ir::OpKind;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kGraphs = 150;  // the sanitizers are after other mistakes, and slow
-#else
-constexpr uint64_t kGraphs = 2000;
-#endif
+constexpr uint64_t kGraphs = testing::kSanitized ? 150 : 2000;
 
 // A chain of two to five layers with every property that a convolution has, and what may stand between two of them.
 class ConvNet {

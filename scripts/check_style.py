@@ -42,7 +42,7 @@ BRITISH_WORD = re.compile(rf"(?i:({'|'.join(sorted(WORDS, key=len, reverse=True)
 NOUNS = {"analyses"}  # the plural of analysis
 
 COUNTED = r"([A-Za-z_](?:\w|\.|->|\[\w+\])*)(\+\+|--)"
-FOR_COUNTER = re.compile(rf"(\bfor \([^;]*;[^;]*; ?(?:[^;]*, )?){COUNTED}(?=\)|, )")
+FOR_COUNTER = re.compile(rf"(\bfor \([^;]*;[^;]*; ?(?:[^;()]*, )?){COUNTED}(?=\)|, )")
 STATEMENT = re.compile(rf"^(\s*(?:(?:if|else|while|for)\b(?:.*\))? )?){COUNTED};")
 
 # What in the tree proves that a package is used. None: what every build needs.
@@ -93,6 +93,8 @@ def counted_in_front(line):
     '    if (tall == is(t)) ordered[t] = next++;'
     >>> counted_in_front("for (; i < n; at[i] = next++) use(i++);")
     'for (; i < n; at[i] = next++) use(i++);'
+    >>> counted_in_front("for (; i < n; put(x, at++)) use(i++);")
+    'for (; i < n; put(x, at++)) use(i++);'
     """
     previous = None
     while line != previous:  # a for may have several counters

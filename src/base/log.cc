@@ -39,6 +39,10 @@ void set_log_level(LogLevel level) {
   logger().set_level(spdlog_level(level));
 }
 
+bool is_logged(LogLevel level) {
+  return logger().should_log(spdlog_level(level));
+}
+
 void log_message(LogLevel level, const std::string& message) {
   logger().log(spdlog_level(level), printable_line(message));
 }

@@ -8,6 +8,7 @@ namespace octet {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kSilent };
 void set_log_level(LogLevel level);
+bool is_logged(LogLevel level);  // whether a message of this level is shown
 
 void log_message(LogLevel level, const std::string& message);
 

@@ -168,7 +168,7 @@ Command infer_command() {
            "octet infer -e SPEC.yaml -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
-        app.add_option("IMAGES", options->images, "Image files or folders of images");
+        app.add_option("-i,--image_dir,IMAGES", options->images, "Image files or folders of images");
         app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file: data, normalization")->required();
         app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
             ->allow_extra_args(false)

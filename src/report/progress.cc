@@ -9,6 +9,7 @@
 #include <iostream>
 #include <utility>
 
+#include "base/log.h"
 #include "base/printable.h"
 #include "report/format.h"
 
@@ -39,6 +40,7 @@ std::string truncate(const std::string& text, int width) {
 Progress::Progress(ProgressOptions options)
     : options_(std::move(options)),
       out_(options_.out ? *options_.out : std::cerr),
+      silent_(options_.out == nullptr && !is_logged(LogLevel::kInfo)),
       terminal_(options_.terminal.value_or(::isatty(STDERR_FILENO) == 1)),
       done_(options_.start) {
   begin_ = now();
@@ -90,13 +92,13 @@ void Progress::print_line(const std::string& text) {
 void Progress::update(int64_t done, const std::string& metrics) {
   done_ = done;
   const double time = now();
-  if (finished_ || time - last_ < (terminal_ ? options_.redraw_interval : options_.log_interval)) return;
+  if (silent_ || finished_ || time - last_ < (terminal_ ? options_.redraw_interval : options_.log_interval)) return;
   last_ = time;
   print_line(line(metrics, time - begin_, false));
 }
 
 void Progress::finish(const std::string& metrics) {
-  if (finished_) return;
+  if (silent_ || finished_) return;
   clear();
   finished_ = true;
   out_ << line(metrics, now() - begin_, true) << '\n' << std::flush;

@@ -15,7 +15,8 @@ struct ProgressOptions {
   std::string unit = "images";
   double log_interval = 15;      // seconds between two lines in a log
   double redraw_interval = 0.1;  // seconds between two drawings on a terminal
-  // For tests and for other outputs than standard error:
+  // For tests and for other outputs than standard error, which has nothing of this where messages are not shown
+  // (--quiet):
   std::ostream* out = nullptr;    // null: standard error
   std::optional<bool> terminal;   // unset: whether standard error is one
   int width = 0;                  // columns; 0: ask the terminal
@@ -43,7 +44,7 @@ class Progress {
 
   ProgressOptions options_;
   std::ostream& out_;
-  bool terminal_, drawn_ = false, finished_ = false;
+  bool silent_, terminal_, drawn_ = false, finished_ = false;
   int64_t done_ = 0;
   double begin_ = 0, last_ = 0;
 };

@@ -67,6 +67,16 @@ class Feeding : public NetworkFiles {
   }
 };
 
+TEST_F(Feeding, QuietSaysOnlyWhatItWasAskedFor) {
+  save(classifier(ir::kDynamic, false), "m.onnx");
+  EXPECT_NE(octet("evaluate -e spec.yaml -m m.onnx").err, "");  // how far it is
+  EXPECT_EQ(octet("evaluate -e spec.yaml -m m.onnx --quiet").err, "");
+  // TAO's flag for the images.
+  const Outcome named = octet("infer -e spec.yaml -m m.onnx -i data --quiet");
+  EXPECT_EQ(named.out, octet("infer -e spec.yaml -m m.onnx data").out);
+  EXPECT_EQ(named.err, "");
+}
+
 TEST_F(Feeding, ChannelsMayBeLast) {
   save(classifier(ir::kDynamic, false), "first.onnx");
   save(classifier(ir::kDynamic, true), "last.onnx");

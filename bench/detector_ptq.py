@@ -21,7 +21,6 @@ METHODS = ("max", "mse", "percentile", "entropy")
 GRANULARITIES = ("channel", "tensor")
 HEADS = ("int8", "float")
 IMAGES = (16, 160, 1000)
-HEAD_NODES = '["output_cov", "output_bbox"]'
 
 
 def arguments():
@@ -56,10 +55,10 @@ class Study:
         if key not in self.points:
             folder = self.options.models / f"seed-{seed}"
             model = folder / "point.onnx"
-            exclude = ["--set", f"quant.exclude={HEAD_NODES}"] if heads == "float" else []
+            chosen = ["--set", f"quant.heads={heads}"]
             self.octet("calibrate", seed, "-m", folder / "float/model.onnx", "-o", model, "--force", "--set",
                        f"quant.calibration.method={method}", "--set", f"quant.calibration.images={images}", "--set",
-                       f"quant.weights.granularity={granularity}", *exclude)
+                       f"quant.weights.granularity={granularity}", *chosen)
             self.points[key] = self.measure(seed, model)
             self.file.write_text(json.dumps(self.points, indent=1))
             print(f"  seed {key}: mAP {self.points[key]:.2f}", file=sys.stderr)

@@ -18,33 +18,11 @@ while [ $# -gt 0 ]; do
     *) echo "usage: ./quickstart.sh [--spec FILE] [--results DIR] [--set KEY=VALUE ...]" >&2; exit 2 ;;
   esac
 done
-say() { printf '\n== %s\n' "$*"; }
-trap 'status=$?; [ $status -eq 0 ] || echo "quickstart.sh: this step failed; when what it names is mended, run ./quickstart.sh again: it goes on from here" >&2' EXIT
-
-say "Debian packages"
-scripts/install_packages.sh
-say "LibTorch"
-scripts/fetch_libtorch.sh
-say "build"
-cmake --preset release >/dev/null
-cmake --build --preset release -j "$(nproc)" --target octet_cli
-say "ONNX Runtime (the rival of the benchmark)"
-scripts/peers_venv.sh
-
-octet=build/release/bin/octet
+. scripts/steps.sh
+on_failure_say_how_to_go_on ./quickstart.sh
+build_octet
 mkdir -p "$results"
 started=$SECONDS
-# step OUTPUT COMMAND...: runs the command as a user would type it, unless its output is there already.
-step() {
-  local output="$1"
-  shift
-  if [ -e "$output" ]; then
-    printf '\n== done before: %s\n' "$output"
-  else
-    printf '\n$ octet %s\n' "$*"
-    "$octet" "$@"
-  fi
-}
 
 r="$results"
 step "$r/float/model.onnx"       train -e "$spec" "${set_keys[@]}" -r "$r/float" --stage float
@@ -61,6 +39,5 @@ step "$r/float.octet"            compile -m "$r/float/model.onnx" -o "$r/float.o
 step "$r/engine.json"            evaluate -e "$spec" "${set_keys[@]}" -m "$r/model.octet" --json "$r/engine.json"
 step "$r/verify.json"            verify -e "$spec" "${set_keys[@]}" -m "$r/qat/model.onnx" --engine_file "$r/model.octet" --json "$r/verify.json"
 step "$r/bench.json"             bench -m "$r/model.octet" --baseline "$r/float.octet" --compare onnxruntime --onnx "$r/float/model.onnx" --json "$r/bench.json"
-# What was spent by earlier runs that were interrupted counts too.
-echo $((SECONDS - started)) >>"$r/seconds.log"
+note_time "$results"
 "$octet" report -r "$r" -e "$spec" "${set_keys[@]}"

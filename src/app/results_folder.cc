@@ -1,5 +1,6 @@
 #include "app/results_folder.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/cpu_features.h"
@@ -11,6 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+
+constexpr Stage kStages[] = {
+    {"float", "float", "float.octet", "octet_fp32", "trained network, FP32 engine"},
+    {"control", "float control", "control/model.onnx", "", "float, further training without quantization"},
+    {"ptq", "PTQ", "calibrated.onnx", "", "calibrated only, fake-quantized graph"},
+    {"pruned", "pruned", "pruned.onnx", "", "channels taken out of the float network, not trained again"},
+    {"qat", "QAT", "model.qdq.onnx", "", "trained quantization-aware, fake-quantized graph"},
+    {"engine", "INT8 engine", "model.octet", "octet_int8", "the QAT model compiled"}};
 
 ordered_json read_json(const fs::path& path) {
   if (!fs::exists(path)) return nullptr;
@@ -25,17 +34,18 @@ ordered_json positive_or_null(double value) {
 
 }  // namespace
 
+std::span<const Stage> stages() {
+  return kStages;
+}
+
 bool ResultsFolder::empty() const {
-  for (const ordered_json* j :
-       {&float_result, &control_result, &ptq_result, &qat_result, &engine_result, &ranges, &verification, &bench})
-    if (!j->is_null()) return false;
-  return true;
+  return evaluations.empty() && ranges.is_null() && verification.is_null() && bench.is_null();
 }
 
 bool ResultsFolder::has_worst_images() const {
-  for (const ordered_json* j : {&float_result, &control_result, &ptq_result, &qat_result, &engine_result})
-    if (!j->is_null() && j->contains("worst") && !j->at("worst").empty()) return true;
-  return false;
+  return std::any_of(evaluations.begin(), evaluations.end(), [](const Evaluation& each) {
+    return each.result.contains("worst") && !each.result.at("worst").empty();
+  });
 }
 
 double ResultsFolder::latency(const std::string& kind) const {
@@ -55,14 +65,10 @@ std::string ResultsFolder::calibration_method() const {
 }
 
 std::string ResultsFolder::metric_text(const char* key, const char* otherwise) const {
-  for (const ordered_json* j : {&float_result, &control_result, &ptq_result, &qat_result, &engine_result})
-    if (!j->is_null()) return j->value(key, otherwise);
-  return otherwise;
+  return evaluations.empty() ? otherwise : evaluations.front().result.value(key, otherwise);
 }
 
 ordered_json ResultsFolder::summary() const {
-  const std::string name = metric();
-  const auto value = [&](const ordered_json& j) { return j.is_null() ? ordered_json(nullptr) : j.at(name); };
   ordered_json seconds = nullptr;
   if (fs::exists(path / "seconds.log")) {
     std::istringstream lines(read_file(path / "seconds.log"));
@@ -70,28 +76,25 @@ ordered_json ResultsFolder::summary() const {
     for (double s; lines >> s;) sum += s;
     seconds = sum;
   }
-  return {{"float_" + name, value(float_result)},
-          {"control_" + name, value(control_result)},
-          {"ptq_" + name, value(ptq_result)},
-          {"qat_" + name, value(qat_result)},
-          {"engine_" + name, value(engine_result)},
-          {"engine_agreement", verification.is_null() ? ordered_json(nullptr) : verification.at("agreement")},
-          {"int8_ms", positive_or_null(latency("octet_int8"))},
-          {"fp32_ms", positive_or_null(latency("octet_fp32"))},
-          {"onnxruntime_fp32_ms", positive_or_null(latency("onnxruntime"))},
-          {"seconds", seconds},
-          {"cpu", cpu_model_name()}};
+  ordered_json out;
+  for (const Stage& stage : stages()) out[str(stage.name, "_", metric())] = nullptr;
+  for (const auto& [stage, result] : evaluations) out[str(stage->name, "_", metric())] = result.at(metric());
+  out["engine_agreement"] = verification.is_null() ? ordered_json(nullptr) : verification.at("agreement");
+  out["int8_ms"] = positive_or_null(latency("octet_int8"));
+  out["fp32_ms"] = positive_or_null(latency("octet_fp32"));
+  out["onnxruntime_fp32_ms"] = positive_or_null(latency("onnxruntime"));
+  out["seconds"] = seconds;
+  out["cpu"] = cpu_model_name();
+  return out;
 }
 
 ResultsFolder read_results_folder(const fs::path& path) {
   if (!fs::is_directory(path)) fail_usage(path.string(), ": there is no such folder");
   ResultsFolder r;
   r.path = path;
-  r.float_result = read_json(path / "float.json");
-  r.control_result = read_json(path / "control.json");
-  r.ptq_result = read_json(path / "ptq.json");
-  r.qat_result = read_json(path / "qat.json");
-  r.engine_result = read_json(path / "engine.json");
+  for (const Stage& stage : stages())
+    if (ordered_json result = read_json(path / str(stage.name, ".json")); !result.is_null())
+      r.evaluations.push_back({&stage, std::move(result)});
   r.ranges = read_json(path / "ranges.json");
   r.verification = read_json(path / "verify.json");
   r.bench = read_json(path / "bench.json");

@@ -2,16 +2,34 @@
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace octet::app {
 
+// On the way from a network to its engine.
+struct Stage {
+  const char* name;   // its measurement is NAME.json (evaluate), its figure NAME_METRIC in summary.json
+  const char* title;  // for people
+  const char* model;  // file
+  const char* kind;   // of its time in bench.json; "": it has none
+  const char* what;
+};
+
+// From the first to the last.
+std::span<const Stage> stages();
+
+struct Evaluation {
+  const Stage* stage;
+  nlohmann::ordered_json result;
+};
+
 struct ResultsFolder {
   std::filesystem::path path;
-  // null where the file is missing: float.json, control.json, ptq.json, qat.json, engine.json (evaluate), ranges.json
-  // (calibrate), verify.json, bench.json.
-  nlohmann::ordered_json float_result, control_result, ptq_result, qat_result, engine_result, ranges, verification,
-      bench;
+  std::vector<Evaluation> evaluations;  // of the stages that were measured, from the first to the last
+  // null where the file is missing: ranges.json (calibrate), verify.json, bench.json.
+  nlohmann::ordered_json ranges, verification, bench;
 
   bool empty() const;
   // One of the evaluated stages names images that went wrong.
@@ -25,9 +43,8 @@ struct ResultsFolder {
   // The metric by which the task compares models: its key in the results ("top1") and its name for people ("top-1 %").
   std::string metric() const { return metric_text("metric", "top1"); }
   std::string metric_title() const { return metric_text("metric_title", "top-1 %"); }
-  // summary.json, with METRIC as above: float_METRIC, control_METRIC, ptq_METRIC, qat_METRIC, engine_METRIC,
-  // engine_agreement (0 to 1),
-  // int8_ms, fp32_ms, onnxruntime_fp32_ms, seconds, cpu; null for what is not known.
+  // summary.json, with METRIC as above: STAGE_METRIC of every stage, engine_agreement (0 to 1), int8_ms, fp32_ms,
+  // onnxruntime_fp32_ms, seconds, cpu; null for what is not known.
   nlohmann::ordered_json summary() const;
 
  private:

@@ -74,27 +74,14 @@ void add_curves(const ResultsFolder& r, report::Report& out) {
   }
 }
 
-// The evaluated stages from the first to the last.
-std::vector<std::pair<std::string, const ordered_json*>> evaluations(const ResultsFolder& r) {
-  std::vector<std::pair<std::string, const ordered_json*>> out;
-  for (const auto& [stage, result] :
-       std::initializer_list<std::pair<const char*, const ordered_json*>>{{"float", &r.float_result},
-                                                                          {"float control", &r.control_result},
-                                                                          {"PTQ", &r.ptq_result},
-                                                                          {"QAT", &r.qat_result},
-                                                                          {"INT8 engine", &r.engine_result}})
-    if (!result->is_null()) out.emplace_back(stage, result);
-  return out;
-}
-
 // The figure by which classes are compared, of each class at each stage: where accuracy was lost.
 void add_classes_by_stage(const ResultsFolder& r, report::Report& out) {
   std::vector<report::Table> stages;
   report::Table table{"", {"class"}, {}, ""};
-  for (const auto& [stage, result] : evaluations(r)) {
-    report::Table of_stage = class_table(*result);
+  for (const auto& [stage, result] : r.evaluations) {
+    report::Table of_stage = class_table(result);
     if (of_stage.rows.empty()) continue;
-    table.columns.push_back(stage);
+    table.columns.push_back(stage->title);
     stages.push_back(std::move(of_stage));
   }
   if (stages.size() < 2) return;
@@ -113,19 +100,18 @@ void add_classes_by_stage(const ResultsFolder& r, report::Report& out) {
 // What lies behind the figures of the last stage.
 void add_details(const ResultsFolder& r, const data::Dataset* images, report::Report& out) {
   add_classes_by_stage(r, out);
-  const auto evaluated = evaluations(r);
-  if (evaluated.empty()) return;
-  const auto& [stage, result] = evaluated.back();
-  for (report::Table table : {class_table(*result), figure_table(*result)}) {
+  if (r.evaluations.empty()) return;
+  const auto& [stage, result] = r.evaluations.back();
+  for (report::Table table : {class_table(result), figure_table(result)}) {
     if (table.rows.empty()) continue;
-    table.title += ": " + stage;
+    table.title += str(": ", stage->title);
     out.tables.push_back(std::move(table));
   }
-  for (report::Curve curve : curves_of(*result)) {
-    curve.title += ": " + stage;
+  for (report::Curve curve : curves_of(result)) {
+    curve.title += str(": ", stage->title);
     out.curves.push_back(std::move(curve));
   }
-  if (images != nullptr) out.pictures = worst_pictures(*result, *images);
+  if (images != nullptr) out.pictures = worst_pictures(result, *images);
 }
 
 void add_layers(const ResultsFolder& r, report::Report& out) {
@@ -184,17 +170,11 @@ void add_verification(const ResultsFolder& r, report::Report& out) {
 report::Table stage_table(const ResultsFolder& r) {
   report::Table table{
       "Accuracy, size and speed", {"stage", r.metric_title(), "file MiB", "ms an image", "what"}, {}, ""};
-  const auto row = [&](const char* stage, const ordered_json& evaluated, const char* file, double ms,
-                       const char* what) {
-    if (evaluated.is_null()) return;
-    table.rows.push_back(
-        {stage, fixed(evaluated.at(r.metric()), 2), mebibytes(r.path / file), ms > 0 ? fixed(ms, 3) : "", what});
-  };
-  row("float", r.float_result, "float.octet", r.latency("octet_fp32"), "trained network, FP32 engine");
-  row("float control", r.control_result, "control/model.onnx", 0, "float, further training without quantization");
-  row("PTQ", r.ptq_result, "calibrated.onnx", 0, "calibrated only, fake-quantized graph");
-  row("QAT", r.qat_result, "model.qdq.onnx", 0, "trained quantization-aware, fake-quantized graph");
-  row("INT8 engine", r.engine_result, "model.octet", r.latency("octet_int8"), "the QAT model compiled");
+  for (const auto& [stage, result] : r.evaluations) {
+    const double ms = r.latency(stage->kind);
+    table.rows.push_back({stage->title, fixed(result.at(r.metric()), 2), mebibytes(r.path / stage->model),
+                          ms > 0 ? fixed(ms, 3) : "", stage->what});
+  }
   if (r.latency("onnxruntime") > 0)
     table.rows.push_back({"ONNX Runtime FP32", "", mebibytes(r.path / "float/model.onnx"),
                           fixed(r.latency("onnxruntime"), 3), "the float model, same run, in turns"});

@@ -52,7 +52,8 @@ void compare_objects(const Objects& a, const Objects& b, bool sure_there_too, Di
     double box = 0;
     for (const auto& [x, y] : {std::pair(p.x0, q.x0), {p.y0, q.y0}, {p.x1, q.x1}, {p.y1, q.y1}})
       box = std::max(box, std::abs(double{x} - y));
-    const double score = std::abs(double{object.score} - other->score);
+    const double score =
+        std::abs(double{object.score} - other->score) / std::max({1.0, double{object.score}, double{other->score}});
     out.near += box <= Distance::kNearBox && score <= Distance::kNearScore;
     out.box = std::max(out.box, box);
     out.score = std::max(out.score, score);

@@ -27,7 +27,9 @@ struct Distance {
   int64_t unmatched = 0;  // of the objects: without one of the same class and an IoU of at least 0.5 in the other run
   int64_t near = 0;       // of the compared: no border and no score is farther apart than that
   double box = 0;         // largest distance of two borders of matched objects, pixels
-  double score = 0;       // largest difference of the scores of matched objects, or of probabilities
+  // Largest difference of the scores of matched objects, or of probabilities; of scores above 1, which are sums over
+  // the cells of an object, as a share of the greater one.
+  double score = 0;
   void merge(const Distance& other);
 };
 Distance distance(const Prediction& a, const Prediction& b);

@@ -30,6 +30,7 @@ TEST_F(ResultsReport, AnEmptyFolderHasNothingToSay) {
 TEST_F(ResultsReport, StagesAreComparedByTheMetricOfTheTask) {
   write_evaluation("float.json", 91.25);
   write_evaluation("control.json", 91.5);
+  write_evaluation("pruned.json", 12.5);
   write_evaluation("engine.json", 90.75);
   write("model.octet", std::string(3 << 20, 'x'));
   write("bench.json", R"({"results": [{"kind": "octet_int8", "min_ms": 0.5}, {"kind": "octet_fp32", "min_ms": 2}],
@@ -38,9 +39,10 @@ TEST_F(ResultsReport, StagesAreComparedByTheMetricOfTheTask) {
   const ResultsFolder results = read_results_folder(folder_);
   const report::Table table = stage_table(results);
   EXPECT_THAT(table.columns, ElementsAre("stage", "mAP %", "file MiB", "ms an image", "what"));
-  ASSERT_THAT(table.rows, SizeIs(3));
+  ASSERT_THAT(table.rows, SizeIs(4));
   EXPECT_THAT(table.rows[0], ElementsAre("float", "91.25", "", "2.000", HasSubstr("FP32 engine")));
-  EXPECT_THAT(table.rows[2], ElementsAre("INT8 engine", "90.75", "3.00", "0.500", HasSubstr("compiled")));
+  EXPECT_THAT(table.rows[2], ElementsAre("pruned", "12.50", "", "", HasSubstr("not trained again")));
+  EXPECT_THAT(table.rows[3], ElementsAre("INT8 engine", "90.75", "3.00", "0.500", HasSubstr("compiled")));
 
   const report::Report report = results_report(results, {});
   ASSERT_THAT(report.highlights, SizeIs(2));

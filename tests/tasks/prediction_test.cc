@@ -59,6 +59,14 @@ TEST(Distance, OfObjectsIsThatOfTheSureOnes) {
   EXPECT_EQ(sum.box, 2);
 }
 
+// The coverages of an object add up to more, the larger it is; so do their differences.
+TEST(Distance, OfScoresAboveOneIsAShareOfThem) {
+  const Objects a = {{.box = {0, 0, 9, 9}, .label = 0, .score = 10}},
+                b = {{.box = {0, 0, 9, 9}, .label = 0, .score = 8}};
+  EXPECT_NEAR(distance(a, b).score, 0.2, 1e-12);
+  EXPECT_NEAR(distance(b, a).score, 0.2, 1e-12);
+}
+
 TEST(Agreement, IsToldInShort) {
   EXPECT_EQ(summary(ClassScores{{0.25f, 0.75f}}), "class 1 (0.7500)");
   EXPECT_EQ(summary(Objects{{.box = {}, .label = 0, .score = 0.9f}, {.box = {}, .label = 0, .score = 0.1f}}),

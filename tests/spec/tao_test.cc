@@ -51,6 +51,8 @@ TEST(Tao, ReadsAWholeSpecification) {
   EXPECT_EQ(spec.train.optimizer.type, train::OptimizerType::kAdam);
   EXPECT_EQ(spec.train.optimizer.lr, 5e-4);
   EXPECT_EQ(spec.train.optimizer.eps, 9.9e-9);
+  EXPECT_EQ(spec.train.optimizer.weight_decay, 0);  // TAO's Adam has none; its penalty is the regularizer
+  EXPECT_EQ(spec.finetune.optimizer.weight_decay, 0);
   EXPECT_EQ(spec.train.optimizer.betas, (std::vector<double>{0.9, 0.999}));
   EXPECT_EQ(spec.train.schedule.min_lr, 5e-6);
   EXPECT_EQ(spec.train.schedule.soft_start, 0.1);

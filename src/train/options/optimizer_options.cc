@@ -29,7 +29,9 @@ void describe(schema::Section& s, OptimizerOptions& optimizer) {
   s.field("weight_decay", optimizer.weight_decay)
       .range(0, 10)
       .known_elsewhere_as({"decay", "l2"})
-      .help("L2 term (sgd, adam) or decoupled decay (adamw).");
+      .help(
+          "L2 term (sgd, adam) or decoupled decay (adamw). Adam makes updates of one size of small gradients and of "
+          "large ones, so that an L2 term outweighs a small loss, as a detector's is.");
   s.field("no_decay", optimizer.no_decay)
       .help("Parameters without weight decay: biases, scale and shift of normalizations.");
   s.rule("nesterov", [&optimizer] {

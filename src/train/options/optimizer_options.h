@@ -21,7 +21,7 @@ struct OptimizerOptions {
   bool nesterov = false;                     // sgd
   std::vector<double> betas = {0.9, 0.999};  // adam, adamw
   double eps = 1e-8;                         // adam, adamw
-  double weight_decay = 1e-4;
+  double weight_decay = 0;
   std::vector<NoDecay> no_decay = {NoDecay::kBias, NoDecay::kNorm};
 };
 void describe(schema::Section& s, OptimizerOptions& optimizer);

@@ -1,6 +1,7 @@
 #include "schema/tree.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 
@@ -15,6 +16,56 @@ void relocate(Node& node, const std::string& location) {
     relocate(entry.value, location);
   }
 }
+
+// One value on its way to its key.
+struct Override {
+  const std::string& origin;  // for messages
+  const std::string path;
+  const Node& value;
+
+  // `node` is what the path names up to `begin`.
+  void apply(Node& node, size_t begin) const {
+    const bool of_sections =
+        node.kind == Node::Kind::kList && !node.items.empty() &&
+        std::all_of(node.items.begin(), node.items.end(), [](const Node& n) { return n.kind == Node::Kind::kMap; });
+    if (of_sections && begin > 0) {
+      for (Node& item : node.items) apply(item, begin);
+      return;
+    }
+    const size_t end = std::min(path.find('.', begin), path.size());
+    const std::string part = path.substr(begin, end - begin), key = part.substr(0, part.find('['));
+    if (key.empty()) fail_usage(origin, ": the key '", path, "' has an empty part");
+    if (node.kind == Node::Kind::kNull) node.kind = Node::Kind::kMap;
+    if (node.kind != Node::Kind::kMap)
+      fail_usage(origin, ": '", path.substr(0, begin ? begin - 1 : 0), "' is ", describe_node(node), " at ",
+                 node.location, ", so it has no key '", key, "'");
+    auto it = std::find_if(node.entries.begin(), node.entries.end(), [&](const Entry& e) { return e.key == key; });
+    if (it == node.entries.end()) {
+      Node empty;
+      empty.location = origin;
+      node.entries.push_back({key, origin, std::move(empty)});
+      it = std::prev(node.entries.end());
+    }
+    Node& found = key == part ? it->value : item(it->value, begin + key.size(), end);
+    if (end < path.size()) return apply(found, end + 1);
+    if (key == part) it->location = origin;
+    found = value;
+  }
+
+  // The one of a list that the path names from `bracket` to `end`: "[2]".
+  Node& item(Node& list, size_t bracket, size_t end) const {
+    const std::string name = path.substr(0, bracket), index = path.substr(bracket, end - bracket);
+    size_t number = 0;
+    const char *const first = index.data() + 1, *const last = index.data() + index.size() - 1;
+    const auto [stop, error] = std::from_chars(first, std::max(first, last), number);
+    if (error != std::errc() || stop != last || *last != ']')
+      fail_usage(origin, ": '", index, "' is no place in a list; expected a number in brackets, as in ", name, "[0]");
+    if (list.kind != Node::Kind::kList) fail_usage(origin, ": '", name, "' is ", describe_node(list), ", no list");
+    if (number >= list.items.size())
+      fail_usage(origin, ": '", name, "' is a list of ", list.items.size(), " at ", list.location, ", counted from 0");
+    return list.items[number];
+  }
+};
 
 }  // namespace
 
@@ -50,35 +101,10 @@ void apply_override(Node& root, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
     fail_usage(origin, ": expected KEY=VALUE, as in --set train.epochs=3");
-  const std::string path = assignment.substr(0, equals);
   // Positions inside so short a text help nobody: every node of it is said to be at the override.
   Node value = parse_yaml(assignment.substr(equals + 1), origin);
   relocate(value, origin);
-
-  Node* node = &root;
-  for (size_t begin = 0;;) {
-    const size_t end = path.find('.', begin);
-    const std::string key = path.substr(begin, end == std::string::npos ? end : end - begin);
-    if (key.empty()) fail_usage(origin, ": the key '", path, "' has an empty part");
-    if (node->kind == Node::Kind::kNull) node->kind = Node::Kind::kMap;
-    if (node->kind != Node::Kind::kMap)
-      fail_usage(origin, ": '", path.substr(0, begin ? begin - 1 : 0), "' is ", describe_node(*node), " at ",
-                 node->location, ", so it has no key '", key, "'");
-    auto it = std::find_if(node->entries.begin(), node->entries.end(), [&](const Entry& e) { return e.key == key; });
-    if (it == node->entries.end()) {
-      Node empty;
-      empty.location = origin;
-      node->entries.push_back({key, origin, std::move(empty)});
-      it = std::prev(node->entries.end());
-    }
-    node = &it->value;
-    if (end == std::string::npos) {
-      it->location = origin;
-      *node = std::move(value);
-      return;
-    }
-    begin = end + 1;
-  }
+  Override{origin, assignment.substr(0, equals), value}.apply(root, 0);
 }
 
 }  // namespace octet::schema

@@ -41,8 +41,9 @@ Node parse_yaml(std::string_view text, const std::string& name);
 // A map as YAML that reads back as the same tree.
 std::string write_yaml(const Node& map);
 
-// Applies "train.optimizer.lr=0.01" to the tree; the value is YAML. UserError (exit 2) when it is malformed or goes
-// through something that is not a section.
+// Applies "train.optimizer.lr=0.01" to the tree; the value is YAML. Behind a list of sections a key is set in each of
+// them, "data.train.limit=100", or in the one that a number in brackets chooses, "data.train[1].limit=100". UserError
+// (exit 2) when it is malformed, goes through something that is not a section, or chooses an item that there is not.
 void apply_override(Node& root, const std::string& assignment);
 
 }  // namespace octet::schema

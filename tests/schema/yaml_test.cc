@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -82,6 +83,52 @@ TEST(Override, ReplacesAndAdds) {
   EXPECT_EQ(root.find("train")->find("epochs")->location, "--set train.epochs=3");
   EXPECT_EQ(root.find("data")->find("mean")->items[1].text, "0.2");
   EXPECT_EQ(root.find("train")->find("optimizer")->find("lr")->text, "0.5");
+}
+
+TEST(Override, ReachesTheSectionsOfAList) {
+  Node root = parse_yaml("data: {train: [{path: a}, {path: b, limit: 9}], input: [3, 8, 8]}\n", "f.yaml");
+  const auto source = [&](size_t i) -> const Node& { return root.find("data")->find("train")->items.at(i); };
+  apply_override(root, "data.train.limit=5");
+  EXPECT_EQ(source(0).find("limit")->text, "5");
+  EXPECT_EQ(source(1).find("limit")->text, "5");
+  apply_override(root, "data.train[1].limit=7");
+  EXPECT_EQ(source(0).find("limit")->text, "5");
+  EXPECT_EQ(source(1).find("limit")->text, "7");
+  EXPECT_EQ(source(1).find("path")->text, "b");
+  apply_override(root, "data.train.augment.mirror=true");  // a section that the items do not have yet
+  EXPECT_EQ(source(0).find("augment")->find("mirror")->text, "true");
+  apply_override(root, "data.input[2]=16");
+  EXPECT_EQ(root.find("data")->find("input")->items[2].text, "16");
+  EXPECT_EQ(root.find("data")->find("input")->items[1].text, "8");
+  apply_override(root, "data.train=[{path: c}]");  // the list itself is replaced
+  EXPECT_EQ(root.find("data")->find("train")->items.size(), 1u);
+}
+
+TEST(Override, PlacesThatThereAreNotAreNamed) {
+  const struct {
+    const char *assignment, *complaint;
+  } cases[] = {
+      {"data.train[2].limit=1", "'data.train' is a list of 2 at f.yaml:1:15, counted from 0"},
+      {"data.path[0]=1", "'data.path' is 'x', no list"},
+      {"data.missing[0].limit=1", "'data.missing' is nothing, no list"},
+      {"data.train[].limit=1", "'[]' is no place in a list; expected a number in brackets, as in data.train[0]"},
+      {"data.train[=1", "'[' is no place in a list"},
+      {"data.train[1=1", "'[1' is no place in a list"},
+      {"data.train[-1].limit=1", "'[-1]' is no place in a list"},
+      {"data.train[0]x.limit=1", "'[0]x' is no place in a list"},
+      {"[0].limit=1", "has an empty part"},
+      {"data.input.limit=1", "'data.input' is a list at f.yaml:1:53, so it has no key 'limit'"},
+  };
+  for (const auto& [assignment, complaint] : cases) {
+    Node root = parse_yaml("data: {train: [{path: a}, {path: b}], path: x, input: [3, 8]}\n", "f.yaml");
+    try {
+      apply_override(root, assignment);
+      ADD_FAILURE() << assignment;
+    } catch (const UserError& e) {
+      EXPECT_THAT(e.what(), testing::HasSubstr(complaint)) << assignment;
+      EXPECT_EQ(e.code(), ExitCode::kUsage);
+    }
+  }
 }
 
 TEST(Override, RefusesWhatIsMalformed) {

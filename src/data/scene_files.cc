@@ -7,10 +7,14 @@
 #include "base/files.h"
 #include "data/image_write.h"
 #include "data/objects/voc.h"
+#include "vision/outline.h"
 #include "vision/rle_text.h"
 
 namespace octet::data {
 namespace fs = std::filesystem;
+
+OCTET_ENUM_NAMES(SceneFormat, {SceneFormat::kVoc, "voc"}, {SceneFormat::kKitti, "kitti"}, {SceneFormat::kCoco, "coco"})
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -76,6 +80,12 @@ std::string kitti_labels(const Scene& scene, const std::vector<std::string>& cla
   return out;
 }
 
+// As in COCO's own files: polygons, and runs of pixels where the object has holes.
+Json segmentation(const vision::Mask& mask) {
+  if (const auto outlines = vision::outlines(mask)) return *outlines;
+  return {{"size", {mask.height(), mask.width()}}, {"counts", vision::rle_text(mask)}};
+}
+
 // COCO's file, which grows by an image at a time.
 class CocoFile {
  public:
@@ -90,15 +100,13 @@ class CocoFile {
         {{"id", index}, {"file_name", file}, {"width", scene.image.width}, {"height", scene.image.height}});
     for (const vision::Object& object : scene.objects) {
       const vision::Box& b = object.box;
-      json_["annotations"].push_back(
-          {{"id", ++annotations_},
-           {"image_id", index},
-           {"category_id", object.label + 1},
-           {"bbox", {b.x0, b.y0, b.width(), b.height()}},
-           {"area", vision::area(*object.mask)},
-           {"iscrowd", 0},
-           {"segmentation",
-            {{"size", {scene.image.height, scene.image.width}}, {"counts", vision::rle_text(*object.mask)}}}});
+      json_["annotations"].push_back({{"id", ++annotations_},
+                                      {"image_id", index},
+                                      {"category_id", object.label + 1},
+                                      {"bbox", {b.x0, b.y0, b.width(), b.height()}},
+                                      {"area", vision::area(*object.mask)},
+                                      {"iscrowd", 0},
+                                      {"segmentation", segmentation(*object.mask)}});
     }
   }
   std::string text() const { return json_.dump() + "\n"; }

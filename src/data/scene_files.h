@@ -3,19 +3,23 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/scenes.h"
+#include "schema/enum_names.h"
 
 namespace octet::data {
 
 enum class SceneFormat {
   kVoc,    // JPEGImages, Annotations, ImageSets/Main/SPLIT.txt; masks: SegmentationObject and SegmentationClass
   kKitti,  // SPLIT/image_2, SPLIT/label_2; masks: SPLIT/instance and SPLIT/semantic
-  kCoco,   // SPLIT, annotations/instances_SPLIT.json with masks as RLE; masks: SPLIT_instance and SPLIT_semantic, too
+  kCoco,   // SPLIT, annotations/instances_SPLIT.json with the objects' outlines; masks: SPLIT_instance and
+           // SPLIT_semantic, too
 };
+std::span<const schema::EnumName<SceneFormat>> enum_names(SceneFormat);
 
 // The scenes from number `first` on, as PNG files with six digits; the scenes of `splits` follow one another. Masks,
 // where `options.masks` asks for them, are gray PNG files of the same names: in one the number of the object in the

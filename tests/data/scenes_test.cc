@@ -12,6 +12,7 @@
 #include "data/scene_files.h"
 #include "image_files.h"
 #include "vision/mask.h"
+#include "vision/polygon.h"
 #include "vision/rle_text.h"
 
 namespace octet::data {
@@ -206,7 +207,8 @@ TEST_F(SceneFolder, CocoHasBoxesAndMasks) {
       EXPECT_EQ(a["image_id"], image["id"]);
       EXPECT_EQ(a["category_id"], object.label + 1);
       EXPECT_EQ(a["bbox"], nlohmann::json({object.box.x0, object.box.y0, object.box.width(), object.box.height()}));
-      const vision::Mask mask = vision::parse_rle(a["segmentation"]["counts"].get<std::string>(), 64, 96);
+      std::vector<vision::Polygon> polygons = a["segmentation"];
+      const vision::Mask mask = vision::mask_of_polygons(polygons, 64, 96);
       EXPECT_EQ(mask, *object.mask);
       EXPECT_EQ(a["area"], vision::area(mask));
       const std::vector<uint8_t> set = vision::pixels(mask);
@@ -219,6 +221,27 @@ TEST_F(SceneFolder, CocoHasBoxesAndMasks) {
     }
   }
   EXPECT_EQ(json["annotations"].size(), next);
+}
+
+TEST_F(SceneFolder, ObjectsWithHolesAreRunsOfPixels) {
+  std::string ring(64, '\xff');
+  for (size_t i = 0; i < 64; ++i)
+    if (i % 8 > 1 && i % 8 < 6 && i / 8 > 1 && i / 8 < 6) ring[i] = '\0';
+  const MemoryDataset data({.parts = {{.file = "made", .bytes = ring, .stride = 64, .count = 1}},
+                            .height = 8,
+                            .width = 8,
+                            .channels = 1,
+                            .labels = {0},
+                            .class_names = {"ring"}},
+                           0);
+  const SceneOptions options{
+      .width = 96, .height = 64, .min_objects = 1, .max_objects = 1, .min_side = 30, .max_side = 40, .masks = true};
+  write_scenes(data, options, SceneFormat::kCoco, {{"train", 1}}, directory_);
+  const auto json = nlohmann::json::parse(read_file(directory_ / "annotations" / "instances_train.json"));
+  const auto& segmentation = json["annotations"].at(0)["segmentation"];
+  EXPECT_EQ(segmentation["size"], nlohmann::json({64, 96}));
+  EXPECT_EQ(vision::parse_rle(segmentation["counts"].get<std::string>(), 64, 96),
+            *make_scene(data, options, 0).objects.at(0).mask);
 }
 
 TEST(Scenes, RefuseWhatCannotBe) {

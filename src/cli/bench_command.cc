@@ -325,17 +325,16 @@ Command bench_command() {
         add_model_flag(app, options->model, "Engine file, or ONNX file compiled for the occasion", Need::kOptional);
         app.add_option("MODEL", options->model, "The same, without -m");
         app.add_option("--baseline", options->baseline, "Second engine or ONNX file to time");
-        app.add_option("--compare", options->rivals, "onnxruntime, openvino, or both with a comma")
-            ->delimiter(',')
-            ->check(CLI::IsMember(std::vector<std::string>(std::begin(kRivals), std::end(kRivals))));
+        limit_to(app.add_option("--compare", options->rivals, "One of them, or both with a comma")->delimiter(','),
+                 schema::join(std::vector<std::string>(std::begin(kRivals), std::end(kRivals)), "|"));
         app.add_option("--onnx", options->onnx,
                        "ONNX files that the rivals run, each of them a contender; RIVAL=FILE: for that one alone, "
                        "OpenVINO's may "
                        "be its .xml; default: MODEL if that is one")
             ->delimiter(',');
-        app.add_option("--mode", options->mode,
-                       "latency: one inference at a time on all threads; throughput: one on each thread")
-            ->check(CLI::IsMember({"latency", "throughput"}))
+        limit_to(app.add_option("--mode", options->mode,
+                                "latency: one inference at a time on all threads; throughput: one on each thread"),
+                 "latency|throughput")
             ->capture_default_str();
         add_number_flag(app, "--runs", options->runs, 1, 1000000, "Timed runs, over all windows")
             ->capture_default_str();

@@ -115,10 +115,10 @@ Command compile_command() {
             ->excludes("--batch_size")
             ->type_name("LIST");
         add_isa_flag(app, options->isa);
-        app.add_option("--tactics", options->tactics,
-                       "How every convolution gets its kernel: by estimate (model), or by running the network with "
-                       "all of them on this machine (timing, a few seconds)")
-            ->check(CLI::IsMember({"model", "timing"}))
+        limit_to(app.add_option("--tactics", options->tactics,
+                                "How every convolution gets its kernel: by estimate (model), or by running the network "
+                                "with all of them on this machine (timing, a few seconds)"),
+                 "model|timing")
             ->capture_default_str();
         add_threads_flag(app, options->threads);
         app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");

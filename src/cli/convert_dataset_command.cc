@@ -26,16 +26,16 @@ struct Options {
   bool force = false;
 };
 
-// Flags that are keys of the spec.
+// Flags that are keys of the spec. `type` lists the words with | between them where only some are taken.
 struct KeyFlag {
   const char *flag, *key, *type, *help;
 };
 constexpr KeyFlag kKeyFlags[] = {
-    {"--format", "source.format", "NAME", "kitti, voc, coco or tfrecord"},
+    {"--format", "source.format", "kitti|voc|coco|tfrecord", "Of the data set"},
     {"--path", "source.path", "FOLDER", "Of the data set, from which the ids of the records lead to the images"},
     {"--labels", "source.labels", "PATH", "coco: JSON file; kitti and voc: folder, where it is not the usual one"},
     {"--split", "source.split", "NAME", "voc: list of images; coco and kitti: sub-folder"},
-    {"--partition_mode", "partition_mode", "MODE", "random or sequence"},
+    {"--partition_mode", "partition_mode", "random|sequence", "How images come into partitions"},
     {"--num_partitions", "num_partitions", "N", "Parts, one of which may validate"},
     {"--val_split", "val_split", "PERCENT", "Images of the first of two random partitions"},
     {"--num_shards", "num_shards", "N", "Files of each partition"},
@@ -114,14 +114,18 @@ Command convert_dataset_command() {
             app.add_option("-o,--output", options->output, "Beginning of the files' names, with their folder")
                 ->required()
                 ->type_name("NAME");
-            for (const KeyFlag& flag : kKeyFlags)
-              app.add_option_function<std::string>(
-                     flag.flag,
-                     [options, key = std::string(flag.key)](const std::string& value) {
-                       options->overrides.push_back(key + "=" + value);
-                     },
-                     flag.help)
-                  ->type_name(flag.type);
+            for (const KeyFlag& flag : kKeyFlags) {
+              CLI::Option* option = app.add_option_function<std::string>(
+                  flag.flag,
+                  [options, key = std::string(flag.key)](const std::string& value) {
+                    options->overrides.push_back(key + "=" + value);
+                  },
+                  flag.help);
+              if (const std::string type = flag.type; type.find('|') != std::string::npos)
+                limit_to(option, type);
+              else
+                option->type_name(type);
+            }
             app.add_option("--set", options->overrides, "Any key of SPEC, as --set seed=3")->type_name("KEY=VALUE");
             app.add_flag("--force", options->force, "Replace files of that name");
             return [options] { return run(*options); };

@@ -28,8 +28,6 @@ std::string to_yaml_text(const spec::SourceTree& source) {
 ExitCode run(const Options& options) {
   options.output.check();
   const spec::Stage stage = spec::parse_stage(options.stage);
-  if (stage != spec::Stage::kFloat && stage != spec::Stage::kQat)
-    fail_usage("--stage ", options.stage, ": a specification of TAO is of the stage float or qat");
   const std::string text = read_file_or_pipe(options.input);
   const spec::SourceTree source = spec::read_source(text, options.input, options.spec.task);
   // Every mistake is found before anything is written.
@@ -67,7 +65,7 @@ Command convert_spec_command() {
             ->required()
             ->type_name("");
         app.add_option("--task", options->spec.task, "Task of the experiment (default: what the file says)");
-        app.add_option("--stage", options->stage, "Training that a specification of TAO is of: float or qat")
+        limit_to(app.add_option("--stage", options->stage, "Training that a specification of TAO is of"), "float|qat")
             ->capture_default_str();
         add_output_flags(app, options->output, "File to write", "");
         return [options] { return run(*options); };

@@ -125,10 +125,9 @@ Command evaluate_command() {
             add_batch_size_flag(app, options->batch_size);
             add_threads_flag(app, options->threads);
             add_isa_flag(app, options->isa);
-            app.add_option("--runtime", options->runtime,
-                           "Let another program run the ONNX file as it is: onnxruntime, openvino (needs "
-                           "scripts/peers_venv.sh)")
-                ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+            limit_to(app.add_option("--runtime", options->runtime,
+                                    "Let another program run the ONNX file as it is (needs scripts/peers_venv.sh)"),
+                     "onnxruntime|openvino");
             add_key_flag(app);
             return [options] { return run(*options); };
           }};

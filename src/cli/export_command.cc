@@ -261,13 +261,11 @@ void add_flags(CLI::App& app, Options& options) {
   add_spec_flags(app, options.spec, Need::kOptional);
   add_model_flag(app, options.model, "ONNX model: calibrated or trained quantization-aware");
   add_output_flags(app, options.output, "ONNX file to write; for INT8 with quantizers (QDQ)", ".onnx");
-  app.add_option("--data_type", options.data_type,
-                 "Arithmetic of the result: int8 (default), or of a model without its quantizers: fp32, fp16")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember({"fp32", "fp16", "int8"}).description(""));
+  limit_to(app.add_option("--data_type", options.data_type,
+                          "Arithmetic of the result: int8 (default), or of a model without its quantizers"),
+           "fp32|fp16|int8");
   app.add_option("--target", options.target, "onnxruntime, openvino, tensorrt or tensorrt:VERSION");
-  app.add_option("--opset,--target_opset", options.opset, "ONNX opset: 13, 19, 20 or 21")
-      ->check(CLI::IsMember(std::vector<int64_t>{13, 19, 20, 21}));
+  limit_to(app.add_option("--opset,--target_opset", options.opset, "ONNX opset"), "13|19|20|21");
   add_number_flag(app, "--static_batch_size", options.static_batch_size, -1, 65'536,
                   "Fix the batch dimension of the ONNX files; -1: it is left open")
       ->capture_default_str();
@@ -279,9 +277,10 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--trt-version", options.trt_version,
                  "TensorRT that the cache is for, as in 8.6.1; also the --target where none is given")
       ->type_name("VERSION");
-  app.add_option("--cache-scope", options.cache_scope,
-                 "Ranges in cache and JSON: of tensors with quantizers (qat), or of all tensors, as a DLA wants (all)")
-      ->check(CLI::IsMember({"qat", "all"}).description(""))
+  limit_to(app.add_option("--cache-scope", options.cache_scope,
+                          "Ranges in cache and JSON: of tensors with quantizers (qat), or of all tensors, as a DLA "
+                          "wants (all)"),
+           "qat|all")
       ->capture_default_str();
   app.add_flag("--force_ptq", options.force_ptq,
                "Calibrate anew on images of the experiment, whatever ranges the model has");

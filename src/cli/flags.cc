@@ -159,6 +159,15 @@ CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vect
   return app.add_option(names, values, what)->delimiter(',')->check(real_range(low, high))->type_name("X,...");
 }
 
+CLI::Option* limit_to(CLI::Option* option, const std::string& words) {
+  const std::vector<std::string> known = CLI::detail::split(words, '|');
+  const auto check = [known](const std::string& word) {
+    if (std::find(known.begin(), known.end(), word) != known.end()) return std::string();
+    return str("'", word, "' is none of ", schema::join(known, ", "), did_you_mean(word, known));
+  };
+  return option->check(CLI::Validator(check, ""))->type_name(words);
+}
+
 CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size) {
   return add_number_flag(app, "--batch_size", batch_size, 1, 65'536, "Images at a time");
 }
@@ -168,14 +177,12 @@ CLI::Option* add_threads_flag(CLI::App& app, int64_t& threads) {
 }
 
 CLI::Option* add_isa_flag(CLI::App& app, std::string& isa) {
-  return app.add_option("--isa", isa, "Instruction set: auto, scalar, generic, avx2, avx_vnni, avx512_vnni, amx_int8")
-      ->type_name("NAME");
+  return limit_to(app.add_option("--isa", isa, "Instruction set"),
+                  "auto|scalar|generic|avx2|avx_vnni|avx512_vnni|amx_int8");
 }
 
 CLI::Option* add_data_type_flag(CLI::App& app, std::string& data_type) {
-  return app.add_option("--data_type", data_type, "Arithmetic of the result: fp32 or int8")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember({"fp32", "int8"}).description(""));
+  return limit_to(app.add_option("--data_type", data_type, "Arithmetic of the result"), "fp32|int8");
 }
 
 CLI::Option* add_dump_passes_flag(CLI::App& app, std::string& folder) {

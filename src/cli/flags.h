@@ -67,6 +67,16 @@ CLI::Option* add_number_flag(CLI::App& app, const std::string& names, double& va
 // Numbers with commas between them, each within limits: one, or one for each channel.
 CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low,
                               double high, const std::string& what);
+// Lets an option take only some words, given as the help shows them ("fp32|int8"); another one is refused with the
+// nearest of them.
+CLI::Option* limit_to(CLI::Option* option, const std::string& words);
+// The words of an enumeration of options.
+template <typename Enum>
+CLI::Option* limit_to(CLI::Option* option) {
+  std::vector<std::string> words;
+  for (const schema::EnumName<Enum>& entry : enum_names(Enum{})) words.push_back(entry.name);
+  return limit_to(option, schema::join(words, "|"));
+}
 // --batch_size N
 CLI::Option* add_batch_size_flag(CLI::App& app, int64_t& batch_size);
 // --threads N (0: as many as CPUs)

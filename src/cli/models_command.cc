@@ -92,13 +92,10 @@ Command models_command() {
                 ->expected(3)
                 ->type_name("C,H,W")
                 ->check(CLI::Range(int64_t{1}, int64_t{16'384}).description(""));
-            app.add_option("--layout", options->layout, "Names of the layers: torchvision, or tao (NVIDIA TAO)")
-                ->type_name("NAME")
-                ->check(CLI::IsMember({"torchvision", "tao"}).description(""));
+            limit_to(app.add_option("--layout", options->layout, "Names of the layers: tao is NVIDIA TAO"),
+                     "torchvision|tao");
             add_number_flag(app, "--seed", options->seed, 0, std::numeric_limits<int64_t>::max(), "Of the weights");
-            app.add_option("--opset", options->opset, "ONNX opset of the file: 13, 19, 20 or 21")
-                ->type_name("N")
-                ->check(CLI::IsMember({13, 19, 20, 21}).description(""));
+            limit_to(app.add_option("--opset", options->opset, "ONNX opset of the file"), "13|19|20|21");
             add_json_flag(app, options->json);
             return [options] { return run(*options); };
           }};

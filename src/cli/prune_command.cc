@@ -171,20 +171,20 @@ Run define(CLI::App& app) {
       ->capture_default_str();
   add_number_flag(app, "--min_num_filters", prune.min_filters, 1, 1'000'000, "-nf: and at least this many")
       ->capture_default_str();
-  app.add_option("-n,--normalizer", options->normalizer,
-                 "max: norms as shares of the layer's largest; L2: in units of their root mean square / sqrt(n)")
-      ->type_name("NAME")
+  limit_to<passes::PruneNormalizer>(
+      app.add_option("-n,--normalizer", options->normalizer,
+                     "max: norms as shares of the layer's largest; L2: in units of their root mean square / sqrt(n)"))
       ->capture_default_str();
-  app.add_option("--equalization_criterion", options->equalizer,
-                 "-eq: of layers whose channels go together (residual connections): union (the largest norm), "
-                 "intersection, arithmetic_mean, geometric_mean")
-      ->type_name("NAME")
+  limit_to<passes::PruneEqualizer>(
+      app.add_option("--equalization_criterion", options->equalizer,
+                     "-eq: of layers whose channels go together (residual connections); union takes the largest norm, "
+                     "intersection the smallest"))
       ->capture_default_str();
   app.add_option("--excluded_layers", prune.excluded, "-el: nodes that keep all channels, with * and ?")
       ->type_name("NAME");
-  app.add_option("--criterion", options->criterion,
-                 "Norm of a filter: L1, L2, or bn_scale, that of the batch normalization behind it")
-      ->type_name("NAME")
+  limit_to<passes::PruneCriterion>(
+      app.add_option("--criterion", options->criterion,
+                     "Norm of a filter: L1, L2, or bn_scale, that of the batch normalization behind it"))
       ->capture_default_str();
   app.add_flag("--fold_bn", prune.fold_batch_norm,
                "Norms of the weights with their batch normalization folded in, not of the weights alone");

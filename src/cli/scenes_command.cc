@@ -1,7 +1,6 @@
 // octet scenes: a first data set for detectors, made of labeled pictures.
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 #include "base/error.h"
@@ -19,13 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::map<std::string, data::SceneFormat> kFormats = {
-    {"voc", data::SceneFormat::kVoc}, {"kitti", data::SceneFormat::kKitti}, {"coco", data::SceneFormat::kCoco}};
-
 struct Options {
-  std::string pictures, pictures_format = "idx", output;
+  std::string pictures, pictures_format = "idx", output, format = "voc";
   std::vector<std::string> names;
-  data::SceneFormat format = data::SceneFormat::kVoc;
   int64_t train = 1000, test = 250, width = 320, height = 192, seed = 0, clutter = 0;
   std::vector<int> objects = {1, 6}, sides = {28, 88};
   float max_overlap = data::SceneOptions().max_overlap, min_seen = 0;
@@ -38,6 +33,7 @@ ExitCode run(const Options& options) {
       !(fs::is_directory(options.output, error) && fs::is_empty(options.output, error)))
     fail_usage("-o ", options.output, ": is there already and not an empty folder; name another one");
   make_results_directory(options.output);
+  const auto format = schema::parse_enum<data::SceneFormat>("--format", options.format);
   const data::SceneOptions scene{
       .width = static_cast<int>(options.width),
       .height = static_cast<int>(options.height),
@@ -59,7 +55,7 @@ ExitCode run(const Options& options) {
     std::unique_ptr<data::Dataset> pictures =
         data::open_dataset({.format = options.pictures_format, .path = options.pictures, .split = split});
     if (!options.names.empty()) pictures = data::rename_classes(std::move(pictures), options.names);
-    data::write_scenes(*pictures, scene, options.format, {{split, count}}, options.output, done,
+    data::write_scenes(*pictures, scene, format, {{split, count}}, options.output, done,
                        [&](int64_t n) { progress.update(done + n); });
     done += count;
   }
@@ -101,10 +97,8 @@ Command scenes_command() {
         add_number_flag(app, "--test", options->test, 1, 1'000'000, "Scenes to test with")->capture_default_str();
         add_number_flag(app, "--width", options->width, 32, 16384, "Of a scene, pixels")->capture_default_str();
         add_number_flag(app, "--height", options->height, 32, 16384, "Of a scene, pixels")->capture_default_str();
-        app.add_option("--format", options->format, "Of the scenes: voc, kitti or coco")
-            ->transform(CLI::CheckedTransformer(kFormats).description(""))
-            ->type_name("NAME")
-            ->default_str("voc");
+        limit_to<data::SceneFormat>(app.add_option("--format", options->format, "Of the scenes"))
+            ->capture_default_str();
         app.add_flag("--masks", options->masks, "Write the objects' masks, too, as gray PNG files");
         app.add_flag("--textured", options->textured, "Stripes, tiles, rings and clouds on the ground");
         add_number_flag(app, "--clutter", options->clutter, 0, 1000,

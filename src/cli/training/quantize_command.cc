@@ -101,7 +101,8 @@ Command quantize_command() {
         add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
         add_numbers_flag(app, "--mean", options->mean, -1000, 1000, "Subtracted from pixels in 0 .. 1, per channel");
         add_numbers_flag(app, "--std", options->std, 1e-6, 1000, "Pixels are divided by it, per channel");
-        app.add_option("--method", options->method, "Calibrator: mse (default), max, percentile or entropy");
+        limit_to<quant::CalibrationMethod>(
+            app.add_option("--method", options->method, "Calibrator (default: that of the experiment, mse)"));
         add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
                         "Images to use at most (default: the spec's, 1000)");
         app.add_option("--exclude", options->exclude, "Glob of node names that stay float (repeatable)");

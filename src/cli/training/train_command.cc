@@ -261,8 +261,9 @@ Command train_command() {
             add_model_flag(app, options->model, "ONNX file to start from, also a pruned one", Need::kOptional);
             add_name_flag(app, options->name);
             add_key_flag(app);
-            app.add_option("--stage", options->stage,
-                           "float, qat or control (default: float; qat with quant.enable_qat: true)");
+            limit_to(app.add_option("--stage", options->stage,
+                                    "What is trained (default: float; qat with quant.enable_qat: true)"),
+                     "float|qat|control");
             app.add_flag("--force", options->force, "Start anew where results are there already");
             return [options] { return run(*options); };
           }};

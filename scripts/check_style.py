@@ -7,6 +7,8 @@
 4. The files that CONTRIBUTING.md names exist.
 5. What scripts/install_packages.sh installs is used: a header or a tool of each package is named in the tree.
 6. Each reader of foreign bytes has a fuzzer.
+7. The tests that docs/tao_quirks.md names exist, and each of its rows names one.
+8. A flag that takes one of a few words is made with limit_to (src/cli/flags.h), which says what there is.
 Exit status 1 with one line for each breach.
     scripts/check_style.py --fix    formats and respells in place what it can
 """
@@ -103,6 +105,24 @@ def counted_in_front(line):
     return line
 
 
+def quirks_without_tests(table, tests):
+    """What is wrong with the last column of a table, which names the tests of a row as `Suite.Name`, by lines.
+
+    >>> quirks_without_tests("| quirk | test |\\n|---|---|\\n| a | `A.B`, `A.C` |\\n| b | |", {"A.B"})
+    [(3, 'there is no test A.C'), (4, 'names no test')]
+    """
+    wrong = []
+    for number, line in enumerate(table.splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("|") or set(cells[0]) <= set("-:") or cells[-1] in ("test", "tests"):
+            continue
+        named = re.findall(r"`(\w+\.\w+)`", cells[-1])
+        wrong += [(number, f"there is no test {name}") for name in named if name not in tests]
+        if not named:
+            wrong.append((number, "names no test"))
+    return wrong
+
+
 def tracked():
     try:
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
@@ -190,6 +210,15 @@ def main():
     for reader, fuzzer in READERS.items():
         if f"tests/fuzz/{fuzzer}.cc" not in files:
             breaches.append(f"tests/fuzz: {reader} need a fuzzer, {fuzzer}.cc")
+
+    tests = {f"{suite}.{name}" for file, text in texts.items() if file.startswith("tests/")
+             for suite, name in re.findall(r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text, re.M)}
+    quirks = "docs/tao_quirks.md"
+    breaches += [f"{quirks}:{number}: {what}" for number, what in quirks_without_tests(texts[quirks], tests)]
+
+    for name in sources:
+        if name.startswith("src/cli/") and re.search(r"CLI::(IsMember|CheckedTransformer|Transformer)\b", texts[name]):
+            breaches.append(f"{name}: a flag that takes one of a few words is made with limit_to (src/cli/flags.h)")
 
     print("\n".join(breaches) if breaches else f"style: {len(texts)} files in order")
     return 1 if breaches else 0

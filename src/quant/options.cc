@@ -11,7 +11,7 @@ void describe(schema::Section& s, QuantOptions& quant) {
       .help(
           "true: `octet train` without --stage trains the model given by -m, or by model.pretrained with load_graph, "
           "quantization-aware (stage qat), and calibrates it first where it is a float model. false: stage qat "
-          "fine-tunes in float, which is stage control. auto: without --stage the float network is trained.");
+          "is refused. auto: without --stage the float network is trained.");
   s.field("heads", quant.heads)
       .help(
           "Convolutions and products with no other behind them: the outputs of a detector, the last product of a "

@@ -15,7 +15,7 @@ std::span<const schema::EnumName<Heads>> enum_names(Heads);
 
 struct QuantOptions {
   // true: a training that no stage is named for is quantization-aware, and calibrates its float model first. false:
-  // stage qat fine-tunes without fake quantization, as stage control does. None: each stage is what it is called.
+  // stage qat is refused. None: each stage is what it is called.
   std::optional<bool> enable_qat;
   Heads heads = Heads::kAuto;
   CalibrationOptions calibration;

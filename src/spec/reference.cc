@@ -36,8 +36,8 @@ The same file drives all stages:
 An unknown key, a wrong type, a value out of range or a missing file is an error with line and column before any work
 starts. `--set KEY=VALUE` on the command line changes a key for one run, as in `--set train.optimizer.lr=0.05`; it takes
 part in the defaults of `finetune`. Behind a list of sections a key is set in each of them: `--set data.train.limit=100`
-takes 100 images of every source, `--set data.train[1].limit=100` of the second one. Relative paths are relative to the working directory. `octet spec -e FILE` checks a
-file and prints it with every key resolved.
+takes 100 images of every source, `--set data.train[1].limit=100` of the second one. Relative paths are relative to the
+working directory. `octet spec -e FILE` checks a file and prints it with every key resolved.
 )";
 
 }  // namespace

@@ -36,10 +36,6 @@ bool has_quantizers(const ir::Graph& graph) {
                      [](const auto& n) { return n->kind == ir::OpKind::kFakeQuantize; });
 }
 
-bool quantization_aware(const spec::ExperimentSpec& spec, Stage stage) {
-  return stage == Stage::kQat && spec.quant.enable_qat.value_or(true);
-}
-
 std::string starting_file(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
   if (!model.empty()) return model;
   return stage == Stage::kFloat || spec.model.load_graph ? spec.model.pretrained : "";
@@ -78,9 +74,8 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
         file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
         ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
         "train it");
-  if (!quantization_aware(spec, stage) && has_quantizers(graph))
-    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage),
-               stage == Stage::kQat ? " with quant.enable_qat: false" : "", " trains a float model");
+  if (stage != Stage::kQat && has_quantizers(graph))
+    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " trains a float model");
   return graph;
 }
 

@@ -24,8 +24,6 @@ std::string starting_file(const spec::ExperimentSpec& spec, spec::Stage stage, c
 // UserError (exit 2) when the file does not fit the stage (quantizers where it trains in float).
 ir::Graph starting_network(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
 
-// Whether the stage trains with fake quantization.
-bool quantization_aware(const spec::ExperimentSpec& spec, spec::Stage stage);
 bool has_quantizers(const ir::Graph& graph);
 
 // Makes the float `graph` the quantized one that stage qat begins with, by the experiment's images. As calibrate() of

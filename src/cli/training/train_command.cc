@@ -118,7 +118,10 @@ void take_up(app::TrainingRecord& wanted, const fs::path& results) {
 spec::Stage stage_of(const Options& options, const spec::ExperimentSpec& spec) {
   if (options.stage.empty()) return spec.quant.enable_qat.value_or(false) ? spec::Stage::kQat : spec::Stage::kFloat;
   const spec::Stage stage = spec::parse_stage(options.stage);
-  if (stage == spec::Stage::kCalibration) fail_usage("stage calibration is a command of its own: octet calibrate");
+  if (stage == spec::Stage::kQat && !spec.quant.enable_qat.value_or(true))
+    fail_usage(
+        "--stage qat: the experiment says quant.enable_qat: false (a specification of TAO by leaving enable_qat ",
+        "out); add --set quant.enable_qat=true, or --stage control for the same training in float");
   return stage;
 }
 
@@ -177,12 +180,17 @@ ExitCode run(const Options& options) {
     log_info(output.string(), " is there already: nothing to do (--force trains anew)");
     return ExitCode::kDone;
   }
+  if (options.spec.use_amp && trainer.executor.precision == train::Precision::kFloat32)
+    log_warning("--use_amp: trains in fp32 all the same, because ",
+                stage == spec::Stage::kControl ? "stage control does" : "this CPU has no BF16 instructions");
   train::set_torch_threads(static_cast<int>(record.threads));
   trainer.fingerprint = fingerprint(record);
   if (training.loader->batches_per_epoch() < 1)
     fail_usage("a batch of ", schedule.batch_size_per_gpu, " images is more than the ", training.dataset->size(),
                " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
   app::DataStream validation = app::open_validation_data(spec, training);
+  if (!validation.dataset)
+    log_warning("no images validate (data.val); nothing is measured, and the model is that of the last epoch");
   app::keep_class_names(graph.metadata, training.dataset->class_names());
   spec.task->name_classes(training.dataset->class_names());
   if (!own_spec_file(options, results / "spec.yaml")) write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
@@ -191,7 +199,7 @@ ExitCode run(const Options& options) {
   remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
   log_info("stage ", spec::stage_name(stage), ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
            train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
-  if (app::quantization_aware(spec, stage) && !app::has_quantizers(graph)) {
+  if (stage == spec::Stage::kQat && !app::has_quantizers(graph)) {
     graph = calibrated(std::move(graph), results, record);
     app::write_training_record(results, record);
   }

@@ -42,6 +42,10 @@ class Evaluator {
   virtual ~Evaluator() = default;
   // UserError, naming the image, for annotations that the network cannot learn.
   virtual void add(const Outputs& outputs, const data::Batch& batch) = 0;
+  // Adds what an evaluator of the same task saw of other images of the dataset. In whatever way and order the images
+  // were divided: metrics and details are, to the last bit, those of one evaluator that saw them in the dataset's
+  // order.
+  virtual void merge(const Evaluator& other) = 0;
   virtual Metrics result() const = 0;
   // What lies behind the metrics. May take a while; asked once, in the end.
   virtual Details details() const { return {}; }

@@ -1,5 +1,7 @@
 #include "tasks/classification/task.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "metrics/top_k.h"
 #include "passes/bypass_softmax.h"
@@ -18,13 +20,23 @@ class TopKEvaluator : public Evaluator {
     const std::vector<int64_t> labels = batch.labels();
     accuracy_.add(scores.values, labels);
     for (size_t i = 0; i < labels.size(); ++i)
-      loss_ -= metrics::log_probability(scores.values.subspan(i * classes, classes), scores.scores,
-                                        static_cast<int>(labels[i]));
+      losses_.push_back({.image = batch.indices[i],
+                         .loss = -metrics::log_probability(scores.values.subspan(i * classes, classes), scores.scores,
+                                                           static_cast<int>(labels[i]))});
+  }
+  void merge(const Evaluator& other) override {
+    const auto& part = dynamic_cast<const TopKEvaluator&>(other);
+    accuracy_.merge(part.accuracy_);
+    losses_.insert(losses_.end(), part.losses_.begin(), part.losses_.end());
+    // A sum depends on its order.
+    std::stable_sort(losses_.begin(), losses_.end(), [](const auto& a, const auto& b) { return a.image < b.image; });
   }
   Metrics result() const override {
+    double loss = 0;
+    for (const ImageLoss& each : losses_) loss += each.loss;
     return {{"top1", 100.0 * accuracy_.top_1()},
             {str("top", accuracy_.k()), 100.0 * accuracy_.top_k()},
-            {"loss", loss_ / static_cast<double>(std::max<int64_t>(accuracy_.images(), 1))}};
+            {"loss", loss / static_cast<double>(std::max<int64_t>(accuracy_.images(), 1))}};
   }
   Details details() const override {
     Details out{.columns = {{.name = "top1", .title = "top-1", .unit = "%"},
@@ -45,8 +57,12 @@ class TopKEvaluator : public Evaluator {
   }
 
  private:
+  struct ImageLoss {
+    int64_t image = 0;  // in the dataset
+    double loss = 0;
+  };
   metrics::TopKAccumulator accuracy_;
-  double loss_ = 0;
+  std::vector<ImageLoss> losses_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The smallest task: how many of the pixels are bright. All that a task is, in one folder.
 #pragma once
+#include <map>
+
 #include "ir/infer.h"
 #include "tasks/task.h"
 #include "train/loss.h"
@@ -16,13 +18,22 @@ inline double brightness(const data::Batch& batch, int64_t image) {
 class ErrorEvaluator : public Evaluator {
  public:
   void add(const Outputs& outputs, const data::Batch& batch) override {
-    for (int64_t i = 0; i < batch.size; ++i, ++images_)
-      error_ += std::abs(outputs.at(0).values[static_cast<size_t>(i)] - brightness(batch, i));
+    for (int64_t i = 0; i < batch.size; ++i)
+      errors_[batch.indices[static_cast<size_t>(i)]] =
+          std::abs(outputs.at(0).values[static_cast<size_t>(i)] - brightness(batch, i));
   }
-  Metrics result() const override { return {{"error", error_ / images_}}; }
+  void merge(const Evaluator& other) override {
+    const auto& part = dynamic_cast<const ErrorEvaluator&>(other);
+    errors_.insert(part.errors_.begin(), part.errors_.end());
+  }
+  Metrics result() const override {
+    double sum = 0;
+    for (const auto& [image, error] : errors_) sum += error;
+    return {{"error", sum / static_cast<double>(errors_.size())}};
+  }
 
  private:
-  double error_ = 0, images_ = 0;
+  std::map<int64_t, double> errors_;  // by image: sums depend on their order
 };
 
 class Task : public tasks::Task {

@@ -96,10 +96,12 @@ Decoder::Decoder(const Options& options, std::vector<OutputShape> outputs, int64
   if (boxes.empty()) {
     if (outputs_.size() != 1)
       fail_usage("the network has ", outputs_.size(), " outputs; name those of boxes and scores in the task's section");
-    add_group(outputs_[0].name, outputs_[0].name, levels);
+    add_group(outputs_[0].name, outputs_[0].name, outputs_[0].name, levels);
   }
+  const std::vector<std::string>& objectness = options_.scores.objectness_outputs;
   for (size_t i = 0; i < boxes.size(); ++i)
-    add_group(boxes[i], scores[i], boxes.size() == 1 || levels.empty() ? levels : levels.subspan(i, 1));
+    add_group(boxes[i], scores[i], objectness.empty() ? scores[i] : objectness[i],
+              boxes.size() == 1 || levels.empty() ? levels : levels.subspan(i, 1));
 }
 
 size_t Decoder::find(const std::string& output) const {
@@ -121,7 +123,7 @@ void Decoder::require_values(size_t output, Layout layout, const Group& group, i
   const OutputShape& port = outputs_[output];
   const auto refuse = [&](const auto&... why) {
     fail_usage("output '", port.name, "' is ", ir::shape_string(ir::Shape(port.shape.begin(), port.shape.end())),
-               ", and the ", what, " in it are to be ", layout_text(layout), ": ", why...);
+               ", and the ", what, " in it must be ", layout_text(layout), ": ", why...);
   };
   if (port.shape.size() != (layout == Layout::kGrid ? 4 : 3)) refuse("it has another number of dimensions");
   if (layout == Layout::kGrid && port.shape[1] >= 0 && port.shape[1] % group.shapes != 0)
@@ -137,33 +139,43 @@ void Decoder::require_values(size_t output, Layout layout, const Group& group, i
            " pixels");
 }
 
-void Decoder::add_group(const std::string& boxes, const std::string& scores, std::span<const LevelOptions> levels) {
-  Group group{.boxes = find(boxes), .scores = find(scores), .anchors = {}, .strides = {}};
+void Decoder::add_anchors(Group& group, const LevelOptions& level) const {
+  const auto cells = [&](size_t axis, int64_t side) {
+    return level.cells.empty() ? (side + level.stride - 1) / level.stride : level.cells[axis];
+  };
+  const int64_t rows = cells(0, height_), columns = cells(1, width_);
+  const auto step = [&](int64_t side, int64_t count) {
+    return level.stride > 0 ? static_cast<float>(level.stride) : static_cast<float>(side) / static_cast<float>(count);
+  };
+  const vision::CellSize stride = {.x = step(width_, columns), .y = step(height_, rows)};
+  vision::AnchorLevel anchors{.rows = static_cast<int>(rows),
+                              .columns = static_cast<int>(columns),
+                              .step_y = stride.y,
+                              .step_x = stride.x,
+                              .offset = static_cast<float>(level.offset),
+                              .shapes = {}};
+  for (size_t i = 0; i + 1 < level.shapes.size(); i += 2)
+    anchors.shapes.push_back({static_cast<float>(level.shapes[i]), static_cast<float>(level.shapes[i + 1])});
+  if (anchors.shapes.empty()) anchors.shapes.push_back({stride.x, stride.y});
+  const std::vector<Box> made = vision::make_anchors({&anchors, 1});
+  group.anchors.insert(group.anchors.end(), made.begin(), made.end());
+  group.strides.resize(group.anchors.size(), stride);
+}
+
+void Decoder::add_group(const std::string& boxes, const std::string& scores, const std::string& objectness,
+                        std::span<const LevelOptions> levels) {
+  Group group{
+      .boxes = find(boxes), .scores = find(scores), .objectness = find(objectness), .anchors = {}, .strides = {}};
   if (options_.boxes.layout == Layout::kGrid || options_.scores.layout == Layout::kGrid) {
     if (levels.size() > 1) fail_usage("layout grid: give an output for each of the ", levels.size(), " levels");
     if (!levels.empty()) group.shapes = std::max<int64_t>(1, std::ssize(levels[0].shapes) / 2);
   }
-  if (height_ > 0 && width_ > 0 && relative_to_levels(options_.boxes)) {
-    for (const LevelOptions& level : levels) {
-      const auto stride = static_cast<float>(level.stride);
-      vision::AnchorLevel anchors{.rows = static_cast<int>((height_ + level.stride - 1) / level.stride),
-                                  .columns = static_cast<int>((width_ + level.stride - 1) / level.stride),
-                                  .step_y = stride,
-                                  .step_x = stride,
-                                  .offset = static_cast<float>(level.offset),
-                                  .shapes = {}};
-      for (size_t i = 0; i + 1 < level.shapes.size(); i += 2)
-        anchors.shapes.push_back({static_cast<float>(level.shapes[i]), static_cast<float>(level.shapes[i + 1])});
-      if (anchors.shapes.empty()) anchors.shapes.push_back({stride, stride});
-      const std::vector<Box> made = vision::make_anchors({&anchors, 1});
-      group.anchors.insert(group.anchors.end(), made.begin(), made.end());
-      group.strides.resize(group.anchors.size(), stride);
-    }
-  }
+  if (height_ > 0 && width_ > 0 && relative_to_levels(options_.boxes))
+    for (const LevelOptions& level : levels) add_anchors(group, level);
   const ScoreOptions& s = options_.scores;
   const int64_t background = s.background == Background::kNone ? 0 : 1;
-  require_values(group.scores, s.layout, group,
-                 std::max(s.first + background + std::max<int64_t>(s.classes, 1), s.objectness + 1), "scores");
+  require_values(group.scores, s.layout, group, s.first + background + std::max<int64_t>(s.classes, 1), "scores");
+  require_values(group.objectness, s.layout, group, s.objectness + 1, "objectness");
   const int64_t values = values_of(group.scores, s.layout, group);
   const int64_t classes = s.classes > 0 ? s.classes : values < 0 ? -1 : values - s.first - background;
   if (!groups_.empty() && classes != classes_)
@@ -178,7 +190,7 @@ Box Decoder::box(const Group& group, const vision::BoxCode& code, size_t anchor)
   const BoxOptions& boxes = options_.boxes;
   float x = 1, y = 1;
   if (boxes.unit == Unit::kImage) x = static_cast<float>(width_), y = static_cast<float>(height_);
-  if (boxes.unit == Unit::kStride) x = y = group.strides[anchor];
+  if (boxes.unit == Unit::kStride) x = group.strides[anchor].x, y = group.strides[anchor].y;
   switch (boxes.code) {
     case BoxCode::kCorners:
       return {code[0] * x, code[1] * y, code[2] * x, code[3] * y};
@@ -191,8 +203,8 @@ Box Decoder::box(const Group& group, const vision::BoxCode& code, size_t anchor)
       return coder.decode(code, group.anchors[anchor]);
     }
     case BoxCode::kYolo:
-      return vision::YoloCoder{.xy_scale = static_cast<float>(boxes.xy_scale)}.decode(
-          code, group.anchors[anchor], {group.strides[anchor], group.strides[anchor]});
+      return vision::YoloCoder{.xy_scale = static_cast<float>(boxes.xy_scale)}.decode(code, group.anchors[anchor],
+                                                                                      group.strides[anchor]);
     case BoxCode::kDistances: {
       const Box& a = group.anchors[anchor];
       const float cx = 0.5f * (a.x0 + a.x1), cy = 0.5f * (a.y0 + a.y1);
@@ -214,22 +226,27 @@ Objects Decoder::propose(const Outputs& outputs, int64_t index) const {
   for (const Group& group : groups_) {
     const Values boxes(outputs[group.boxes], b.layout, group.shapes, index);
     const Values values(outputs[group.scores], s.layout, group.shapes, index);
+    const Values objectness(outputs[group.objectness], s.layout, group.shapes, index);
+    if (objectness.anchors() != values.anchors())
+      fail("output '", outputs[group.objectness].name, "' has objectness of ", objectness.anchors(), " anchors, '",
+           outputs[group.scores].name, "' scores of ", values.anchors());
     if (boxes.anchors() != values.anchors())
       fail("output '", outputs[group.boxes].name, "' has boxes of ", boxes.anchors(), " anchors, '",
            outputs[group.scores].name, "' scores of ", values.anchors());
     for (int64_t anchor = 0; anchor < values.anchors(); ++anchor) {
       float object = 1;
       if (s.objectness >= 0) {
-        object = values.at(anchor, s.objectness);
+        object = objectness.at(anchor, s.objectness);
         if (s.activation != Activation::kNone) object = sigmoid(object);
-        if (!(object >= threshold)) continue;
+        if (!(object >= (s.geometric_mean ? threshold * threshold : threshold))) continue;
       }
       for (size_t i = 0; i < scores.size(); ++i) scores[i] = values.at(anchor, s.first + static_cast<int64_t>(i));
       activate(scores, s.activation);
       const std::span<const float> of_classes(scores.data() + first_class, static_cast<size_t>(classes_));
       const auto best = std::max_element(of_classes.begin(), of_classes.end()) - of_classes.begin();
       for (int64_t c = s.best_only ? best : 0; c < (s.best_only ? best + 1 : classes_); ++c) {
-        const float score = of_classes[static_cast<size_t>(c)] * object;
+        const float product = of_classes[static_cast<size_t>(c)] * object;
+        const float score = s.geometric_mean ? std::sqrt(product) : product;
         if (!(score >= threshold)) continue;
         vision::BoxCode code;
         for (int64_t i = 0; i < 4; ++i)

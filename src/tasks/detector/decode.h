@@ -34,12 +34,14 @@ class Decoder {
  private:
   // An output of boxes, that of their scores, and the anchors that they tell of.
   struct Group {
-    size_t boxes = 0, scores = 0;      // indices of outputs
-    int64_t shapes = 1;                // anchors of a cell, for Layout::kGrid
-    std::vector<vision::Box> anchors;  // a whole cell where a level has no shapes; empty: the code needs none
-    std::vector<float> strides;        // of each anchor
+    size_t boxes = 0, scores = 0, objectness = 0;  // indices of outputs
+    int64_t shapes = 1;                            // anchors of a cell, for Layout::kGrid
+    std::vector<vision::Box> anchors;       // a whole cell where a level has no shapes; empty: the code needs none
+    std::vector<vision::CellSize> strides;  // of each anchor
   };
-  void add_group(const std::string& boxes, const std::string& scores, std::span<const LevelOptions> levels);
+  void add_group(const std::string& boxes, const std::string& scores, const std::string& objectness,
+                 std::span<const LevelOptions> levels);
+  void add_anchors(Group& group, const LevelOptions& level) const;
   size_t find(const std::string& output) const;
   void require_values(size_t output, Layout layout, const Group& group, int64_t least, const char* what) const;
   int64_t values_of(size_t output, Layout layout, const Group& group) const;  // of an anchor; -1: open

@@ -12,13 +12,24 @@ OCTET_ENUM_NAMES(Activation, {Activation::kNone, "none"}, {Activation::kSigmoid,
 OCTET_ENUM_NAMES(Background, {Background::kNone, "none"}, {Background::kFirst, "first"}, {Background::kLast, "last"})
 
 void describe(schema::Section& s, LevelOptions& level) {
-  s.field("stride", level.stride).range(1, 1024).unit("pixels").required().help("Of the input, from cell to cell.");
+  s.field("stride", level.stride)
+      .range(0, 65'536)
+      .unit("pixels")
+      .help("Of the input, from cell to cell; 0: the input divided by the cells, as SSD's default boxes have it.");
+  s.field("cells", level.cells)
+      .range(1, 65'536)
+      .known_elsewhere_as({"grid", "feature_map"})
+      .help("Rows and columns of the feature map; none: the input divided by the stride, rounded up.");
   s.field("shapes", level.shapes)
       .range(0, 65'536)
       .unit("pixels")
       .known_elsewhere_as({"anchors"})
       .help("Width, height, width, height ... of the anchors of a cell; empty: none, one place a cell.");
   s.field("offset", level.offset).range(0, 1).unit("cells").help("Of the first center from the border.");
+  s.rule("cells", [&level]() -> std::string {
+    if (level.cells.empty()) return level.stride > 0 ? "" : "are missing, and so is the stride; give one of them";
+    return level.cells.size() == 2 ? "" : str("are ", level.cells.size(), " numbers; give rows and columns");
+  });
   s.rule("shapes", [&level]() -> std::string {
     return level.shapes.size() % 2 == 0 ? "" : "has an odd number of values; give width, height, width, height ...";
   });
@@ -70,7 +81,11 @@ void describe_scores(schema::Section& s, ScoreOptions& scores) {
   s.field("background", scores.background).help("Whether one more score says that there is nothing, and where it is.");
   s.field("objectness", scores.objectness)
       .range(-1, 1e6)
-      .help("Of an anchor's values, the one that multiplies its scores (YOLO); -1: none.");
+      .help("Of an anchor's values, the one that multiplies its scores (YOLO; FCOS's centerness); -1: none.");
+  s.field("objectness_outputs", scores.objectness_outputs)
+      .known_elsewhere_as({"centerness"})
+      .help("Names of the outputs that hold it where those of the scores do not, in their order.");
+  s.field("geometric_mean", scores.geometric_mean).help("The score is the square root of that product, as FCOS's.");
   s.field("best_only", scores.best_only).help("An anchor proposes its best class alone, not every one that is sure.");
 }
 
@@ -110,6 +125,19 @@ void describe(schema::Section& section, Options& options) {
     return boxes == scores ? ""
                            : str("are ", scores, ", those of the boxes ", boxes, "; they belong together in order");
   });
+  section.rule("scores.objectness_outputs", [&options]() -> std::string {
+    const ScoreOptions& scores = options.scores;
+    const size_t own = scores.objectness_outputs.size();
+    if (own == 0) return "";
+    if (scores.objectness < 0) return "are named, and scores.objectness does not say which of their values it is";
+    return own == scores.outputs.size()
+               ? ""
+               : str("are ", own, ", those of the scores ", scores.outputs.size(), "; they belong together in order");
+  });
+  section.rule("scores.geometric_mean", [&options]() -> std::string {
+    return options.scores.geometric_mean && options.scores.objectness < 0 ? "needs scores.objectness, its other factor"
+                                                                          : "";
+  });
   section.rule("levels", [&options]() -> std::string {
     const BoxOptions& boxes = options.boxes;
     const bool anchors = boxes.code == BoxCode::kAnchorCenter || boxes.code == BoxCode::kYolo;
@@ -117,9 +145,9 @@ void describe(schema::Section& section, Options& options) {
     if (relative && options.levels.empty()) return "are missing; the code of the boxes is relative to them";
     if (boxes.outputs.size() > 1 && !options.levels.empty() && options.levels.size() != boxes.outputs.size())
       return str("are ", options.levels.size(), ", the outputs ", boxes.outputs.size(), "; give one for each");
-    for (const LevelOptions& level : options.levels)
-      if (anchors && level.shapes.empty())
-        return str("have none of the shapes that the code needs, at stride ", level.stride);
+    for (size_t i = 0; i < options.levels.size(); ++i)
+      if (anchors && options.levels[i].shapes.empty())
+        return str("have none of the shapes that the code needs, in item ", i + 1);
     return "";
   });
 }

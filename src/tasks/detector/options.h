@@ -50,14 +50,18 @@ struct ScoreOptions {
   int64_t first = 0;    // of an anchor's values the first of the scores, the background's included
   int64_t classes = 0;  // without the background; 0: all values from `first` on
   Activation activation = Activation::kNone;
-  Background background = Background::kNone;  // a further score, for there being no object
-  int64_t objectness = -1;                    // value that multiplies the scores, after the activation; -1: none
-  bool best_only = false;                     // an anchor proposes its best class alone
+  Background background = Background::kNone;    // a further score, for there being no object
+  int64_t objectness = -1;                      // value that multiplies the scores, after the activation; -1: none
+  std::vector<std::string> objectness_outputs;  // that hold it, in the order of `outputs`; empty: those do themselves
+  bool geometric_mean = false;                  // the score is the root of that product: FCOS
+  bool best_only = false;                       // an anchor proposes its best class alone
 };
 
-// One feature map: its grid is the input divided by `stride`, rounded up.
+// One feature map. It has a stride, from which its cells follow (the input divided by it, rounded up); or a number of
+// cells, from which the strides follow (the input divided by it: SSD's default boxes); or both.
 struct LevelOptions {
-  int64_t stride = 8;          // pixels
+  int64_t stride = 0;          // pixels; 0: of each direction as the cells say
+  std::vector<int64_t> cells;  // rows, columns; empty: as the stride says
   std::vector<double> shapes;  // width, height, width, height ... of its anchors, in pixels; empty: one point a cell
   double offset = 0.5;         // of the first center from the border, in cells
 };

@@ -56,6 +56,20 @@ std::vector<Prediction> Task::decode(const Outputs& outputs, const data::Batch& 
   return out;
 }
 
+NvinferReading Task::nvinfer(const Signature& network) const {
+  const NmsSettings& nms = options_.nms;
+  NvinferReading out = tasks::Task::nvinfer(network);
+  std::string clustering = nms.iou_threshold < 1 ? str("cluster-mode=2, nms-iou-threshold=", nms.iou_threshold)
+                                                 : std::string("cluster-mode=4");
+  if (nms.most > 0) clustering += str(", topk=", nms.most);
+  out.remarks = {str(
+      "of detectors nvinfer reads DetectNet_v2's grid alone: these outputs are handed on as tensors, and the program "
+      "behind it decodes them as the experiment's section detector says; a parser of your own (network-type=0, "
+      "parse-bbox-func-name, custom-lib-path) would go with ",
+      clustering, ", pre-cluster-threshold=", nms.score_threshold)};
+  return out;
+}
+
 std::unique_ptr<Evaluator> Task::evaluator() const {
   const auto detect = [options = options_](const Outputs& outputs, const data::Batch& batch) {
     return detect_all(options, outputs, batch);

@@ -1,5 +1,6 @@
 // Detectors from elsewhere: networks that find objects, whose outputs the experiment says how to read. They are
-// calibrated, pruned, compiled, measured and run as Octet's own; what they are trained with Octet does not know.
+// calibrated, pruned, compiled, measured and run as Octet's own; what they are trained with Octet does not know, so
+// that they learn from a teacher alone (loss.cc).
 #pragma once
 #include "tasks/detector/options.h"
 #include "tasks/task.h"
@@ -22,6 +23,8 @@ class Task : public tasks::Task {
   std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // Objects
   // Objects next to the score's threshold come and go with the last bit.
   double expected_agreement() const override { return 0.99; }
+  // Tensors: what nvinfer knows how to read is DetectNet_v2's grid alone. Says what a parser of the user's would need.
+  NvinferReading nvinfer(const Signature& network) const override;
   std::unique_ptr<Evaluator> evaluator() const override;
   std::vector<MetricInfo> metrics() const override { return object_metrics(); }
 

@@ -167,6 +167,63 @@ TEST(Detector, ScoresAreWhatTheFormulasSay) {
   near(scores({.first = 6}), {1.3, 0.2});
 }
 
+// SSD's default boxes: the input divided by the cells, which need not be whole pixels, nor alike in both directions.
+TEST(Detector, CellsMakeTheStrides) {
+  const Options options{.boxes = {.code = BoxCode::kAnchorCenter},
+                        .scores = {.first = 4},
+                        .levels = {{.cells = {3, 6}, .shapes = {10, 12}}}};
+  std::vector<float> values(static_cast<size_t>(3 * 6 * 5));
+  for (size_t anchor = 0; anchor < 18; ++anchor) values[anchor * 5 + 4] = 1;
+  const Outputs outputs = {{"out", {1, 18, 5}, values}};
+  const Objects found = Decoder(options, shapes_of(outputs), 64, 100).propose(outputs, 0);
+  ASSERT_EQ(found.size(), 18u);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double x = (static_cast<double>(i % 6) + 0.5) * 100 / 6, y = (static_cast<double>(i / 6) + 0.5) * 64 / 3;
+    EXPECT_NEAR(found[i].box.x0, x - 5, 1e-4);
+    EXPECT_NEAR(found[i].box.y0, y - 6, 1e-4);
+    EXPECT_NEAR(found[i].box.x1, x + 5, 1e-4);
+    EXPECT_NEAR(found[i].box.y1, y + 6, 1e-4);
+  }
+}
+
+// Distances in strides, which are not those of the other direction.
+TEST(Detector, BothCellsAndStrideMayBeGiven) {
+  Options options{.boxes = {.code = BoxCode::kDistances, .unit = Unit::kStride},
+                  .scores = {.first = 4},
+                  .levels = {{.cells = {1, 1}}}};
+  const vision::Box of_cell = decoded(options, {0.25f, 0.25f, 0.25f, 0.25f, 1}, 40, 80).at(0).box;
+  EXPECT_EQ(of_cell, (vision::Box{20, 10, 60, 30}));
+  options.levels[0].stride = 32;  // a map that leaves out the border
+  const vision::Box of_stride = decoded(options, {0.25f, 0.25f, 0.25f, 0.25f, 1}, 40, 80).at(0).box;
+  EXPECT_EQ(of_stride, (vision::Box{8, 8, 24, 24}));
+}
+
+// FCOS: centerness in an output of its own, and the root of its product with the scores.
+TEST(Detector, ObjectnessMayLieElsewhere) {
+  const std::vector<float> boxes = {5, 5, 20, 20, 30, 5, 50, 20}, scores = {1, -2, 0.5f, 3}, centerness = {9, -1, 9, 2};
+  const Outputs outputs = {{"box", {1, 2, 4}, boxes}, {"cls", {1, 2, 2}, scores}, {"ctr", {1, 2, 2}, centerness}};
+  Options options{.boxes = {.outputs = {"box"}},
+                  .scores = {.outputs = {"cls"},
+                             .activation = Activation::kSigmoid,
+                             .objectness = 1,
+                             .objectness_outputs = {"ctr"},
+                             .geometric_mean = true},
+                  .nms = {.score_threshold = 0.3}};
+  const Objects found = Decoder(options, shapes_of(outputs), 64, 96).propose(outputs, 0);
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  // sqrt(sigmoid(-2) sigmoid(-1)) = 0.18 is below the threshold; sqrt(sigmoid(1) sigmoid(-1)) = 0.44, though
+  // sigmoid(-1) = 0.27 alone is, too.
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_NEAR(found[0].score, std::sqrt(sigmoid(1) * sigmoid(-1)), 1e-6);
+  EXPECT_EQ(found[0].label, 0);
+  EXPECT_NEAR(found[1].score, std::sqrt(sigmoid(0.5) * sigmoid(2)), 1e-6);
+  EXPECT_NEAR(found[2].score, std::sqrt(sigmoid(3) * sigmoid(2)), 1e-6);
+  options.scores.geometric_mean = false;
+  const Objects products = Decoder(options, shapes_of(outputs), 64, 96).propose(outputs, 0);
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_NEAR(products[0].score, sigmoid(0.5) * sigmoid(2), 1e-6);
+}
+
 TEST(Detector, ProposesNothingThatIsNoNumberOrHasNoArea) {
   const Options options{.scores = {.first = 4}};
   const float nan = std::nanf("");
@@ -221,7 +278,7 @@ TEST(Detector, NamesWhatDoesNotFit) {
   const Options joined{.scores = {.first = 4}};
   EXPECT_EQ(refusal(joined, {{"out", {-1, -1, 7}}}), "(taken)");
   EXPECT_EQ(refusal(joined, {{"out", {-1, 50, 4}}}),
-            "output 'out' is [?, 50, 4], and the scores in it are to be [batch, anchors, values]: an anchor has 4 "
+            "output 'out' is [?, 50, 4], and the scores in it must be [batch, anchors, values]: an anchor has 4 "
             "values, and 5 are needed");
   EXPECT_THAT(refusal(joined, {{"out", {-1, 5, 4, 4}}}), HasSubstr("another number of dimensions"));
   EXPECT_THAT(refusal(joined, {{"a", {1, 5, 5}}, {"b", {1, 5, 5}}}), HasSubstr("the network has 2 outputs"));
@@ -234,6 +291,13 @@ TEST(Detector, NamesWhatDoesNotFit) {
   EXPECT_EQ(refusal(anchors, {{"out", {1, 24, 7}}}), "(taken)");
   EXPECT_THAT(refusal(anchors, {{"out", {1, 25, 7}}}),
               HasSubstr("it has 25 anchors, the levels make 24 of an input of 24 x 32 pixels"));
+  Options elsewhere = named;
+  elsewhere.boxes.outputs = elsewhere.scores.outputs = {"a"};
+  elsewhere.scores.objectness = 5;
+  EXPECT_THAT(refusal(elsewhere, {{"a", {1, 5, 5}}}),
+              HasSubstr("the objectness in it must be [batch, anchors, values]: an anchor has 5 values, and 6 are"));
+  elsewhere.scores.objectness_outputs = {"c"};
+  EXPECT_THAT(refusal(elsewhere, {{"a", {1, 5, 5}}}), HasSubstr("no output 'c'"));
   anchors.boxes.layout = anchors.scores.layout = Layout::kGrid;
   EXPECT_THAT(refusal(anchors, {{"out", {1, 15, 3, 4}}}), HasSubstr("15 is no multiple of the 2 shapes of a cell"));
 }
@@ -255,10 +319,18 @@ TEST(Detector, TheSpecSaysWhatIsMissing) {
   EXPECT_THAT(spec_error("boxes: {code: anchor_center}\n"),
               HasSubstr("'detector.levels' are missing; the code of the boxes is relative to them"));
   EXPECT_THAT(spec_error("boxes: {code: yolo}\nlevels: [{stride: 8}]\n"),
-              HasSubstr("'detector.levels' have none of the shapes that the code needs, at stride 8"));
+              HasSubstr("'detector.levels' have none of the shapes that the code needs, in item 1"));
   EXPECT_THAT(spec_error("boxes: {outputs: [a, b]}\nscores: {outputs: [a]}\n"),
               HasSubstr("'detector.scores.outputs' are 1, those of the boxes 2"));
   EXPECT_THAT(spec_error("levels: [{stride: 8, shapes: [1, 2, 3]}]\n"), HasSubstr("odd number of values"));
+  EXPECT_EQ(spec_error("levels: [{cells: [3, 5]}]\n"), "(accepted)");
+  EXPECT_THAT(spec_error("levels: [{offset: 0}]\n"), HasSubstr("are missing, and so is the stride"));
+  EXPECT_THAT(spec_error("levels: [{cells: [3]}]\n"), HasSubstr("are 1 numbers; give rows and columns"));
+  EXPECT_THAT(spec_error("boxes: {outputs: [a]}\nscores: {outputs: [b], objectness_outputs: [c]}\n"),
+              HasSubstr("scores.objectness does not say which"));
+  EXPECT_THAT(spec_error("boxes: {outputs: [a]}\nscores: {outputs: [b], objectness: 0, objectness_outputs: [c, d]}\n"),
+              HasSubstr("are 2, those of the scores 1"));
+  EXPECT_THAT(spec_error("scores: {geometric_mean: true}\n"), HasSubstr("needs scores.objectness"));
 }
 
 TEST(Detector, KnowsItsClassesFromTheScores) {
@@ -270,6 +342,21 @@ TEST(Detector, KnowsItsClassesFromTheScores) {
   EXPECT_NO_THROW(Task(options).check(network, 80));
   EXPECT_THROW(Task(options).check(network, 81), UserError);
   EXPECT_THROW(Task(options).build({}), UserError);
+}
+
+TEST(Detector, NvinferIsToldWhatAParserWouldNeed) {
+  const auto type = [](ir::Shape shape) { return ir::TensorType{ir::DataType::kFloat32, std::move(shape)}; };
+  const Signature network{.inputs = {{"images", type({1, 3, 64, 96})}},
+                          .outputs = {{"boxes", type({1, 126, 4})}, {"scores", type({1, 126, 80})}}};
+  Options options{.nms = {.score_threshold = 0.25, .iou_threshold = 0.6, .most = 50}};
+  const NvinferReading reading = Task(options).nvinfer(network);
+  EXPECT_EQ(reading.type, NvinferReading::Type::kRaw);
+  EXPECT_THAT(reading.outputs, testing::ElementsAre("boxes", "scores"));
+  ASSERT_EQ(reading.remarks.size(), 1u);
+  EXPECT_THAT(reading.remarks[0],
+              HasSubstr("cluster-mode=2, nms-iou-threshold=0.6, topk=50, pre-cluster-threshold=0.25"));
+  options.nms = {.iou_threshold = 1, .most = 0};
+  EXPECT_THAT(Task(options).nvinfer(network).remarks[0], HasSubstr("cluster-mode=4, pre-cluster-threshold=0.05"));
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ class Loss {
   virtual ~Loss() = default;
   // Of one batch, from the outputs of the executed graph in its order. The step descends the sum of the parts.
   virtual LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) = 0;
+  // Whether it has no parts of its own, so that there is nothing to learn but from a teacher (distillation.h).
+  virtual bool needs_teacher() const { return false; }
 
   // After the last batch of an epoch, by all ranks at a time: a loss that learns over an epoch does it here, and agrees
   // with those of the other ranks.

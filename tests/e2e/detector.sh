@@ -98,6 +98,23 @@ at_least "$(value foreign.json map)" "$(python3 -c "print($(value foreign_float.
 run verify -e foreign.yaml -m foreign.onnx --engine_file foreign.octet
 if "$octet" train -e foreign.yaml -r foreign >log 2>&1; then die "a foreign detector was built"; fi
 grep -q "builds no networks" log || die "the message does not say why"
+# Pruned, and taught by the whole network: there is nothing else to learn from.
+run prune -m float/model.onnx -o foreign_pruned.onnx --target-params 0.6
+if "$octet" train -e foreign.yaml -r taught_foreign --stage control -m foreign_pruned.onnx >log 2>&1; then die "a foreign detector learned from nothing"; fi
+grep -q "finetune.distill.teacher" log || die "the message does not name the teacher's key"
+[ ! -e taught_foreign/model.onnx ] && [ ! -e taught_foreign/spec.yaml ] || die "a refused training left files"
+run evaluate -e foreign.yaml -m foreign_pruned.onnx --json foreign_pruned.json
+run train -e foreign.yaml -r taught_foreign --stage control -m foreign_pruned.onnx --set finetune.distill.teacher=float/model.onnx
+run evaluate -e foreign.yaml -m taught_foreign/model.onnx --json foreign_taught.json
+at_least "$(value foreign_taught.json map)" "$(python3 -c "print($(value foreign_float.json map) - 10)")" "mAP of the pruned foreign detector after it was taught (before: $(value foreign_pruned.json map))"
+run train -e foreign.yaml -r foreign_qat -m taught_foreign/model.onnx --set quant.enable_qat=true \
+  --set finetune.distill.teacher=float/model.onnx --set finetune.epochs=1
+run export -e foreign.yaml -m foreign_qat/model.onnx -o foreign.trt.onnx --cal_cache_file foreign.cache --trt-version 8.6.1 \
+  --engine_file foreign_qat.octet --gen_ds_config --force
+grep -q '^network-type=100$' nvinfer_config.txt || die "nvinfer is to read a foreign detector"
+grep -q '^# Mind: of detectors nvinfer reads' nvinfer_config.txt || die "DeepStream's file does not say who reads the outputs"
+run evaluate -e foreign.yaml -m foreign_qat.octet --json foreign_qat.json
+at_least "$(value foreign_qat.json map)" "$(python3 -c "print($(value foreign_taught.json map) - 3)")" "mAP of the taught foreign detector's engine"
 # An experiment of one task and a network of another.
 if "$octet" evaluate -e "$here/spec.yaml" -m model.octet >log 2>&1; then die "a detector was taken for a classifier"; fi
 grep -q "a classifier has one of each" log || die "the message does not say why"

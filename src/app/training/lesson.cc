@@ -18,6 +18,14 @@ ir::Graph teacher_graph(const spec::ExperimentSpec& spec, const std::string& fil
 
 }  // namespace
 
+void require_lesson(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule) {
+  if (schedule.distill.teacher.empty() && tasks::make_loss(spec.task)->needs_teacher())
+    fail_usage("the task ", spec.task.name(),
+               " has no loss of its own: Octet knows how to read the network, not what it was trained with; name the "
+               "float network that it is to learn from, such as the unpruned one: train.distill.teacher, or "
+               "finetune.distill.teacher of the stages qat and control");
+}
+
 Lesson lesson_of(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
                  const train::ExecutorOptions& executor, const ir::Graph& network) {
   Lesson out{.executed = spec.task->executed_graph(network), .task_loss = tasks::make_loss(spec.task), .loss = nullptr};

@@ -167,6 +167,7 @@ ExitCode run(const Options& options) {
   const train::TrainOptions& schedule = spec.schedule_for(stage);
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, stage, options.model);
+  app::require_lesson(spec, schedule);
   app::DataStream training = app::open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
   train::TrainerOptions trainer = app::trainer_options(spec, stage, results);
   app::TrainingRecord record{.stage = stage, .spec = spec, .model = app::starting_file(spec, stage, options.model)};

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks and metrics. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|runtimes|keras|half
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|detector|runtimes|keras|half
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -28,6 +28,10 @@ case "$what" in
   masks | precision)
     "$python" -c "import pycocotools" 2>/dev/null || { echo "pycocotools is not installed; run scripts/peers_venv.sh" >&2; exit 77; }
     "$python" "$here/coco_$what.py" "$bin/peers_coco_$what"
+    ;;
+  detector)
+    "$python" -c "import pycocotools" 2>/dev/null || { echo "pycocotools is not installed; run scripts/peers_venv.sh" >&2; exit 77; }
+    "$python" "$here/foreign_detector.py" "$bin/octet"
     ;;
   runtimes)
     # The same network by Octet and by others through octet evaluate: the same figures.

@@ -19,6 +19,19 @@ def run_octet(program, *words):
     return done.stdout
 
 
+def training_speed(done):
+    """Images a second of the last epoch of an `octet train` that has ended; ends this program where it failed."""
+    found = re.findall(r"([\d.]+) (k )?images/s  loss", done.stderr)
+    if done.returncode != 0 or not found:
+        sys.exit(f"octet train: {done.stderr.strip()}")
+    return float(found[-1][0]) * (1000 if found[-1][1] else 1)
+
+
+def commit():
+    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
 def warn_if_busy(load):
     if load > 0.5:
         print(f"warning: the machine is busy (load {load}); these numbers mean little", file=sys.stderr)

@@ -99,11 +99,6 @@ class Bench:
         return found
 
 
-def commit():
-    done = subprocess.run(["git", "-C", parts.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
-
-
 def main():
     options = arguments()
     bench = Bench(options)
@@ -120,7 +115,7 @@ def main():
     nncf = subprocess.run([bench.python, "-c", "import importlib.metadata as m; print(m.version('nncf'))"], check=True,
                           capture_output=True, text=True).stdout.strip()
     report = {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
-              "commit": commit(), "load_average_before": round(os.getloadavg()[0], 2), "windows": options.windows,
+              "commit": parts.commit(), "load_average_before": round(os.getloadavg()[0], 2), "windows": options.windows,
               "window_ms": options.window_ms, "threads": options.threads, "nncf": nncf, "pictures": PICTURES, "held_out": HELD_OUT,
               "networks": {}}
     parts.warn_if_busy(report["load_average_before"])

@@ -10,7 +10,6 @@
 Run by the Python of `scripts/peers_venv.sh --nncf`. PICTURES is a folder of PPM files as bench/make_images.py writes them.
 accuracy takes Octet's library from OCTET_LIB.
 """
-import ctypes
 import json
 import os
 import pathlib
@@ -18,6 +17,8 @@ import sys
 import tempfile
 
 import numpy as np
+
+import octet_library
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, what networks of this kind are trained with
 
@@ -135,32 +136,11 @@ def run_openvino(path, images):
 
 
 def run_octet(path, images):
-    """Through the C interface (include/octet/octet.h)."""
-    lib = ctypes.CDLL(os.environ["OCTET_LIB"])
-    lib.octet_last_error.restype = ctypes.c_char_p
-    floats = ctypes.POINTER(ctypes.c_float)
-
-    class Info(ctypes.Structure):
-        _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                    ("rank", ctypes.c_int32), ("size", ctypes.c_int64)]
-
-    def good(status):
-        if status:
-            sys.exit(f"{path}: {lib.octet_last_error().decode()}")
-
-    engine, context, info = ctypes.c_void_p(), ctypes.c_void_p(), Info(ctypes.sizeof(Info))
-    good(lib.octet_engine_load(os.fsencode(path), ctypes.byref(engine)))
-    good(lib.octet_context_create(engine, None, ctypes.byref(context)))
-    good(lib.octet_engine_output(engine, 0, ctypes.byref(info)))
-    output = np.empty(info.shape[:info.rank], np.float32)
-    good(lib.octet_context_bind_output(context, 0, output.ctypes.data_as(floats)))
-    outputs = []
+    engine, outputs = octet_library.Engine(path), []
     for image in images:
-        good(lib.octet_context_bind_input(context, 0, image.ctypes.data_as(floats)))
-        good(lib.octet_context_run(context))
-        outputs.append(output.copy())
-    lib.octet_context_free(context)
-    lib.octet_engine_free(engine)
+        engine.bind(image)
+        engine.run()
+        outputs.append(engine.outputs[0].copy())
     return outputs
 
 

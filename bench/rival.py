@@ -126,6 +126,11 @@ def openvino_int8_detail(compiled):
     return f"{int8} of {total} convolutions and products in INT8"
 
 
+def openvino_settings(threads, mode, precision):
+    return {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1 if mode == "latency" else threads, "PERFORMANCE_HINT": mode.upper(),
+            "INFERENCE_PRECISION_HINT": precision}
+
+
 def openvino_turn(path, threads, batch, mode):
     import numpy
     import openvino
@@ -137,9 +142,7 @@ def openvino_turn(path, threads, batch, mode):
     x = numpy.random.default_rng(1).random(shape, dtype=numpy.float32)
 
     def compile_model(precision):
-        return core.compile_model(model, "CPU", {
-            "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1 if mode == "latency" else threads,
-            "PERFORMANCE_HINT": mode.upper(), "INFERENCE_PRECISION_HINT": precision})
+        return core.compile_model(model, "CPU", openvino_settings(threads, mode, precision))
 
     def latency_run(compiled):
         request = compiled.create_infer_request()

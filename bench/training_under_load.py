@@ -17,7 +17,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import statistics
 import subprocess
 import sys
@@ -78,10 +77,7 @@ def images_per_second(octet, folder, variant, name, precision):
     clean = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OCTET_THREADS")}
     done = subprocess.run([octet, "train", "classification", "-e", folder / "spec.yaml", "-r", folder / name, *overrides],
                           capture_output=True, text=True, env={**clean, **environment})
-    found = re.findall(r"([\d.]+) (k )?images/s  loss", done.stderr)
-    if done.returncode != 0 or not found:
-        sys.exit(f"octet train: {done.stderr.strip()}")
-    return float(found[-1][0]) * (1000 if found[-1][1] else 1)
+    return parts.training_speed(done)
 
 
 def measure(options, busy_counts):

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes the virtual environment with ONNX Runtime, OpenVINO, onnx, TensorRT for RTX and COCO's API: oracles and rivals of the tests
 # and benchmarks, never needed to build or run Octet. Prints the folder. Does nothing when it is already there.
-# With --print it only prints the folder, and fails when it is not there. With --nncf it makes and prints one more, which
-# adds OpenVINO's quantizer to the first (bench/product.sh alone needs it).
+# With --print it only prints the folder, and fails when it is not there. With --nncf or --torch it makes and prints one more,
+# which adds OpenVINO's quantizer (bench/product.sh and bench/detector_speed.py need it) or PyTorch, of the version of
+# scripts/fetch_libtorch.sh (bench/detector_training.py needs it; several GB, most of it for GPUs that nobody asks for).
 set -euo pipefail
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
 venv="$cache/venv-peers-1"
@@ -29,17 +30,24 @@ if [ ! -e "$venv/h5py" ] && [ "${1:-}" != "--print" ]; then
   "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-deps h5py==3.16.0 >&2
   touch "$venv/h5py"
 fi
-[ "${1:-}" = "--nncf" ] || { echo "$venv"; exit 0; }
 
-nncf="$cache/venv-nncf-1"
-if [ ! -e "$nncf/complete" ]; then
-  echo "making the Python environment of NNCF in $nncf ..." >&2
-  rm -rf "$nncf"
-  python3 -m venv "$nncf"
-  site='import site; print(site.getsitepackages()[0])'
-  "$venv/bin/python" -c "$site" > "$("$nncf/bin/python" -c "$site")/peers.pth"  # the same OpenVINO, not another copy
-  "$nncf/bin/python" -m pip --quiet --disable-pip-version-check install nncf==3.4.0 numpy==1.26.4 scipy==1.17.1 \
-    scikit-learn==1.9.1 networkx==3.6.1 >&2
-  touch "$nncf/complete"
-fi
-echo "$nncf"
+# more NAME REQUIREMENT ...: prints the folder of an environment that has these and sees all of the first.
+more() {
+  local folder="$cache/$1"
+  shift
+  if [ ! -e "$folder/complete" ]; then
+    echo "making the Python environment $folder ..." >&2
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    local site='import site; print(site.getsitepackages()[0])'
+    "$venv/bin/python" -c "$site" > "$("$folder/bin/python" -c "$site")/peers.pth"
+    "$folder/bin/python" -m pip --quiet --disable-pip-version-check install --find-links "$cache/wheels" "$@" >&2
+    touch "$folder/complete"
+  fi
+  echo "$folder"
+}
+case "${1:-}" in
+  --nncf) more venv-nncf-1 nncf==3.4.0 numpy==1.26.4 scipy==1.17.1 scikit-learn==1.9.1 networkx==3.6.1 ;;
+  --torch) more venv-torch-1 torch==2.15.0 numpy==1.26.4 ;;
+  *) echo "$venv" ;;
+esac

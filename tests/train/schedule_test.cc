@@ -34,6 +34,69 @@ TEST(Schedule, StepMultipliesAtEachMilestone) {
   EXPECT_NEAR(factor(o, 75), 0.01, 1e-15);
 }
 
+// The lambdas of transformers/optimization.py, get_*_schedule_with_warmup, after their warm-up, and num_cycles = 0.5.
+TEST(Schedule, DecaysAreThoseOfHuggingFace) {
+  const double lr = 5e-4, pi = std::acos(-1.0);
+  for (const int64_t total : {100, 137, 1000})
+    for (const int64_t warmup : {0, 1, 10, 99})
+      for (int64_t step = warmup; step < total; ++step) {
+        const double progress =
+            static_cast<double>(step - warmup) / static_cast<double>(std::max<int64_t>(1, total - warmup));
+        const auto ours = [&](ScheduleType type, double power = 1, double end = 0) {
+          ScheduleOptions o{.type = type, .warmup = 0, .warmup_steps = warmup, .min_lr = end, .power = power};
+          return lr * schedule_factor(o, lr, {.step = step, .total = total});
+        };
+        EXPECT_NEAR(ours(ScheduleType::kConstant), lr, 1e-15);
+        EXPECT_NEAR(ours(ScheduleType::kLinear),
+                    lr * std::max(0.0, static_cast<double>(total - step) / static_cast<double>(total - warmup)), 1e-15);
+        EXPECT_NEAR(ours(ScheduleType::kCosine), lr * std::max(0.0, 0.5 * (1 + std::cos(pi * 0.5 * 2 * progress))),
+                    1e-15);
+        for (const double power : {0.5, 1.0, 2.0, 3.0}) {
+          const double end = 1e-7, remaining = 1 - progress;
+          EXPECT_NEAR(ours(ScheduleType::kPolynomial, power, end), (lr - end) * std::pow(remaining, power) + end,
+                      1e-15);
+        }
+      }
+}
+
+// The schedulers of NVIDIA's BERT (DeepLearningExamples, PyTorch/LanguageModeling/BERT/schedulers.py): their last_epoch
+// is the number of the step that is to be made, from 1 on.
+TEST(Schedule, WarmUpAndPolynomialAreThoseOfNvidiasBert) {
+  const int64_t total = 1000;
+  const double warmup = 0.2843;
+  const ScheduleOptions poly{
+      .type = ScheduleType::kPolynomial, .warmup = warmup, .decay_from = DecayFrom::kStart, .power = 0.5};
+  for (int64_t step = 0; step < total; ++step) {
+    const double progress = static_cast<double>(step + 1) / static_cast<double>(total);
+    if (step == 284) continue;  // 284.3 steps of warm-up are 284
+    const double want = progress < warmup ? progress / (284.0 / total) : std::pow(1 - progress, 0.5);
+    EXPECT_NEAR(schedule_factor(poly, 6e-3, {.step = step, .total = total}), want, 1e-12) << step;
+  }
+}
+
+// torch.optim.lr_scheduler.MultiStepLR: gamma^bisect_right(milestones, epoch), epochs before the current one counted.
+TEST(Schedule, MilestonesAreThoseOfTorch) {
+  const ScheduleOptions o{.type = ScheduleType::kStep, .warmup = 0, .milestones = {30, 60, 80}, .gamma = 0.1};
+  const int64_t steps = 7;
+  for (int64_t epoch = 0; epoch < 90; ++epoch)
+    for (int64_t step = 0; step < steps; ++step) {
+      const int reached = (epoch >= 30) + (epoch >= 60) + (epoch >= 80);
+      const Progress at{.step = epoch * steps + step, .total = 90 * steps, .steps_per_epoch = steps};
+      EXPECT_NEAR(schedule_factor(o, 0.1, at), std::pow(0.1, reached), 1e-15) << epoch;
+    }
+}
+
+// A step of no rate would be lost, so the warm-up has its first one at 1 / w; NVIDIA's ConvNets count epochs so, too.
+TEST(Schedule, WarmUpMayCountStepsOrEpochs) {
+  const ScheduleOptions steps{.type = ScheduleType::kConstant, .warmup_steps = 4};
+  const ScheduleOptions epochs{.type = ScheduleType::kConstant, .warmup_epochs = 0.4};
+  for (int64_t step = 0; step < 100; ++step) {
+    const double want = step < 4 ? static_cast<double>(step + 1) / 4 : 1;
+    EXPECT_DOUBLE_EQ(factor(steps, step), want);
+    EXPECT_DOUBLE_EQ(schedule_factor(epochs, 1, {.step = step, .total = 100, .steps_per_epoch = 10}), want);
+  }
+}
+
 // The formula of TAO's core/hooks: lr = exp(ln min + t (ln max - ln min)).
 TEST(Schedule, SoftStartAnnealingIsTheFormulaOfTao) {
   const double low = 5e-6, high = 5e-4;

@@ -10,15 +10,41 @@
 
 namespace octet::train {
 
-enum class ScheduleType { kConstant, kStep, kCosine, kLinear, kSoftStartAnnealing, kEarlyStoppingAnnealing };
+enum class ScheduleType {
+  kConstant,
+  kStep,
+  kCosine,
+  kLinear,
+  kPolynomial,
+  kSoftStartAnnealing,
+  kEarlyStoppingAnnealing
+};
 std::span<const schema::EnumName<ScheduleType>> enum_names(ScheduleType);
 
-// In warm-up the rate rises linearly from 0 to lr; the rest of the schedule runs over what remains.
+// Where a decay has its start: at the end of the warm-up, or at that of the training, so that it has gone on when the
+// warm-up ends.
+enum class DecayFrom { kWarmup, kStart };
+std::span<const schema::EnumName<DecayFrom>> enum_names(DecayFrom);
+
+// With s steps done of S, and w in warm-up: the rate rises linearly, lr (s + 1) / w for s < w, so that no step is lost
+// at a rate of 0. After that, with q = (s - w) / (S - w), it is
+//   constant    lr
+//   step        lr gamma^n, n: of the points that are reached (torch.optim.lr_scheduler.MultiStepLR)
+//   cosine      min_lr + (lr - min_lr) (1 + cos(pi q)) / 2
+//   linear      min_lr + (lr - min_lr) (1 - q)
+//   polynomial  min_lr + (lr - min_lr) (1 - q)^power
+// as get_{constant,cosine,linear,polynomial_decay}_schedule_with_warmup of Hugging Face. DecayFrom::kStart: q = (s + 1)
+// / S, as in the PolyWarmUpScheduler of NVIDIA's BERT.
 struct ScheduleOptions {
   ScheduleType type = ScheduleType::kCosine;
-  double warmup = 0.05;                     // fraction of the training; not used by the two of TAO
-  double min_lr = 0.0;                      // end of cosine and linear; low end of the two of TAO
+  double warmup = 0.05;      // fraction of the training; not used by the two of TAO
+  double warmup_epochs = 0;  // 0: `warmup` says it
+  int64_t warmup_steps = 0;  // 0: the others say it
+  DecayFrom decay_from = DecayFrom::kWarmup;
+  double min_lr = 0.0;                      // end of cosine, linear and polynomial; low end of the two of TAO
+  double power = 1;                         // polynomial
   std::vector<double> steps = {0.5, 0.75};  // step: fractions of the training at which the rate is multiplied by gamma
+  std::vector<double> milestones;           // step: the same in epochs; empty: `steps` says it
   double gamma = 0.1;
   // TAO's schedules of DetectNet_v2 move on a logarithmic scale: exp(ln min_lr + t (ln lr - ln min_lr)).
   // soft_start_annealing: t rises from 0 to 1 until `soft_start`, falls to 0 from `annealing` to the end (fractions of
@@ -48,7 +74,7 @@ EarlyStopping early_stopping(const ScheduleOptions& options, std::span<const Mea
 // Where a training stands.
 struct Progress {
   int64_t step = 0, total = 0;            // steps done, and all
-  int64_t steps_per_epoch = 1;            // early_stopping_annealing
+  int64_t steps_per_epoch = 1;            // of what counts in epochs
   std::optional<int64_t> annealing_from;  // early_stopping_annealing: EarlyStopping::annealing_from
 };
 

@@ -46,6 +46,10 @@ CLI::Validator real_range(double low, double high) {
 
 }  // namespace
 
+bool SpecFlags::change_experiment() const {
+  return !overrides.empty() || gpus > 0 || use_amp || fp16 || !loss_scale.empty() || exif_orientation;
+}
+
 spec::ExperimentSpec SpecFlags::load() const {
   if (!task.empty()) {
     std::vector<std::string> names;
@@ -59,8 +63,14 @@ spec::ExperimentSpec SpecFlags::load() const {
   options.overrides = overrides;
   options.default_task = task;
   // Both schedules, also where the file names another precision in `finetune`.
-  if (use_amp) options.overrides.insert(options.overrides.begin(), {"train.precision=auto", "finetune.precision=auto"});
-  if (gpus == 1) options.overrides.insert(options.overrides.begin(), {"train.device=cuda", "finetune.device=cuda"});
+  const auto in_both = [&options](const std::string& change) {
+    options.overrides.insert(options.overrides.begin(), {"train." + change, "finetune." + change});
+  };
+  if (use_amp && fp16) fail_usage("--use_amp and --fp16 name different types; give one of them");
+  if (use_amp) in_both("precision=auto");
+  if (fp16) in_both("precision=fp16");
+  if (!loss_scale.empty()) in_both("amp.loss_scale=" + loss_scale);
+  if (gpus == 1) in_both("device=cuda");
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
   const spec::ExperimentSpec spec =
       path.empty() ? spec::parse_experiment("", "(no experiment file)", options) : spec::load_experiment(path, options);
@@ -82,6 +92,9 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
   if (!training) return;
   add_number_flag(app, "--gpus", flags.gpus, 1, 1024, "Train on this many GPUs instead of the spec's device");
   app.add_flag("--use_amp", flags.use_amp, "Mixed precision where the hardware has it (train.precision=auto)");
+  app.add_flag("--fp16", flags.fp16, "Mixed precision in FP16, with a dynamic loss scale (train.precision=fp16)");
+  app.add_option("--loss_scale", flags.loss_scale, "Factor on the loss, 0: dynamic (train.amp.loss_scale)")
+      ->type_name("FACTOR");
 }
 
 void add_exif_flag(CLI::App& app, SpecFlags& flags) {

@@ -17,19 +17,22 @@ namespace octet::cli {
 enum class Need { kRequired, kOptional };
 
 // An experiment file and what the command line changes in it:
-//   [TASK] -e SPEC --set KEY=VALUE ... --gpus N --use_amp
+//   [TASK] -e SPEC --set KEY=VALUE ... --gpus N --use_amp --fp16 --loss_scale X
 struct SpecFlags {
   std::string task;  // of tasks.def, or empty: what the file says
   std::string path;  // empty: all defaults
   std::vector<std::string> overrides;
   int64_t gpus = 0;  // 0: not given
-  bool use_amp = false;
+  bool use_amp = false, fp16 = false;
+  std::string loss_scale;  // empty: not given
   bool exif_orientation = false;
 
+  // Whether flags change what the file says.
+  bool change_experiment() const;
   // The experiment with everything applied. UserError (exit 2).
   spec::ExperimentSpec load() const;
 };
-// `training` adds --gpus and --use_amp.
+// `training` adds --gpus, --use_amp, --fp16 and --loss_scale.
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired, bool training = false);
 
 // --exif_orientation, of commands that take image files on the command line

@@ -25,7 +25,7 @@ struct Executor::State {
       : options(std::move(o)), graph(source.clone()), slots(graph), hooks(graph, slots) {}
 
   void make_constants();
-  void add_named(const ir::Value* value, bool parameter);
+  void add_named(const ir::Value* value, bool parameter, Held held);
   at::Tensor input_tensor(const ir::Value& value, const at::Tensor& given) const;
   Run new_run(bool training);
   void check_shape(const ir::Value& value, const at::Tensor& t) const;
@@ -48,10 +48,11 @@ struct Executor::State {
   int64_t step = 0;
 };
 
-void Executor::State::add_named(const ir::Value* value, bool parameter) {
+void Executor::State::add_named(const ir::Value* value, bool parameter, Held held) {
   const int slot = slots.of(value);
   for (auto& [s, tensor] : constants)
     if (s == slot) {
+      if (tensor.is_leaf() && !tensor.requires_grad()) tensor = tensor.to(held_type(options, held));
       if (parameter && !tensor.requires_grad()) tensor.set_requires_grad(true);
       auto& list = parameter ? parameters : buffers;
       const bool known = std::any_of(list.begin(), list.end(), [&](const auto& p) { return p.first == value->name; });
@@ -76,10 +77,12 @@ void Executor::State::make_constants() {
       const bool scale = node->kind == ir::OpKind::kFakeQuantize && i == 1;
       const bool learned = scale && node->get_string("state") == ir::kLearned;
       if (!seen.insert(value).second) continue;
+      const bool normalizes = node->kind == ir::OpKind::kBatchNormalization;
+      const Held held = scale ? Held::kScale : normalizes ? Held::kNormalization : Held::kWeight;
       if (learned || (value->trainable && !statistics && !scale)) {
-        add_named(value, true);
+        add_named(value, true, held);
       } else if (statistics || scale) {
-        add_named(value, false);
+        add_named(value, false, held);
       }
     }
 }
@@ -97,7 +100,8 @@ Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
 }
 
 void Executor::State::compile_chains() {
-  if (options.channels_last && has_pointwise(device, compute_type(options.precision)))
+  const bool cast = options.cast_model && is_low(compute_type(options.precision));  // chains have float32 parameters
+  if (options.channels_last && !cast && has_pointwise(device, compute_type(options.precision)))
     fused_steps = compile_fused(graph, slots, hooks.values());
 }
 
@@ -132,6 +136,8 @@ Run Executor::State::new_run(bool training) {
   run.channels_last = options.channels_last;
   run.compute = compute_type(options.precision);
   run.master = master_type(options.precision);
+  run.cast_model = options.cast_model;
+  run.codes = flows_as_codes(run.compute, run.cast_model);
   run.device = device;
   run.seed = options.seed;
   run.step = step;
@@ -189,8 +195,7 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
   }
   Run run = s.new_run(training);
   run.may_overwrite = !training && s.hooks.empty();
-  for (size_t i = 0; i < inputs.size(); ++i)
-    run.slots[s.slots.of(expected[i])].value = s.input_tensor(*expected[i], inputs[i]);
+  for (size_t i = 0; i < inputs.size(); ++i) run.set(s.slots.of(expected[i]), s.input_tensor(*expected[i], inputs[i]));
   inputs.clear();
   // float32 evaluation is the reference, and what is observed in evaluation are its nodes: one at a time.
   const bool fused = !s.fused_steps.empty() && (training || (is_low(run.compute) && !s.hooks.has_tap()));
@@ -199,6 +204,33 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
   std::vector<at::Tensor> outputs;
   for (const ir::Value* value : s.graph.outputs()) outputs.push_back(run.precise(s.slots.of(value)));
   return outputs;
+}
+
+std::vector<Executor::NodeTypes> Executor::node_types(int64_t batch) {
+  State& s = *state_;
+  const at::NoGradGuard no_grad;
+  Run run = s.new_run(false);
+  for (const ir::Value* input : s.graph.inputs()) {
+    require(input->type.shape.has_value(), "input '", input->name, "' of graph '", s.graph.name, "' has no shape");
+    std::vector<int64_t> shape(*input->type.shape);
+    for (int64_t& extent : shape) extent = extent == ir::kDynamic ? batch : extent;
+    const at::Tensor zeros = at::zeros(shape, scalar_type_of(input->type.data_type));
+    run.set(s.slots.of(input), s.input_tensor(*input, zeros));
+  }
+  std::vector<NodeTypes> out;
+  for (const Step& step : s.node_steps) {
+    step.run(run);
+    NodeTypes types{.name = step.node->name, .op = step.node->info().name};
+    for (const int slot : step.outputs)
+      if (types.output.empty() && run.slots[slot].value.defined())
+        types.output = run.slots[slot].is_codes() ? "codes" : type_name(run.slots[slot].value.scalar_type());
+    for (const ir::Value* input : step.node->inputs)
+      if (types.parameters.empty() && input && input->trainable)
+        types.parameters = type_name(run.slots[s.slots.of(input)].value.scalar_type());
+    out.push_back(types);
+    for (const int slot : step.free) run.slots[slot] = {};
+  }
+  return out;
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Executor::named_parameters() const {

@@ -26,6 +26,9 @@ enum class Mode { kTrain, kEval };
 struct ExecutorOptions {
   std::string device = "cpu";                 // or "cuda", "cuda:N": UserError where there is none
   Precision precision = Precision::kFloat32;  // not kAuto: see resolve_precision
+  // The whole network is of the type that `precision` names, weights and all; but parameters and statistics of
+  // normalizations where these are to stay float32.
+  bool cast_model = false, keep_batchnorm_fp32 = true;
   bool channels_last = true;
   uint64_t seed = 0;                // of Dropout
   quant::ScaleAveraging averaging;  // once per forward(kTrain)
@@ -49,11 +52,13 @@ class Executor {
   // reference which the engine is verified against.
   std::vector<at::Tensor> forward(std::vector<at::Tensor> inputs, Mode mode);
 
-  // Trainable constants in graph order (of first use), named as their values: float32 leaf tensors on the device with
-  // requires_grad. Optimizers update them in place. 4-D ones are dense but, with channels_last, not contiguous; their
-  // gradients have the same strides, so element-wise updates need not care. Use .contiguous() to get graph order.
+  // Trainable constants in graph order (of first use), named as their values: leaf tensors on the device with
+  // requires_grad, float32 but where the model is cast. Optimizers update them in place. 4-D ones are dense but, with
+  // channels_last, not contiguous; their gradients have the same strides, so element-wise updates need not care. Use
+  // .contiguous() to get graph order.
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
-  // Running statistics of BatchNormalization and scales of FakeQuantize, in graph order: float32, no gradient.
+  // Running statistics of BatchNormalization and scales of FakeQuantize, in graph order: no gradient; float32 but
+  // for statistics that are cast.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
 
   // After parameters were written to in another way than by a step that follows forward(kTrain): scales of weights that
@@ -78,6 +83,13 @@ class Executor {
   // quantized again. UserError for an unknown name. An empty function removes the override.
   using Override = std::function<at::Tensor(const at::Tensor& computed)>;
   void set_override(const std::string& value, Override replace);
+
+  // The types of a forward pass over zeros with this batch size, node by node: of what flows out of it ("codes" where
+  // these are quantized) and of its parameters (empty: it has none).
+  struct NodeTypes {
+    std::string name, op, output, parameters;
+  };
+  std::vector<NodeTypes> node_types(int64_t batch);
 
   // Frozen batch norm: kTrain uses the running statistics and leaves them alone.
   void set_batch_norm_frozen(bool frozen);

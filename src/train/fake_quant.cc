@@ -148,7 +148,8 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const Fak
   const bool simple = x.device().is_cpu() && one_zero && !o.learned && x.numel() > 0;
   if (simple && scale.numel() > 1 && o.axis == 0 && x.scalar_type() == at::kFloat && dense_from_axis_0(x))
     return Rows::apply(x, scale, o, result);
-  if (simple && scale.numel() == 1 && has_pointwise(x.device(), x.scalar_type())) {
+  const bool has_kernels = has_pointwise(x.device(), x.scalar_type()) && has_pointwise(x.device(), result);
+  if (simple && scale.numel() == 1 && has_kernels) {
     PointwiseOptions p;
     p.quantize = true;
     p.codes = o.codes;

@@ -83,7 +83,7 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
     if (w.residual >= 0) chain_residual(run, w.residual, &o);
     if (w.scale < 0) return run.set(w.out, pointwise(x, o));
     const at::Tensor scale = run.plain(w.scale);
-    const bool codes = flows_as_codes(run.compute);
+    const bool codes = run.codes;
     Slot result{.form = codes ? Slot::Form::kCodes : Slot::Form::kNumber};
     if (run.training && run.activation_constant > 0) {  // the scale follows what stands before it
       const at::Tensor y = pointwise(x, o);

@@ -17,7 +17,7 @@ namespace octet::train {
 struct Slot {
   enum class Form {
     kNumber,   // `value` is the number itself
-    kCodes,    // FakeQuantize where flows_as_codes(): `value` holds code - zero_point, exactly. Convolutions
+    kCodes,    // FakeQuantize where Run::codes: `value` holds code - zero_point, exactly. Convolutions
                // and matrix products take the codes, so that quantized data never leave the INT8 grid.
     kPending,  // the output of such a convolution, still to be multiplied by `scale` and moved by `offset` (may be
                // undefined), both along axis 1. What comes next does that in its own pass.
@@ -41,6 +41,8 @@ struct Run {
   bool batch_norm_frozen = false;
   bool channels_last = true;
   bool may_overwrite = false;           // steps may work in place where their wiring allows it
+  bool cast_model = false;              // every operator gives the compute type
+  bool codes = false;                   // quantized values flow as codes
   at::ScalarType compute = at::kFloat;  // of convolutions, matrix products and what flows between them
   at::ScalarType master = at::kFloat;   // of parameters, statistics, losses: float, or double for gradient checks
   at::Device device = at::kCPU;
@@ -59,7 +61,7 @@ struct Run {
   // parameter is cast once a step.
   at::Tensor low(int slot);
   void set(int slot, at::Tensor value) {
-    if (slot >= 0) slots[slot] = Slot{.value = std::move(value)};
+    if (slot >= 0) slots[slot] = Slot{.value = cast_model ? flow(value) : std::move(value)};
   }
   // A copy of a scale as it is now: updates of later steps must not reach what autograd saved.
   at::Tensor step_scale(int slot);

@@ -2,91 +2,11 @@
 // compiled for that set and defines OCTET_KERNELS_TABLE. Nothing here may be an inline function that another unit could
 // share: everything is in an unnamed namespace and nothing of the standard library is used.
 #pragma once
-#if defined(__AVX2__) || defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
+#include "train/kernel_vectors.h"
 #include "train/ops_kernels.h"
 
 namespace octet::train::kernels {
 namespace {
-
-#define OCTET_INLINE __attribute__((always_inline)) inline
-
-constexpr int kLanes = 16;
-typedef float Vec __attribute__((vector_size(64)));
-typedef int32_t Ints __attribute__((vector_size(64)));
-typedef uint32_t Words __attribute__((vector_size(64)));
-typedef uint16_t Halves __attribute__((vector_size(32)));
-
-OCTET_INLINE Vec splat(float x) {
-  return Vec{} + x;
-}
-OCTET_INLINE Vec select(Ints condition, Vec yes, Vec no) {
-  return condition ? yes : no;
-}
-
-// `n`: lanes that exist (1..16); the others read as 0.
-OCTET_INLINE Vec load(const float* p, int n) {
-  Vec v{};
-#if defined(__AVX512F__)
-  if (n < kLanes) return (Vec)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
-#else
-  if (n < kLanes) {
-    for (int i = 0; i < n; ++i) v[i] = p[i];
-    return v;
-  }
-#endif
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-
-OCTET_INLINE void store(float* p, Vec v, int n) {
-#if defined(__AVX512F__)
-  if (n < kLanes) return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), (__m512)v);
-#else
-  if (n < kLanes) {
-    for (int i = 0; i < n; ++i) p[i] = v[i];
-    return;
-  }
-#endif
-  __builtin_memcpy(p, &v, sizeof v);
-}
-
-OCTET_INLINE Vec load(const Bf16* p, int n) {
-  Halves h{};
-#if defined(__AVX512F__)
-  if (n < kLanes) {
-    h = (Halves)_mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1), p);
-  } else {
-    __builtin_memcpy(&h, p, sizeof h);
-  }
-#else
-  if (n < kLanes) {
-    for (int i = 0; i < n; ++i) h[i] = p[i];
-  } else {
-    __builtin_memcpy(&h, p, sizeof h);
-  }
-#endif
-  return (Vec)(__builtin_convertvector(h, Words) << 16);
-}
-
-// Round to nearest even; NaN stays NaN.
-OCTET_INLINE void store(Bf16* p, Vec v, int n) {
-  const Words bits = (Words)v;
-  const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  const Words result = v == v ? rounded : Words{} + 0x7fc0u;
-  const Halves h = __builtin_convertvector(result, Halves);
-#if defined(__AVX512F__)
-  if (n < kLanes) return _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << n) - 1), (__m256i)h);
-#else
-  if (n < kLanes) {
-    for (int i = 0; i < n; ++i) p[i] = h[i];
-    return;
-  }
-#endif
-  __builtin_memcpy(p, &h, sizeof h);
-}
 
 OCTET_INLINE uint16_t to_bits(Ints condition) {
 #if defined(__AVX512F__)
@@ -116,10 +36,6 @@ OCTET_INLINE Vec keep(Vec v, uint16_t bits) {
 OCTET_INLINE Vec round_half_even(Vec x) {
   const float magic = 12582912.0f;
   return (x + magic) - magic;
-}
-
-OCTET_INLINE int lanes_left(int64_t channels, int64_t c) {
-  return channels - c < kLanes ? static_cast<int>(channels - c) : kLanes;
 }
 
 template <typename T, bool kAffine, bool kResidual, bool kQuantize>

@@ -85,7 +85,7 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
     const float c = of_weights ? run.weight_constant : run.activation_constant;
     if (run.training && c > 0 && !o.learned) update_scale(scale, x, o, c);
     if (o.learned) scale = at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
-    o.codes = flows_as_codes(run.compute);
+    o.codes = run.codes;
     const at::Tensor y = fake_quantize(x, scale, o, run.compute);
     if (o.codes) {
       run.slots[w.out[0]] = {

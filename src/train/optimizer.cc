@@ -16,115 +16,137 @@ bool contains(const std::vector<NoDecay>& list, NoDecay group) {
   return std::find(list.begin(), list.end(), group) != list.end();
 }
 
-at::Tensor like(const at::Tensor& t) {
-  return at::zeros_like(t.detach(), at::MemoryFormat::Preserve);
+// Zeros in the layout of `t`: float32, or float64 where `t` is.
+at::Tensor moments_like(const at::Tensor& t) {
+  const at::ScalarType type = t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::zeros_like(t.detach(), t.options().dtype(type).requires_grad(false), at::MemoryFormat::Preserve);
 }
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters) : options_(options) {
-  const bool bias_free = contains(options_.no_decay, NoDecay::kBias);
-  const bool norm_free = contains(options_.no_decay, NoDecay::kNorm);
-  Group decayed{options_.weight_decay, {}, {}, {}, {}, {}}, plain{0.0, {}, {}, {}, {}, {}};
-  for (NamedParameter& p : parameters) {
-    const bool no_decay = (p.is_bias && bias_free) || (p.is_norm && norm_free);
-    Group& g = no_decay || options_.weight_decay == 0 ? plain : decayed;
-    g.names.push_back(p.name);
-    g.parameters.push_back(p.tensor);
-  }
-  for (Group* g : {&decayed, &plain}) {
-    if (g->parameters.empty()) continue;
-    for (const at::Tensor& p : g->parameters) {
-      if (options_.type != OptimizerType::kSgd || options_.momentum != 0) g->first.push_back(like(p));
-      if (options_.type != OptimizerType::kSgd) {
-        g->second.push_back(like(p));
-        g->steps.push_back(at::zeros({}, p.options().dtype(at::kFloat).requires_grad(false)));
-      }
-    }
-    groups_.push_back(std::move(*g));
-  }
+ParameterRule rule_of(const OptimizerOptions& options, const NamedParameter& parameter) {
+  const ParameterGroup group = group_of(options, parameter.name);
+  const bool no_decay = (parameter.is_bias && contains(options.no_decay, NoDecay::kBias)) ||
+                        (parameter.is_norm && contains(options.no_decay, NoDecay::kNorm));
+  return {group.lr_mult, no_decay ? 0 : options.weight_decay * group.decay_mult};
 }
 
-std::vector<at::Tensor> Optimizer::Group::gradients() {
-  std::vector<at::Tensor> out;
-  for (at::Tensor& p : parameters) {
-    if (!p.grad().defined()) p.mutable_grad() = like(p);
-    out.push_back(p.grad());
+Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter> parameters) : options_(options) {
+  const bool sgd = options_.type == OptimizerType::kSgd;
+  for (NamedParameter& p : parameters) {
+    OCTET_CHECK(p.tensor.is_non_overlapping_and_dense(), p.name);
+    OCTET_CHECK(!p.master.defined() || p.master.strides() == p.tensor.strides(), p.name);
+    Parameter own{.of = {}, .rule = rule_of(options_, p)};
+    if (!sgd || options_.momentum != 0) own.first = moments_like(p.tensor);
+    if (!sgd) own.second = moments_like(p.tensor);
+    own.of = std::move(p);
+    parameters_.push_back(std::move(own));
   }
-  return out;
 }
 
 std::vector<at::Tensor> Optimizer::gradients() {
   std::vector<at::Tensor> out;
-  for (Group& g : groups_)
-    for (at::Tensor& gradient : g.gradients()) out.push_back(std::move(gradient));
+  for (Parameter& p : parameters_) {
+    at::Tensor& gradient = p.of.tensor.mutable_grad();
+    if (!gradient.defined() || gradient.strides() != p.of.tensor.strides()) {
+      at::Tensor same = at::zeros_like(p.of.tensor.detach(), at::MemoryFormat::Preserve);
+      if (gradient.defined()) same.copy_(gradient);
+      gradient = same;
+    }
+    out.push_back(gradient);
+  }
   return out;
 }
 
-void Optimizer::step(double factor) {
-  at::NoGradGuard no_grad;
-  const double lr = options_.lr * factor;
-  for (Group& g : groups_) {
-    const std::vector<at::Tensor> gradients = g.gradients();
-    if (options_.type == OptimizerType::kSgd) {
-      at::_fused_sgd_(g.parameters, gradients, g.first, g.weight_decay, options_.momentum, lr, 0.0, options_.nesterov,
-                      false, !started_);
-      continue;
-    }
-    at::_foreach_add_(g.steps, 1);
-    // Adam adds the decay to the gradient, AdamW applies it to the weight.
-    const auto fused = [&](auto function) {
-      function(g.parameters, gradients, g.first, g.second, at::TensorList(), g.steps, lr, options_.betas.at(0),
-               options_.betas.at(1), g.weight_decay, options_.eps, false, false, std::nullopt, std::nullopt);
-    };
-    if (options_.type == OptimizerType::kAdam)
-      fused([](auto&&... arguments) { at::_fused_adam_(arguments...); });
-    else
-      fused([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
+void Optimizer::set_gradients(std::span<const at::Tensor> gradients) {
+  OCTET_CHECK(gradients.size() == parameters_.size());
+  for (size_t i = 0; i < gradients.size(); ++i) parameters_[i].of.tensor.mutable_grad() = gradients[i];
+}
+
+kernels::UpdateRule Optimizer::rule() const {
+  kernels::UpdateRule r;
+  if (options_.type == OptimizerType::kSgd) {
+    r.kind = kernels::UpdateKind::kSgd;
+    r.momentum = static_cast<float>(options_.momentum);
+    r.nesterov = options_.nesterov;
+    r.decay_last = options_.wd_after_momentum;
+    return r;
   }
-  started_ = true;
+  const double beta1 = options_.betas.at(0), beta2 = options_.betas.at(1);
+  r.kind = options_.type == OptimizerType::kLamb ? kernels::UpdateKind::kLamb : kernels::UpdateKind::kAdam;
+  r.decoupled = options_.type != OptimizerType::kAdam;
+  r.always_adapt = options_.use_nvlamb;
+  r.beta2 = static_cast<float>(beta2);
+  r.gain1 = static_cast<float>(1 - beta1);
+  r.gain2 = static_cast<float>(1 - beta2);
+  r.eps = static_cast<float>(options_.eps);
+  r.step = options_.bias_correction ? steps_ : 0;
+  if (options_.bias_correction) {
+    const auto t = static_cast<double>(steps_);
+    r.correction1 = static_cast<float>(1 / (1 - std::pow(beta1, t)));
+    r.correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)));
+  }
+  return r;
+}
+
+UpdateResult Optimizer::step(double factor, const GradientUse& use) {
+  at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> all = gradients();
+  std::vector<UpdateTensor> tensors;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    tensors.push_back({.gradient = all[i], .weight = p.of.value(), .first = p.first, .second = p.second});
+    if (p.of.master.defined()) tensors.back().copy = p.of.tensor.detach();
+  }
+  UpdateResult result;
+  double gradient_factor = 1 / use.loss_factor;
+  if (use.check || use.max_norm > 0) {
+    result.norm = std::sqrt(square_sum(tensors, gradient_factor));
+    result.made = std::isfinite(result.norm);
+    if (!result.made) return result;
+    // As torch.nn.utils.clip_grad_norm_.
+    if (use.max_norm > 0) gradient_factor *= std::min(1.0, use.max_norm / (result.norm + 1e-6));
+  }
+  ++steps_;
+  kernels::UpdateRule shared = rule();
+  shared.gradient_factor = static_cast<float>(gradient_factor);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    tensors[i].rule = shared;
+    tensors[i].rule.rate = static_cast<float>(options_.lr * factor * parameters_[i].rule.lr_mult);
+    tensors[i].rule.decay = static_cast<float>(parameters_[i].rule.weight_decay);
+  }
+  update(tensors);
+  return result;
 }
 
 void Optimizer::zero_grad() {
-  for (Group& g : groups_)
-    for (at::Tensor& p : g.parameters) p.mutable_grad() = at::Tensor();
-}
-
-double Optimizer::clip_grad_norm(double max_norm) {
-  at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> all = gradients();
-  if (all.empty()) return 0;
-  const double norm = at::stack(at::_foreach_norm(all)).norm().item<double>();
-  if (norm > max_norm) at::_foreach_mul_(all, max_norm / (norm + 1e-6));
-  return norm;
+  for (Parameter& p : parameters_) p.of.tensor.mutable_grad() = at::Tensor();
 }
 
 void Optimizer::save(checkpoint::NamedTensors& state) const {
-  state["optimizer/started"] = ir::Tensor::scalar<int64_t>(started_);
-  for (const Group& g : groups_)
-    for (size_t i = 0; i < g.names.size(); ++i) {
-      const std::string prefix = "optimizer/" + g.names[i];
-      if (!g.first.empty()) state[prefix + "/first"] = to_constant(g.first[i]);
-      if (!g.second.empty()) state[prefix + "/second"] = to_constant(g.second[i]);
-      if (!g.steps.empty()) state[prefix + "/step"] = to_constant(g.steps[i]);
-    }
+  state["optimizer/steps"] = ir::Tensor::scalar<int64_t>(steps_);
+  for (const Parameter& p : parameters_) {
+    const std::string prefix = "optimizer/" + p.of.name;
+    if (p.of.master.defined()) state[prefix + "/master"] = to_constant(p.of.master);
+    if (p.first.defined()) state[prefix + "/first"] = to_constant(p.first);
+    if (p.second.defined()) state[prefix + "/second"] = to_constant(p.second);
+  }
 }
 
 void Optimizer::load(const checkpoint::NamedTensors& state) {
-  started_ = saved_entry(state, "optimizer/started").to_ints().at(0) != 0;
-  for (Group& g : groups_)
-    for (size_t i = 0; i < g.names.size(); ++i) {
-      const std::string prefix = "optimizer/" + g.names[i];
-      if (!g.first.empty()) restore(g.first[i], state, prefix + "/first");
-      if (!g.second.empty()) restore(g.second[i], state, prefix + "/second");
-      if (!g.steps.empty()) restore(g.steps[i], state, prefix + "/step");
-    }
+  steps_ = saved_entry(state, "optimizer/steps").to_ints().at(0);
+  for (Parameter& p : parameters_) {
+    const std::string prefix = "optimizer/" + p.of.name;
+    if (p.of.master.defined()) restore(p.of.master, state, prefix + "/master");
+    if (p.first.defined()) restore(p.first, state, prefix + "/first");
+    if (p.second.defined()) restore(p.second, state, prefix + "/second");
+  }
 }
 
 WeightAverage::WeightAverage(double decay, std::vector<NamedParameter> parameters)
     : decay_(decay), parameters_(std::move(parameters)) {
   at::NoGradGuard no_grad;
-  for (const NamedParameter& p : parameters_) shadow_.push_back(p.tensor.detach().clone());
+  for (const NamedParameter& p : parameters_) shadow_.push_back(p.value().clone());
 }
 
 void WeightAverage::update() {
@@ -132,17 +154,18 @@ void WeightAverage::update() {
   const double n = static_cast<double>(updates_++);
   const double decay = std::min(decay_, (1 + n) / (10 + n));
   std::vector<at::Tensor> live;
-  for (const NamedParameter& p : parameters_) live.push_back(p.tensor.detach());
+  for (const NamedParameter& p : parameters_) live.push_back(p.value());
   at::_foreach_lerp_(shadow_, live, 1 - decay);
 }
 
 void WeightAverage::swap() {
   at::NoGradGuard no_grad;
   for (size_t i = 0; i < shadow_.size(); ++i) {
-    at::Tensor live = parameters_[i].tensor.detach();
+    at::Tensor live = parameters_[i].value();
     const at::Tensor copy = live.clone();
     live.copy_(shadow_[i]);
     shadow_[i].copy_(copy);
+    if (parameters_[i].master.defined()) parameters_[i].tensor.detach().copy_(live);
   }
 }
 

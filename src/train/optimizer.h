@@ -1,23 +1,47 @@
-// SGD, Adam and AdamW over the fused multi-tensor kernels of ATen (at::_fused_sgd_ ...), with parameter groups,
-// clipping of the gradient norm, and an exponential moving average of the weights.
+// SGD, Adam, AdamW and LAMB with parameter groups, master weights, the rest of loss scaling (the gradients are divided
+// by the factor), a clipped gradient norm; and an exponential moving average of the weights.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/safetensors.h"
+#include "train/multi_tensor.h"
 #include "train/options/optimizer_options.h"
 
 namespace octet::train {
 
 struct NamedParameter {
   std::string name;
-  at::Tensor tensor;  // float32 leaf with requires_grad
+  at::Tensor tensor;  // leaf with requires_grad
   bool is_bias = false, is_norm = false;
+  // float32, of the same layout: what is updated and averaged where `tensor` is of a low type, and rounds it.
+  // Undefined: `tensor` itself.
+  at::Tensor master = {};
+  at::Tensor value() const { return (master.defined() ? master : tensor).detach(); }
 };
+
+// What becomes of the gradients before they are used.
+struct GradientUse {
+  double loss_factor = 1;  // they are those of the loss times this
+  double max_norm = 0;     // largest joint L2 norm of those of the loss; larger ones are scaled down; 0: off
+  bool check = false;      // make no step where one of them is not finite; always so where max_norm is set
+};
+
+struct UpdateResult {
+  bool made = true;  // false: a gradient was not finite, and nothing has changed
+  double norm = 0;   // before it was clipped, of the gradients of the loss; 0 where nobody asked for it
+};
+
+// What a parameter's rate is multiplied by, and its decay.
+struct ParameterRule {
+  double lr_mult, weight_decay;
+};
+ParameterRule rule_of(const OptimizerOptions& options, const NamedParameter& parameter);
 
 class Optimizer {
  public:
@@ -25,27 +49,29 @@ class Optimizer {
 
   // The gradients that the parameters hold, always in the same order; zeros where backward gave none.
   std::vector<at::Tensor> gradients();
+  // In their place, in that order; float32 ones will do for parameters of a low type.
+  void set_gradients(std::span<const at::Tensor> gradients);
   // One update with them, at learning rate lr * factor.
-  void step(double factor);
+  UpdateResult step(double factor, const GradientUse& use = {});
   // Forgets the gradients.
   void zero_grad();
-  // Scales all gradients so that their joint L2 norm is at most `max_norm`; returns the norm before.
-  double clip_grad_norm(double max_norm);
 
-  // Everything that the next step depends on, as named tensors ("optimizer/<parameter>/momentum" ...).
+  // Everything that the next step depends on, as named tensors ("optimizer/<parameter>/first" ...).
   void save(checkpoint::NamedTensors& state) const;
   void load(const checkpoint::NamedTensors& state);  // UserError when an entry is missing or has another shape
 
  private:
-  struct Group {
-    double weight_decay;
-    std::vector<std::string> names;
-    std::vector<at::Tensor> parameters, first, second, steps;  // first: momentum or exp_avg; second: exp_avg_sq
-    std::vector<at::Tensor> gradients();
+  struct Parameter {
+    NamedParameter of;
+    ParameterRule rule;
+    at::Tensor first, second;  // moments; first: momentum of SGD; undefined where the rule has none
   };
+  // Without rate and decay, which are those of each parameter.
+  kernels::UpdateRule rule() const;
+
   OptimizerOptions options_;
-  std::vector<Group> groups_;
-  bool started_ = false;
+  std::vector<Parameter> parameters_;
+  int64_t steps_ = 0;  // that were made
 };
 
 // Exponential moving average of parameters: shadow <- decay * shadow + (1 - decay) * parameter after every step, with

@@ -26,8 +26,10 @@ Regularizer::Regularizer(const RegularizerOptions& options, const Executor& exec
 
 at::Tensor Regularizer::operator()() const {
   std::vector<at::Tensor> sums;
-  for (const at::Tensor& p : parameters_)
-    sums.push_back(options_.type == RegularizerType::kL1 ? p.abs().sum() : p.square().sum());
+  for (const at::Tensor& p : parameters_) {
+    const at::Tensor w = p.scalar_type() == at::kDouble ? p : p.to(at::kFloat);  // a low type would overflow
+    sums.push_back(options_.type == RegularizerType::kL1 ? w.abs().sum() : w.square().sum());
+  }
   return sums.empty() ? at::zeros({}) : at::stack(sums).sum() * options_.weight;
 }
 

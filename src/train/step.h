@@ -18,7 +18,8 @@ namespace octet::train {
 struct StepOptions {
   double clip_grad_norm = 0;  // largest norm of all gradients together; 0: off
   Communicator& communicator = single_process();
-  LossScaler* scaler = nullptr;              // null: the loss is descended as it is
+  LossScaler* scaler = nullptr;         // null: the loss is descended as it is
+  PartScalers* part_scalers = nullptr;  // instead of it: each part is descended by itself, by a backward of its own
   const Regularizer* regularizer = nullptr;  // null: none; else its penalty is the last part, "regularization"
 };
 
@@ -26,6 +27,7 @@ struct StepOptions {
 struct StepLoss {
   double total = 0;
   std::vector<std::pair<std::string, double>> parts;  // as the Loss names them
+  double grad_norm = 0;  // before it was clipped; 0 where nothing asks for it (neither clip_grad_norm nor a scaler)
   bool updated = false;  // false: loss or gradients were not finite, and the parameters stayed as they were
 };
 
@@ -39,6 +41,9 @@ class TrainStep {
   StepLoss operator()(const data::Batch& batch, double factor);
 
  private:
+  // Leaves the gradients of the sum of all parts in the parameters, in float32. Gives 1 for each part of which one was
+  // not finite on any rank, else 0.
+  at::Tensor descend_apart(const LossParts& parts);
   // Loss and parts, means over all ranks; gradients and the executor's buffers become those of all ranks.
   at::Tensor agree(const at::Tensor& total, const LossParts& parts, const std::vector<at::Tensor>& gradients);
 

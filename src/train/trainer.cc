@@ -4,29 +4,24 @@
 
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "train/constants.h"
+#include "train/loss_scaler.h"
+#include "train/parameters.h"
 #include "train/regularizer.h"
 #include "train/step.h"
 
 namespace octet::train {
 namespace {
 
-// What the optimizer has to know of each parameter comes from the node that uses it.
-std::vector<NamedParameter> classify_parameters(const Executor& executor) {
-  std::vector<NamedParameter> out;
-  for (const auto& [name, tensor] : executor.named_parameters()) {
-    NamedParameter p{name, tensor};
-    const ir::Value* value = executor.graph().find_value(name);
-    OCTET_CHECK(value != nullptr, name);
-    for (const ir::Node* user : value->users) {
-      p.is_norm |= user->kind == ir::OpKind::kBatchNormalization;
-      p.is_bias |= user->input(2) == value && user->kind != ir::OpKind::kBatchNormalization;
-    }
-    out.push_back(std::move(p));
-  }
-  return out;
+std::unique_ptr<LossScaler> make_scaler(const TrainerOptions& options) {
+  if (options.cost_scaling.enabled) return std::make_unique<CostScaler>(options.cost_scaling);
+  if (options.mixed.loss_scale && !options.mixed.per_loss)
+    return std::make_unique<GradScaler>(*options.mixed.loss_scale);
+  return nullptr;
 }
 
 // UserError unless the checkpoint holds a tensor like `expected` under this name.
@@ -50,11 +45,13 @@ class Run {
         first_(communicator_.rank() == 0),
         listener_(first_ ? listener : nullptr),
         executor_(training.executed, options.executor),
-        optimizer_(options.optimizer, classify_parameters(executor_)),
+        parameters_(classify_parameters(executor_, options.mixed.master_weights)),
+        optimizer_(options.optimizer, parameters_),
         regularizer_(options.regularizer, executor_),
+        scaler_(make_scaler(options)),
         loss_(training.loss),
         step_(executor_, optimizer_, loss_, step_options()) {
-    if (options_.ema.enable) average_.emplace(options_.ema.decay, classify_parameters(executor_));
+    if (options_.ema.enable) average_.emplace(options_.ema.decay, parameters_);
     run_.fingerprint = options_.fingerprint;
     steps_per_epoch_ = loader_.batches_per_epoch();
     if (steps_per_epoch_ < 1)
@@ -81,10 +78,11 @@ class Run {
 
  private:
   StepOptions step_options() {
-    if (options_.cost_scaling.enabled) scaler_.emplace(options_.cost_scaling);
+    if (options_.mixed.per_loss && !scaler_) part_scalers_.emplace(*options_.mixed.loss_scale);
     return {.clip_grad_norm = options_.clip_grad_norm,
             .communicator = communicator_,
-            .scaler = scaler_ ? &*scaler_ : nullptr,
+            .scaler = scaler_.get(),
+            .part_scalers = part_scalers_ ? &*part_scalers_ : nullptr,
             .regularizer = regularizer_.enabled() ? &regularizer_ : nullptr};
   }
 
@@ -134,6 +132,7 @@ class Run {
     optimizer_.load(found->state);
     loss_.load(found->state);
     if (scaler_) scaler_->load(found->state);
+    if (part_scalers_) part_scalers_->load(found->state);
     if (average_) average_->load(found->state);
     executor_.set_step(run_.epochs_done * steps_per_epoch_ + run_.batches_done);
     if (listener_) listener_->on_resume(run_);
@@ -147,6 +146,7 @@ class Run {
     optimizer_.save(saved.state);
     loss_.save(saved.state);
     if (scaler_) scaler_->save(saved.state);
+    if (part_scalers_) part_scalers_->save(saved.state);
     if (average_) average_->save(saved.state);
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
@@ -199,7 +199,9 @@ class Run {
                             .loss_parts = loss.parts,
                             .learning_rate = record.learning_rate,
                             .images = batch->size * communicator_.size(),
-                            .loss_factor = scaler_ ? scaler_->factor() : 1});
+                            .loss_factor = scaler_         ? scaler_->factor()
+                                           : part_scalers_ ? part_scalers_->least_factor()
+                                                           : 1});
       if (stop_requested() && run_.batches_done < steps_per_epoch_) {
         save();
         return false;
@@ -261,9 +263,11 @@ class Run {
   const bool first_;  // of the ranks
   TrainListener* listener_;
   Executor executor_;
+  const std::vector<NamedParameter> parameters_;
   Optimizer optimizer_;
   Regularizer regularizer_;
-  std::optional<DynamicLossScaler> scaler_;
+  std::unique_ptr<LossScaler> scaler_;
+  std::optional<PartScalers> part_scalers_;
   Loss& loss_;
   TrainStep step_;
   std::optional<WeightAverage> average_;
@@ -273,9 +277,12 @@ class Run {
 
 }  // namespace
 
-ExecutorOptions executor_options(const TrainOptions& options, const quant::ScaleAveraging& averaging) {
+ExecutorOptions executor_options(const TrainOptions& options, const MixedPrecision& mixed,
+                                 const quant::ScaleAveraging& averaging) {
   return {.device = options.device,
-          .precision = resolve_precision(options.precision, options.device),
+          .precision = mixed.type,
+          .cast_model = mixed.cast_model,
+          .keep_batchnorm_fp32 = mixed.keep_batchnorm_fp32,
           .seed = static_cast<uint64_t>(options.seed),
           .averaging = averaging};
 }

@@ -45,7 +45,7 @@ struct StepRecord {
   std::vector<std::pair<std::string, double>> loss_parts;
   double learning_rate;
   int64_t images;          // of this batch, on all ranks
-  double loss_factor = 1;  // of cost_scaling, after the step
+  double loss_factor = 1;  // of loss scaling, after the step
 };
 
 class TrainListener {
@@ -60,12 +60,14 @@ class TrainListener {
 struct TrainerOptions : TrainOptions {
   std::filesystem::path checkpoints;     // folder; `best` in it holds the best model
   std::string fingerprint;               // of the experiment: checkpoints of another are refused
-  ExecutorOptions executor;              // has the device, the seed and the resolved precision (executor_options)
+  MixedPrecision mixed;                  // what `precision` and `amp` come to
+  ExecutorOptions executor;              // has the device, the seed and these types (executor_options)
   std::function<bool()> stop_requested;  // asked after every step; true on any rank: save and stop
 };
 
 // How a network is executed that is trained so.
-ExecutorOptions executor_options(const TrainOptions& options, const quant::ScaleAveraging& averaging);
+ExecutorOptions executor_options(const TrainOptions& options, const MixedPrecision& mixed,
+                                 const quant::ScaleAveraging& averaging);
 
 struct TrainResult {
   checkpoint::RunState run;

@@ -25,8 +25,8 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage st
                                       const std::filesystem::path& results) {
   train::TrainerOptions o{spec.schedule_for(stage)};
   o.checkpoints = results / "checkpoints";
-  o.executor = train::executor_options(o, spec.quant.averaging);
-  if (stage == Stage::kControl) o.executor.precision = train::Precision::kFloat32;
+  if (stage != Stage::kControl) o.mixed = train::resolve(o.precision, o.amp, o.device);
+  o.executor = train::executor_options(o, o.mixed, spec.quant.averaging);
   o.stop_requested = stop_requested;
   return o;
 }

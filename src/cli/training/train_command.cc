@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <optional>
 
 #include "app/class_names.h"
 #include "app/experiment_data.h"
 #include "app/training/lesson.h"
+#include "app/training/preview_text.h"
 #include "app/training/training_listener.h"
 #include "app/training/training_setup.h"
 #include "app/training/validation_pictures.h"
@@ -24,6 +26,7 @@
 #include "onnx/export.h"
 #include "passes/pipelines.h"
 #include "tasks/training.h"
+#include "train/preview.h"
 #include "train/torch_runtime.h"
 
 namespace octet::cli {
@@ -34,7 +37,7 @@ namespace fs = std::filesystem;
 struct Options {
   SpecFlags spec;
   std::string results, model, name = "model", stage;
-  bool force = false;
+  bool force = false, explain = false;
 };
 
 // The start of a quantization-aware training of a float model, in the results folder.
@@ -60,7 +63,7 @@ void require_kept(const fs::path& results, const std::string& model) {
 bool own_spec_file(const Options& options, const fs::path& kept) {
   std::error_code error;
   if (!fs::equivalent(options.spec.path, kept, error) || error) return false;
-  if (!options.spec.overrides.empty() || options.spec.gpus > 0 || options.spec.use_amp)
+  if (options.spec.change_experiment())
     fail_usage("-e ", options.spec.path, ": the run keeps its experiment in this file, and the other flags change it; ",
                "copy the file to another place and name that");
   return true;
@@ -205,6 +208,10 @@ ExitCode run(const Options& options) {
     app::write_training_record(results, record);
   }
   app::Lesson lesson = app::lesson_of(spec, schedule, trainer.executor, graph);
+  if (options.explain)
+    std::cout << app::preview_text(train::preview(lesson.executed, trainer, training.loader->batches_per_epoch(), 1),
+                                   schedule)
+              << std::flush;
   std::optional<app::ValidationPictures> pictures;
   if (validation.dataset && schedule.visualizer.enabled)
     pictures.emplace(*spec.task, *validation.dataset, schedule.visualizer);
@@ -273,6 +280,8 @@ Command train_command() {
             limit_to(app.add_option("--stage", options->stage,
                                     "What is trained (default: float; qat with quant.enable_qat: true)"),
                      "float|qat|control");
+            app.add_flag("--explain", options->explain,
+                         "Print types of all nodes, groups of parameters and schedule before it starts");
             app.add_flag("--force", options->force, "Start anew where results are there already");
             return [options] { return run(*options); };
           }};

@@ -22,10 +22,11 @@ void describe(schema::Section& s, TrainOptions& train) {
       .known_elsewhere_as({"batch_size"})
       .help("Batch of each device (or of the CPU).");
   s.field("precision", train.precision)
-      .known_elsewhere_as({"use_amp", "amp", "training_precision"})
+      .known_elsewhere_as({"use_amp", "training_precision"})
       .help(
           "Type of convolutions and matrix products; weights, updates, batch norm and loss stay fp32. auto: bf16 where "
-          "the hardware has it.");
+          "the hardware has it; with an opt level in `amp`, fp16.");
+  s.section("amp", train.amp).help("Mixed precision as Apex has it: opt levels and loss scaling.");
   s.choice("device", train.device, {{"cpu", "cpu"}, {"cuda", "cuda"}}).help("Where to train.");
   s.section("optimizer", train.optimizer).help("Update of the weights.");
   s.section("schedule", train.schedule)
@@ -34,7 +35,7 @@ void describe(schema::Section& s, TrainOptions& train) {
   s.section("regularizer", train.regularizer)
       .known_elsewhere_as({"reg_config"})
       .help("Penalty on the weights, as in TAO; `optimizer.weight_decay` is another one.");
-  s.section("cost_scaling", train.cost_scaling).known_elsewhere_as({"loss_scale"}).help("Scaling of the loss.");
+  s.section("cost_scaling", train.cost_scaling).help("Scaling of the loss by TAO's rule, instead of that of `amp`.");
   s.section("distill", train.distill).known_elsewhere_as({"distillation"}).help("Learning from a teacher, too.");
   s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
   s.field("clip_grad_norm", train.clip_grad_norm)
@@ -64,6 +65,10 @@ void describe(schema::Section& s, TrainOptions& train) {
       .help(
           "Threads of the computation; 0: as many as CPUs. The bytes of the result depend on their number, as sums are "
           "split between them; a run that goes on keeps the number that it began with, and refuses another.");
+  s.rule("amp.opt_level", [&train] { return complaint(train.precision, train.amp); });
+  s.rule("cost_scaling.enabled", [&train] {
+    return train.cost_scaling.enabled && train.amp.loss_scale != "auto" ? "and amp.loss_scale both scale the loss" : "";
+  });
   s.rule("schedule.min_lr", [&train]() -> std::string {
     if (train.schedule.min_lr <= train.optimizer.lr) return "";
     return str("is ", schema::number_text(train.schedule.min_lr), ", more than optimizer.lr, ",

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "train/options/amp.h"
 #include "train/options/cost_scaling.h"
 #include "train/options/distill_options.h"
 #include "train/options/optimizer_options.h"
@@ -29,6 +30,7 @@ struct TrainOptions {
   int64_t epochs = 30;
   int64_t batch_size_per_gpu = 64;
   Precision precision = Precision::kAuto;
+  AmpOptions amp;
   std::string device = "cpu";  // or cuda
   OptimizerOptions optimizer;
   ScheduleOptions schedule;

@@ -1,0 +1,28 @@
+#include "train/parameters.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "train/precision.h"
+
+namespace octet::train {
+
+std::vector<NamedParameter> classify_parameters(const Executor& executor, bool master_weights) {
+  std::vector<NamedParameter> out;
+  for (const auto& [name, tensor] : executor.named_parameters()) {
+    NamedParameter p{name, tensor};
+    const ir::Value* value = executor.graph().find_value(name);
+    OCTET_CHECK(value != nullptr, name);
+    for (const ir::Node* user : value->users) {
+      p.is_norm |= user->kind == ir::OpKind::kBatchNormalization;
+      p.is_bias |= user->input(2) == value && user->kind != ir::OpKind::kBatchNormalization;
+    }
+    if (master_weights && is_low(tensor.scalar_type())) p.master = tensor.detach().to(at::kFloat);
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+}  // namespace octet::train

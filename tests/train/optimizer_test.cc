@@ -291,7 +291,8 @@ TEST(Optimizer, AnOverflowLeavesEverythingAsItIs) {
       const GradientUse use{.max_norm = clip ? 1.0 : 0.0, .check = !clip};
       EXPECT_FALSE(optimizer.step(1, use).made);
       optimizer.save(after);
-      for (const auto& [name, tensor] : before) EXPECT_TRUE(std::ranges::equal(after.at(name).bytes(), tensor.bytes())) << name;
+      for (const auto& [name, tensor] : before)
+        EXPECT_TRUE(std::ranges::equal(after.at(name).bytes(), tensor.bytes())) << name;
       for (size_t i = 0; i < p.size(); ++i) EXPECT_TRUE(at::equal(p[i].tensor, weights[i])) << i;
       p[6].tensor.mutable_grad()[69'999] = 0;
       EXPECT_TRUE(optimizer.step(1, use).made);

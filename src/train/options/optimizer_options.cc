@@ -46,7 +46,8 @@ void describe(schema::Section& s, OptimizerOptions& optimizer) {
       .range(0, 10)
       .known_elsewhere_as({"decay", "l2"})
       .help(
-          "L2 term (sgd, adam) or decoupled decay (adamw, lamb). Adam makes updates of one size of small gradients and of "
+          "L2 term (sgd, adam) or decoupled decay (adamw, lamb). Adam makes updates of one size of small gradients and "
+          "of "
           "large ones, so that an L2 term outweighs a small loss, as a detector's is.");
   s.field("no_decay", optimizer.no_decay)
       .help("Parameters without weight decay: biases, scale and shift of normalizations.");

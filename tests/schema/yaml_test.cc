@@ -117,7 +117,7 @@ TEST(Override, PlacesThatThereAreNotAreNamed) {
       {"data.train[-1].limit=1", "'[-1]' is no place in a list"},
       {"data.train[0]x.limit=1", "'[0]x' is no place in a list"},
       {"[0].limit=1", "has an empty part"},
-      {"data.input.limit=1", "'data.input' is a list at f.yaml:1:53, so it has no key 'limit'"},
+      {"data.input.limit=1", "'data.input' is a list at f.yaml:1:55, so it has no key 'limit'"},
   };
   for (const auto& [assignment, complaint] : cases) {
     Node root = parse_yaml("data: {train: [{path: a}, {path: b}], path: x, input: [3, 8]}\n", "f.yaml");

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train: {optimizer: {nesterov: 1}}\n",
              "s.yaml:1:31: 'train.optimizer.nesterov' takes true or false, found '1'"},
         Case{"train: {precision: fp23}\n",
-             "s.yaml:1:20: 'train.precision' is one of fp32, bf16, auto; found 'fp23'; did you mean 'fp32'?"},
+             "s.yaml:1:20: 'train.precision' is one of fp32, bf16, fp16, auto; found 'fp23'; did you mean 'fp32'?"},
         Case{"train: {schedule: {warmup: 5}}\n",
              "s.yaml:1:28: 'train.schedule.warmup' must be 0 to 1 (fraction of the training), found 5"},
         Case{"model: {input: [3, 224]}\n", "s.yaml:1:16: 'model.input' takes 3 values, found 2"},

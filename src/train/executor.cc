@@ -224,9 +224,12 @@ std::vector<Executor::NodeTypes> Executor::node_types(int64_t batch) {
     for (const int slot : step.outputs)
       if (types.output.empty() && run.slots[slot].value.defined())
         types.output = run.slots[slot].is_codes() ? "codes" : type_name(run.slots[slot].value.scalar_type());
-    for (const ir::Value* input : step.node->inputs)
-      if (types.parameters.empty() && input && input->trainable)
-        types.parameters = type_name(run.slots[s.slots.of(input)].value.scalar_type());
+    // As they are kept; what a pass computes with is cast from that.
+    for (const auto& [name, parameter] : s.parameters)
+      if (types.parameters.empty() &&
+          std::any_of(step.node->inputs.begin(), step.node->inputs.end(),
+                      [&, kept = &name](auto* input) { return input && input->name == *kept; }))
+        types.parameters = type_name(parameter.scalar_type());
     out.push_back(types);
     for (const int slot : step.free) run.slots[slot] = {};
   }

@@ -40,7 +40,7 @@ struct Choice {
 
 // The options of a help whose values are shown as words with | between them.
 std::vector<Choice> choices(const std::string& help) {
-  static const std::regex kOption(R"(\n  (?:\S+,)?(--[\w-]+) ([\w.]+(?:\|[\w.]+)+)(?=\s))");
+  static const std::regex kOption(R"(\n  (?:-\w,)?(--[\w-]+)\S* ([\w.]+(?:\|[\w.]+)+)(?=[\s=]))");
   std::vector<Choice> out;
   for (std::sregex_iterator match(help.begin(), help.end(), kOption), end; match != end; ++match)
     if ((*match)[2] != "X|Xms") out.push_back({(*match)[1], (*match)[2]});
@@ -59,7 +59,7 @@ TEST_F(Choices, AWrongWordIsNamedWithWhatThereIs) {
       checked.push_back(command + " " + choice.flag);
     }
   for (const char* flag : {"scenes --format", "convert dataset --partition_mode", "convert spec --stage",
-                           "prune --normalizer", "compile --isa", "export --target_opset", "bench --compare"})
+                           "prune --normalizer", "compile --isa", "export --opset", "bench --compare"})
     EXPECT_THAT(checked, Contains(flag));
   if (can_train()) {
     for (const char* flag : {"train --stage", "quantize --method", "evaluate --runtime"})

@@ -20,7 +20,9 @@ class MixedPrecision : public NetworkFiles {
     if (!IsSkipped()) write_images();
   }
   Outcome train(const std::string& more) const {
-    return octet("train -e spec.yaml -r r --force --set model.arch=resnet20 --set train.epochs=1 " + more);
+    return octet(
+        "train -e spec.yaml -r r --force --set model.arch=resnet20 --set train.epochs=1 --set train.precision=auto " +
+        more);
   }
   void expect_trained_network() const {
     for (const ir::Value* value : onnx::import_model(folder_ + "/r/model.onnx").constants())

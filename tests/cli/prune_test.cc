@@ -102,7 +102,7 @@ TEST_F(Prune, TheResultGoesOn) {
 TEST_F(Prune, MistakesAreNamed) {
   EXPECT_THAT(refused(""), HasSubstr("--dry-run"));
   EXPECT_THAT(refused("-o x.onnx -el layr1.0.conv1"), HasSubstr("did you mean 'layer1.0.conv1'"));
-  EXPECT_THAT(refused("-o x.onnx -n min"), HasSubstr("use max or L2"));
+  EXPECT_THAT(refused("-o x.onnx -n min"), HasSubstr("none of max, L2"));
   EXPECT_THAT(refused("-o x.onnx -eq all"), HasSubstr("union"));
   EXPECT_THAT(refused("-o x.octet"), HasSubstr(".onnx"));
   write("there.onnx", "");

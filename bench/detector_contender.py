@@ -52,7 +52,7 @@ class OpenVino:
 
         core = openvino.Core()
         model = core.read_model(path)
-        model.reshape([1, *[d.get_length() for d in model.inputs[0].partial_shape][1:]])
+        model.reshape([1, *[d.get_length() for d in list(model.inputs[0].partial_shape)[1:]]])
         steps = PrePostProcessor(model)
         steps.input().tensor().set_element_type(openvino.Type.u8).set_layout(openvino.Layout("NHWC"))
         steps.input().model().set_layout(openvino.Layout("NCHW"))

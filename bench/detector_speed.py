@@ -132,6 +132,8 @@ class Bench:
             for process in processes.values():
                 process.stdin.close()
                 process.wait()
+        if "octet_int8" not in found:
+            sys.exit(f"{network}: nothing to compare with: Octet's engine did not run")
         octet = found["octet_int8"]["windows_ms"]
         for row in found.values():
             ratios = sorted(own / base for own, base in zip(row["windows_ms"], octet))
@@ -162,7 +164,7 @@ def markdown(report):
 def main():
     options = arguments()
     bench = Bench(options)
-    for path in (bench.program, pathlib.Path(bench.environment["OCTET_BENCH_TASK"])):
+    for path in (bench.program, *(pathlib.Path(bench.environment[name]) for name in ("OCTET_LIB", "OCTET_BENCH_TASK"))):
         if not path.exists():
             sys.exit(f"{path} is missing: cmake --preset release && cmake --build --preset release && cmake --build build/release --target bench_task")
     load = round(os.getloadavg()[0], 2)

@@ -30,10 +30,10 @@ class Engine:
     """An engine file and one context. `outputs` are arrays that run() writes, `names` those of the outputs."""
 
     def __init__(self, path, threads=0):
-        self.path, self.lib = path, ctypes.CDLL(os.environ["OCTET_LIB"])
+        self.path, self.engine, self.context, self.kept = path, ctypes.c_void_p(), ctypes.c_void_p(), None
+        self.lib = ctypes.CDLL(os.environ["OCTET_LIB"])
         self.lib.octet_last_error.restype = ctypes.c_char_p
         self.lib.octet_context_isa.restype = ctypes.c_char_p
-        self.engine, self.context, self.kept = ctypes.c_void_p(), ctypes.c_void_p(), None
         options = ContextOptions(ctypes.sizeof(ContextOptions), threads, idle_spin_us=-1)
         self.good(self.lib.octet_engine_load(os.fsencode(path), ctypes.byref(self.engine)))
         self.good(self.lib.octet_context_create(self.engine, ctypes.byref(options), ctypes.byref(self.context)))
@@ -44,10 +44,6 @@ class Engine:
             self.names.append(info.name.decode())
             self.outputs.append(np.empty(info.shape[: info.rank], np.float32))
             self.good(self.lib.octet_context_bind_output(self.context, index, self.outputs[-1].ctypes.data_as(FLOATS)))
-
-    def __del__(self):
-        self.lib.octet_context_free(self.context)
-        self.lib.octet_engine_free(self.engine)
 
     def good(self, status):
         if status:

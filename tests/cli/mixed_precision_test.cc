@@ -20,12 +20,11 @@ class MixedPrecision : public NetworkFiles {
     if (!IsSkipped()) write_images();
   }
   Outcome train(const std::string& more) const {
-    return octet(
-        "train -e spec.yaml -r r --force --set model.arch=resnet20 --set train.epochs=1 --set train.precision=auto " +
-        more);
+    return octet("train -e spec.yaml -r r --force --set model.arch=resnet20 --set train.epochs=1 " + more);
   }
   void expect_trained_network() const {
-    for (const ir::Value* value : onnx::import_model(folder_ + "/r/model.onnx").constants())
+    const ir::Graph model = onnx::import_model(folder_ + "/r/model.onnx");
+    for (const ir::Value* value : model.constants())
       if (value->constant->data_type() == ir::DataType::kFloat32)
         for (const float x : value->constant->to_floats()) ASSERT_TRUE(std::isfinite(x)) << value->name;
   }
@@ -48,7 +47,7 @@ TEST_F(MixedPrecision, FlagsNameTheTypeAndTheLossScale) {
 
 TEST_F(MixedPrecision, EveryLevelTrainsAndSaysItsTypes) {
   const auto with = [&](const std::string& level, const std::string& more = "") {
-    const Outcome o = train("--explain --set train.amp.opt_level=" + level + more);
+    const Outcome o = train("--explain --set train.precision=auto --set train.amp.opt_level=" + level + more);
     EXPECT_EQ(o.code, 0) << level << ": " << o.err;
     expect_trained_network();
     return o.out;

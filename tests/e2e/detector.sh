@@ -93,12 +93,9 @@ run evaluate -e foreign.yaml -m float/model.onnx --json foreign_float.json
 at_least "$(value foreign_float.json map)" "$(python3 -c "print($(value float.json map) - 10)")" "mAP of the float detector read as a foreign one"
 run calibrate -e foreign.yaml -m float/model.onnx -o foreign.onnx
 run compile -m foreign.onnx -o foreign.octet
-run evaluate -e foreign.yaml -m foreign.onnx --json foreign_ptq.json
 run evaluate -e foreign.yaml -m foreign.octet --json foreign.json
-# Suppression takes the one best box of an object, and a network that was trained so briefly is unsure which that is.
-at_least "$(value foreign_ptq.json map)" "$(python3 -c "print($(value foreign_float.json map) - 6)")" "mAP of the calibrated foreign detector"
-at_least "$(value foreign.json map)" "$(python3 -c "print($(value foreign_ptq.json map) - 1)")" "mAP of the foreign detector's engine"
-run verify -e foreign.yaml -m foreign.onnx --engine_file foreign.octet --agreement 0.95
+at_least "$(value foreign.json map)" "$(python3 -c "print($(value foreign_float.json map) - 3)")" "mAP of the foreign detector's engine"
+run verify -e foreign.yaml -m foreign.onnx --engine_file foreign.octet
 if "$octet" train -e foreign.yaml -r foreign >log 2>&1; then die "a foreign detector was built"; fi
 grep -q "builds no networks" log || die "the message does not say why"
 # Pruned, and taught by the whole network: there is nothing else to learn from.
@@ -117,7 +114,7 @@ run export -e foreign.yaml -m foreign_qat/model.onnx -o foreign.trt.onnx --cal_c
 grep -q '^network-type=100$' nvinfer_config.txt || die "nvinfer is to read a foreign detector"
 grep -q '^# Mind: of detectors nvinfer reads' nvinfer_config.txt || die "DeepStream's file does not say who reads the outputs"
 run evaluate -e foreign.yaml -m foreign_qat.octet --json foreign_qat.json
-at_least "$(value foreign_qat.json map)" "$(python3 -c "print($(value foreign_taught.json map) - 8)")" "mAP of the taught foreign detector's engine"
+at_least "$(value foreign_qat.json map)" "$(python3 -c "print($(value foreign_taught.json map) - 3)")" "mAP of the taught foreign detector's engine"
 # An experiment of one task and a network of another.
 if "$octet" evaluate -e "$here/spec.yaml" -m model.octet >log 2>&1; then die "a detector was taken for a classifier"; fi
 grep -q "a classifier has one of each" log || die "the message does not say why"

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Runs a QDQ file in ONNX Runtime and OpenVINO on the Fashion-MNIST test images and compares the top-1 classes with those
-of Octet's engine (`octet infer --json`). Fails when a peer agrees on fewer than 99.9 % of the images.
+of Octet's engine (`octet infer --json`). Fails when ONNX Runtime, which rounds as Octet does, agrees on fewer than 99.9 % of the
+images, or when OpenVINO, which does not, disagrees on any image that is no close call to it: of a network that was trained for
+seconds it swaps about one top-1 in a thousand, by up to 0.05 of scores that differ by up to 0.16 from ONNX Runtime's.
 
     same_top1.py MODEL.qdq.onnx PREDICTIONS.json DATA_FOLDER MEAN STD [LIMIT]
 """
@@ -11,6 +13,8 @@ import sys
 
 import numpy
 
+CLOSE_CALL = 0.1  # difference of two scores
+
 
 def images(folder, mean, std):
     with gzip.open(pathlib.Path(folder) / "t10k-images-idx3-ubyte.gz") as f:
@@ -18,24 +22,24 @@ def images(folder, mean, std):
     return ((raw.astype(numpy.float32) / numpy.float32(255) - numpy.float32(mean)) / numpy.float32(std)).astype(numpy.float32)
 
 
-def onnxruntime_classes(path, x):
+def onnxruntime_scores(path, x):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
-    return numpy.concatenate([session.run(None, {name: x[i:i + 100]})[0].argmax(1) for i in range(0, len(x), 100)])
+    return numpy.concatenate([session.run(None, {name: x[i:i + 100]})[0] for i in range(0, len(x), 100)])
 
 
-def openvino_classes(path, x):
+def openvino_scores(path, x):
     import openvino
 
     core = openvino.Core()
     model = core.read_model(path)
     model.reshape([100, *x.shape[1:]])
     compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    return numpy.concatenate([compiled(x[i:i + 100])[0].argmax(1) for i in range(0, len(x), 100)])
+    return numpy.concatenate([compiled(x[i:i + 100])[0] for i in range(0, len(x), 100)])
 
 
 def main():
@@ -48,10 +52,13 @@ def main():
     if len(octet) != len(x):
         sys.exit(f"{predictions} holds {len(octet)} predictions, there are {len(x)} images")
     failed = False
-    for name, classes in (("ONNX Runtime", onnxruntime_classes(path, x)), ("OpenVINO", openvino_classes(path, x))):
-        same = int((classes == octet).sum())
-        ok = same >= 0.997 * len(x)  # two classes of nearly the same score may change places where a runtime rounds in its own way
-        print(f"{name}: the same top-1 as Octet's engine on {same} of {len(x)} images: {'ok' if ok else 'FAILED'}")
+    for name, scores, tolerance, least in (("ONNX Runtime", onnxruntime_scores(path, x), 0, 0.999),
+                                           ("OpenVINO", openvino_scores(path, x), CLOSE_CALL, 1)):
+        best = scores.max(1)
+        same = int((scores.argmax(1) == octet).sum())
+        close = int((best - scores[numpy.arange(len(x)), octet] <= tolerance).sum())
+        ok = close >= least * len(x)
+        print(f"{name}: the same top-1 as Octet's engine on {same} of {len(x)} images, a close call on {close - same}: {'ok' if ok else 'FAILED'}")
         failed |= not ok
     sys.exit(failed)
 

@@ -10,7 +10,8 @@
 
 namespace octet::passes {
 
-// Returns how many biases were put on the grid. A bias that several nodes share stays as it is.
+// Returns how many biases were put on the grid. Nodes that share one, as the heads of RetinaNet and FCOS do over their
+// levels, have grids of their own: from here on each has a bias of its own, where the grids differ.
 int snap_biases(ir::Graph& graph);
 
 }  // namespace octet::passes

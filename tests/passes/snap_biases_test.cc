@@ -47,6 +47,37 @@ TEST(SnapBiases, LeavesTheAccumulatorsBiasAsItIs) {
   EXPECT_EQ(g.find_value("b")->constant->to_floats(), after);
 }
 
+// As over the levels of a detector: the same weights and bias behind tensors of other scales, and once in floating
+// point.
+TEST(SnapBiases, NodesOfOtherGridsShareNoLonger) {
+  ir::Graph g = conv_graph(ir::kFrozen);
+  ir::Value *bias = g.find_value("b"), *weight = g.find_value("wq"), *zero = g.find_value("xz");
+  bias->trainable = true;
+  const std::vector<float> before = bias->constant->to_floats();
+  const float scales[] = {0.03f, 0.05f};
+  ir::Value* xq =
+      g.add(OpKind::kFakeQuantize, "yq", {g.find_value("x"), g.add_constant("ys", Tensor::scalar(scales[1])), zero},
+            {{"state", std::string(ir::kFrozen)}});
+  const ir::Attributes kernel = {{"kernel_shape", std::vector<int64_t>{1, 1}}};
+  g.add_output(g.add(OpKind::kConv, "conv2", {xq, weight, bias}, kernel));
+  g.add_output(g.add(OpKind::kConv, "conv3", {g.find_value("x"), g.find_value("w"), bias}, kernel));
+  EXPECT_EQ(snap_biases(g), 2);
+  EXPECT_EQ(snap_biases(g), 2);  // a second time changes nothing
+  const ir::Value* own[] = {g.find_value("conv")->producer->input(2), g.find_value("conv2")->producer->input(2)};
+  EXPECT_NE(own[0], own[1]);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(own[i]->users.size(), 1u);
+    EXPECT_TRUE(own[i]->trainable);
+    const std::vector<float> after = own[i]->constant->to_floats();
+    for (size_t c = 0; c < 2; ++c) {
+      const float unit = scales[i] * (c == 0 ? 0.01f : 0.02f);
+      EXPECT_EQ(after[c],
+                static_cast<float>(numerics::quantize_bias(before[c], scales[i], c == 0 ? 0.01f : 0.02f)) * unit);
+    }
+  }
+  EXPECT_EQ(g.find_value("conv3")->producer->input(2)->constant->to_floats(), before);
+}
+
 TEST(SnapBiases, LeavesObservingGraphsAlone) {
   ir::Graph g = conv_graph(ir::kObserving);
   EXPECT_EQ(snap_biases(g), 0);

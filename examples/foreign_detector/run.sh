@@ -25,14 +25,15 @@ for kind in ssd fcos; do
   "$python" "$here/compare.py" $kind/torchvision.json $kind/octet.json
   # Whole: calibrated and compiled.
   "$octet" calibrate "${spec[@]}" -m $kind/model.onnx -o $kind/calibrated.onnx --force
-  "$octet" compile -m $kind/calibrated.onnx -o $kind/whole.octet --force
+  "$octet" compile -m $kind/calibrated.onnx -o $kind/whole.octet --force --quiet
+  "$octet" verify "${spec[@]}" -m $kind/calibrated.onnx --engine_file $kind/whole.octet
   # Half of it: pruned, taught by the whole network, calibrated and compiled.
   "$octet" prune -m $kind/model.onnx -o $kind/pruned.onnx --target-params 0.5 --force >$kind/pruning.txt
   tail -n 2 $kind/pruning.txt
   "$octet" train "${spec[@]}" -r $kind/taught --stage control -m $kind/pruned.onnx --force \
     --set finetune.distill.teacher=$kind/model.onnx
   "$octet" calibrate "${spec[@]}" -m $kind/taught/model.onnx -o $kind/taught.onnx --force
-  "$octet" compile -m $kind/taught.onnx -o $kind/pruned.octet --force
+  "$octet" compile -m $kind/taught.onnx -o $kind/pruned.octet --force --quiet
   "$octet" verify "${spec[@]}" -m $kind/taught.onnx --engine_file $kind/pruned.octet
   for model in model.onnx whole.octet pruned.onnx taught/model.onnx pruned.octet; do
     "$octet" evaluate "${spec[@]}" -m $kind/$model --json $kind/"${model//\//-}.json" --quiet

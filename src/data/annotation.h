@@ -9,7 +9,9 @@ namespace octet::data {
 struct Annotation {
   int label = -1;                       // class of the whole image; -1: it has none
   std::vector<vision::Object> objects;  // of detection, in pixels of the image they come with
-  float weight = 1;                     // of the image in the loss (DatasetOptions::source_weight)
+  // What is marked beside them and belongs to no class that is learned, as KITTI's DontCare: no label, no mask.
+  std::vector<vision::Object> others = {};
+  float weight = 1;  // of the image in the loss (DatasetOptions::source_weight)
 };
 
 }  // namespace octet::data

@@ -12,7 +12,7 @@ namespace {
 
 class Relabeled : public Dataset {
  public:
-  // labels[i]: the new label of class i; -1: its objects are left out.
+  // labels[i]: the new label of class i; -1: its objects are none that is learned.
   Relabeled(std::unique_ptr<Dataset> dataset, std::vector<int> labels, std::vector<std::string> names)
       : dataset_(std::move(dataset)), labels_(std::move(labels)) {
     class_names_ = std::move(names);
@@ -39,7 +39,12 @@ class Relabeled : public Dataset {
   int relabeled(int label) const { return label < 0 ? label : labels_.at(static_cast<size_t>(label)); }
   void relabel(Annotation& truth) const {
     truth.label = relabeled(truth.label);
-    for (vision::Object& object : truth.objects) object.label = relabeled(object.label);
+    for (vision::Object& object : truth.objects) {
+      object.label = relabeled(object.label);
+      if (object.label >= 0) continue;
+      truth.others.push_back(object);
+      truth.others.back().mask = nullptr;
+    }
     std::erase_if(truth.objects, [](const vision::Object& object) { return object.label < 0; });
   }
 

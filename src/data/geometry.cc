@@ -108,7 +108,7 @@ vision::Mask moved(const vision::Mask& mask, const Geometry& g) {
 }
 
 Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRule& rule) {
-  Annotation out{.label = truth.label, .objects = {}, .weight = truth.weight};
+  Annotation out{.label = truth.label, .objects = {}, .others = {}, .weight = truth.weight};
   const vision::Box visible = geometry.visible();
   for (vision::Object object : truth.objects) {
     const vision::Box box = geometry.to_input(object.box);
@@ -120,6 +120,10 @@ Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRu
       if (vision::area(*object.mask) == 0) continue;
     }
     out.objects.push_back(std::move(object));
+  }
+  for (vision::Object object : truth.others) {
+    object.box = vision::intersection(geometry.to_input(object.box), visible);
+    if (vision::area(object.box) > 0) out.others.push_back(std::move(object));
   }
   return out;
 }

@@ -48,7 +48,7 @@ struct ClipRule {
 };
 
 // The same in the network's input: boxes are moved and cut to what is visible, masks moved. An object with a mask of
-// which no pixel is left is left out, too.
+// which no pixel is left is left out, too. Of `others` all is kept that is seen.
 Annotation moved(const Annotation& truth, const Geometry& geometry, const ClipRule& rule = {});
 
 }  // namespace octet::data

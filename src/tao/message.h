@@ -72,6 +72,8 @@ class Field {
   Field& unused(std::string reason, std::string same = "") {
     return reason_ = std::move(reason), same_ = std::move(same), *this;
   }
+  // Texts: TAO's words and what stands for them; others are refused.
+  Field& spelled(Names names) { return choices_ = std::move(names), *this; }
   // Read and written by the Hook of its message.
   Field& hooked() { return hooked_ = true, *this; }
 

@@ -91,10 +91,12 @@ std::optional<double> number_of(const std::string& text) {
 
 std::string choice_of(const Field& field, const Node& token, const std::string& path) {
   const Names& names = field.choices();
-  if (token.quoted) refuse(field, token, path);
+  if (token.quoted != (field.type() == Type::kText)) refuse(field, token, path);
   for (const auto& [name, value] : names)
     if (token.text == name) return value;
-  if (const auto number = integer_of(token.text); number && *number >= 0 && std::cmp_less(*number, names.size()))
+  if (token.quoted) {
+    // A text has no number.
+  } else if (const auto number = integer_of(token.text); number && *number >= 0 && std::cmp_less(*number, names.size()))
     return names[static_cast<size_t>(*number)].second;
   std::vector<std::string> known;
   for (const auto& [name, value] : names) known.push_back(name);
@@ -107,6 +109,7 @@ std::string choice_of(const Field& field, const Node& token, const std::string& 
 Node read_value(const Field& field, const Node& token, const std::string& path) {
   if (token.kind != Node::Kind::kScalar) refuse(field, token, path);
   if (field.type() == Type::kText) {
+    if (!field.choices().empty()) return scalar(choice_of(field, token, path), false, token.location);
     if (!token.quoted) refuse(field, token, path);
     return scalar(token.text, true, token.location);
   }
@@ -137,6 +140,9 @@ std::optional<std::string> write_value(const Field& field, const Node& value) {
   if (value.kind != Node::Kind::kScalar) return std::nullopt;
   switch (field.type()) {
     case Type::kText:
+      for (const auto& [name, text] : field.choices())
+        if (text == value.text) return text_format_string(name);
+      if (!field.choices().empty()) return std::nullopt;
       return text_format_string(value.text);
     case Type::kChoice:
       for (const auto& [name, text] : field.choices())

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <memory>
+#include <string>
 
 namespace octet::vision {
 
@@ -56,6 +57,8 @@ struct Object {
   // Of a truth: many things that nobody told apart (COCO's `iscrowd`), which are difficult, too.
   bool crowd = false;
   std::shared_ptr<const Mask> mask = nullptr;  // of the whole image that the box is in; null: none is known
+  // Of a truth: what its file calls it, before classes are mapped; null: nothing is known.
+  std::shared_ptr<const std::string> source_class = nullptr;
 };
 
 }  // namespace octet::vision

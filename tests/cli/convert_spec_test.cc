@@ -18,14 +18,15 @@ class ConvertSpec : public Cli {
 TEST_F(ConvertSpec, TextBecomesYamlAndTextAgain) {
   Outcome outcome = octet("convert spec " + whole + " -o a.yaml");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("'loss_mask_label_filter' is not used: "));
-  EXPECT_THAT(read("a.yaml"), HasSubstr("#   loss_mask_label_filter: "));
+  EXPECT_THAT(outcome.err, HasSubstr("'evaluation_config.first_validation_epoch' is not used: "));
+  EXPECT_THAT(read("a.yaml"), HasSubstr("#   evaluation_config.first_validation_epoch: "));
   EXPECT_THAT(read("a.yaml"), HasSubstr("\n  input: [3, 544, 960]\n"));
 
   outcome = octet("convert spec a.yaml -o b.txt --stage qat");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, Not(HasSubstr("cannot say")));
   EXPECT_THAT(read("b.txt"), HasSubstr("  enable_qat: true\n"));
+  EXPECT_THAT(read("b.txt"), HasSubstr("source_class_names: \"dontcare\"\n"));
 
   outcome = octet("convert spec b.txt -o c.yaml");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -1,5 +1,6 @@
 #include "data/class_mapping.h"
 
+#include "base/error.h"
 #include "data/folds.h"
 #include "data/sampling.h"
 #include "object_folder.h"
@@ -38,6 +39,22 @@ TEST_F(ClassMappingTest, OrdersAndJoinsClasses) {
   EXPECT_THAT(classes(*cars, 0), ElementsAre("Car"));
   EXPECT_EQ(cars->size(), 2);
   EXPECT_THAT(mapped({})->class_names(), ElementsAre("Car", "Person", "Tram", "Van"));
+}
+
+TEST_F(ClassMappingTest, KeepsWhatFilesCallThings) {
+  put("labels/1.txt", kitti("Car", "3 0 4 3") + kitti("DontCare", "4 0 6 3") + kitti("Tram", "0 0 3 3"));
+  const auto names = [](const std::vector<vision::Object>& objects) {
+    std::vector<std::string> out;
+    for (const vision::Object& object : objects) out.push_back(str(object.label, ' ', *object.source_class));
+    return out;
+  };
+  const auto data = mapped({.targets = {{"Car", "vehicle"}, {"Van", "vehicle"}}});
+  EXPECT_THAT(names(data->truth(0).objects), ElementsAre("0 Car", "0 Van"));
+  EXPECT_THAT(names(data->truth(0).others), ElementsAre("-1 Person"));
+  EXPECT_THAT(names(data->truth(1).objects), ElementsAre("0 Car"));
+  EXPECT_THAT(names(data->truth(1).others), ElementsAre("-1 DontCare", "-1 Tram"));
+  EXPECT_EQ(data->truth(1).others[0].box, (vision::Box{4, 0, 6, 3}));
+  EXPECT_THAT(names(data->get(1).truth.others), ElementsAre("-1 DontCare", "-1 Tram"));
 }
 
 TEST_F(ClassMappingTest, CaseIsPointedOut) {

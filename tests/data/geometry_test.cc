@@ -177,6 +177,22 @@ TEST(Geometry, AnEnlargedMaskRepeatsItsPixels) {
             (std::vector<uint8_t>{1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}));
 }
 
+TEST(Geometry, OthersMoveWithTheObjects) {
+  Geometry geometry = Geometry::whole(100, 200);
+  geometry.mirrored = true;
+  geometry.shift_y = 50;
+  const auto name = std::make_shared<const std::string>("DontCare");
+  const Annotation truth{.label = -1,
+                         .objects = {},
+                         .others = {{.box = {40, 10, 60, 70}, .label = -1, .source_class = name},
+                                    {.box = {40, 10, 60, 50}, .label = -1, .source_class = name}}};
+  // A rule that leaves out small objects is about what is learned.
+  const Annotation there = moved(truth, geometry, {.min_visible = 0.9f, .min_height = 40});
+  ASSERT_EQ(there.others.size(), 1u);
+  EXPECT_EQ(there.others[0].box, (vision::Box{140, 0, 160, 20}));
+  EXPECT_EQ(*there.others[0].source_class, "DontCare");
+}
+
 TEST(Geometry, ObjectsTakeTheirMasksAlong) {
   const auto box_mask = [](int x0, int x1) {
     std::vector<uint8_t> pixels(100 * 200, 0);

@@ -99,6 +99,34 @@ TEST(Tao, ReadsWhatIsSaidOfClasses) {
   EXPECT_EQ(text(evaluation + "target_class_config.bag.minimum_detection_ground_truth_overlap"), "0.5");
   EXPECT_EQ(text(evaluation + "target_class_config.face.evaluation_box_config.minimum_height"), "2");
   EXPECT_EQ(text(evaluation + "average_precision_mode"), "integrate");
+  const std::string mask = "detectnet_v2.loss_mask_label_filter.";
+  EXPECT_EQ(text(mask + "filters[0].source_classes[1]"), "crowd");
+  EXPECT_EQ(text(mask + "filters[0].target_classes[0]"), "person");
+  EXPECT_EQ(text(mask + "mask_multiplier"), "0");
+}
+
+TEST(Tao, ReadsEveryKindOfMask) {
+  const std::string before = "cost_function_config {\n  target_classes {\n    name: \"car\"\n  }\n}\n";
+  const auto mask = [&](const std::string& filter) {
+    return before + "loss_mask_label_filter {\n  objective_label_filter_configs {\n    " + filter +
+           "\n  }\n  preserve_ground_truth: true\n}\n";
+  };
+  const auto text = [](const std::string& specification, const std::string& key) {
+    const tao::Tree tree(read_source(specification, "s.txt", "").tree);
+    return tree.text(tao::parse_path("detectnet_v2.loss_mask_label_filter." + key));
+  };
+  const std::string sizes =
+      mask("label_filter { bbox_dimensions_label_filter { max_height: 12 } } objective_names: [\"cov\", \"bbox\"]");
+  EXPECT_EQ(text(sizes, "filters[0].bbox_dimensions.max_height"), "12");
+  EXPECT_EQ(text(sizes, "filters[0].objectives[0]"), "coverage");
+  EXPECT_EQ(text(sizes, "filters[0].objectives[1]"), "bbox");
+  EXPECT_EQ(text(sizes, "preserve_ground_truth"), "true");
+  const std::string crop = mask("label_filter { bbox_crop_label_filter { crop_right: 9 crop_bottom: 8.5 } }");
+  EXPECT_EQ(text(crop, "filters[0].bbox_crop.crop_bottom"), "8.5");
+  EXPECT_THAT(error_of(mask("objective_names: \"conv\"")),
+              testing::HasSubstr("is one of cov, bbox; found the text 'conv'; did you mean 'cov'?"));
+  EXPECT_THAT(error_of(mask("target_class_names: \"car\"")),
+              testing::HasSubstr("exactly one of bbox_dimensions, bbox_crop and source_classes"));
 }
 
 // Of a field that TAO's default takes for 0 or false where it is absent.

@@ -88,30 +88,43 @@ std::unique_ptr<Dataset> dataset_of(AnnotatedSet set, const DatasetOptions& opti
   const std::string where = options.path.string();
   drop_unusable(set, options.exif_orientation, where);
   if (options.lower_case_classes) lower_classes(set);
+  const auto is_learned = [&set](const AnnotatedObject& object) {
+    return !(set.dont_care && is_dont_care(object.class_name));
+  };
   std::set<std::string> found(set.classes.begin(), set.classes.end());
   int64_t objects = 0;
-  for (AnnotatedImage& image : set.images) {
-    if (set.dont_care)
-      std::erase_if(image.annotation.objects, [&](const auto& o) { return is_dont_care(o.class_name); });
-    objects += static_cast<int64_t>(image.annotation.objects.size());
-    for (const AnnotatedObject& object : image.annotation.objects) found.insert(object.class_name);
-  }
+  for (const AnnotatedImage& image : set.images)
+    for (const AnnotatedObject& object : image.annotation.objects)
+      if (is_learned(object)) {
+        found.insert(object.class_name);
+        ++objects;
+      }
   if (objects == 0)
     fail(where, ": has no object in any of its ", set.images.size(), " annotations", set.findings.as_reasons());
   const std::vector<std::string> names(found.begin(), found.end());
   std::map<std::string, int> labels;
   for (size_t i = 0; i < names.size(); ++i) labels.emplace(names[i], static_cast<int>(i));
+  std::map<std::string, std::shared_ptr<const std::string>> source_classes;
+  const auto source_class = [&source_classes](const std::string& name) {
+    std::shared_ptr<const std::string>& known = source_classes[name];
+    if (!known) known = std::make_shared<const std::string>(name);
+    return known;
+  };
   std::vector<FileDataset::Entry> entries;
   for (AnnotatedImage& image : set.images) {
     FileDataset::Entry& entry = entries.emplace_back();
     entry.path = std::move(image.path);
     entry.truth.weight = static_cast<float>(options.source_weight);
-    for (AnnotatedObject& object : image.annotation.objects)
-      entry.truth.objects.push_back({.box = object.box,
-                                     .label = labels.at(object.class_name),
-                                     .difficult = object.difficult || object.crowd,
-                                     .crowd = object.crowd,
-                                     .mask = std::move(object.mask)});
+    for (AnnotatedObject& object : image.annotation.objects) {
+      const bool learned = is_learned(object);
+      std::vector<vision::Object>& to = learned ? entry.truth.objects : entry.truth.others;
+      to.push_back({.box = object.box,
+                    .label = learned ? labels.at(object.class_name) : -1,
+                    .difficult = object.difficult || object.crowd,
+                    .crowd = object.crowd,
+                    .mask = learned ? std::move(object.mask) : nullptr,
+                    .source_class = source_class(object.class_name)});
+    }
   }
   const DecodeOptions decode{.channels = options.channels == 1 ? 1 : 3, .exif_orientation = options.exif_orientation};
   return std::make_unique<FileDataset>(std::move(entries), names, set.hash, decode, std::move(set.findings));

@@ -53,8 +53,9 @@ struct AnnotatedSet {
   std::vector<AnnotatedImage> images;
   std::vector<std::string> classes;  // where the format lists them: also those without objects
   const char* place = "line";        // what AnnotatedObject::place counts
-  bool dont_care = false;            // objects called DontCare, however spelled, mark what nobody looked at
-  uint64_t hash = 0;                 // of names, annotations and sizes of the images
+  // Objects called DontCare, however spelled, mark what nobody looked at: they become Annotation::others.
+  bool dont_care = false;
+  uint64_t hash = 0;  // of names, annotations and sizes of the images
   Findings findings;
 };
 

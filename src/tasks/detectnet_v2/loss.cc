@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "tasks/detectnet_v2/task.h"
 #include "train/constants.h"
 #include "train/saved_tensors.h"
@@ -15,14 +16,15 @@ namespace {
 
 struct Targets {
   at::Tensor coverage, box_weight, boxes;  // [batch, classes, rows, columns]; boxes with 4 * classes channels
-  at::Tensor frame_weight;                 // [batch, 1, 1, 1]: TAO's source_weight
+  at::Tensor coverage_factor, box_factor;  // of the loss in each cell, [batch, classes, rows, columns]
 };
 
-Targets draw(const data::Batch& batch, const Grid& grid, const RasterizerOptions& options) {
+Targets draw(const data::Batch& batch, const Grid& grid, const RasterizerOptions& options, LossMask& mask) {
   Targets t{.coverage = at::empty({batch.size, grid.classes, grid.rows, grid.columns}, at::kFloat),
             .box_weight = at::empty({batch.size, grid.classes, grid.rows, grid.columns}, at::kFloat),
             .boxes = at::empty({batch.size, 4 * grid.classes, grid.rows, grid.columns}, at::kFloat),
-            .frame_weight = at::empty({batch.size, 1, 1, 1}, at::kFloat)};
+            .coverage_factor = at::empty({batch.size, grid.classes, grid.rows, grid.columns}, at::kFloat),
+            .box_factor = at::empty({batch.size, grid.classes, grid.rows, grid.columns}, at::kFloat)};
   for (int64_t i = 0; i < batch.size; ++i) {
     const data::Annotation& annotation = batch.truth[static_cast<size_t>(i)];
     const GridTruth truth = rasterize(annotation.objects, grid, options);
@@ -31,7 +33,12 @@ Targets draw(const data::Batch& batch, const Grid& grid, const RasterizerOptions
     std::copy(truth.coverage_weight.begin(), truth.coverage_weight.end(),
               t.box_weight.mutable_data_ptr<float>() + i * grid.coverage_size());
     std::copy(truth.boxes.begin(), truth.boxes.end(), t.boxes.mutable_data_ptr<float>() + i * grid.box_size());
-    t.frame_weight.mutable_data_ptr<float>()[i] = static_cast<float>(annotation.weight);
+    for (const auto& [factor, objective] :
+         {std::pair(&t.coverage_factor, MaskObjective::kCoverage), {&t.box_factor, MaskObjective::kBbox}}) {
+      const std::vector<float> factors = mask.factors(objective, annotation, truth, grid);
+      std::transform(factors.begin(), factors.end(), factor->mutable_data_ptr<float>() + i * grid.coverage_size(),
+                     [weight = annotation.weight](float f) { return weight * f; });
+    }
   }
   return t;
 }
@@ -72,17 +79,17 @@ train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const 
                   .stride = static_cast<int>(batch.height / coverage.size(2))};
   if (!class_shares_.defined()) start(grid.classes);
   require_classes(batch, grid.classes);
-  const Targets truth = draw(batch, grid, options_.rasterizer);
+  const Targets truth = draw(batch, grid, options_.rasterizer, mask_);
   const auto here = [&](const at::Tensor& tensor) { return tensor.to(coverage.device(), at::kFloat); };
   const at::Tensor target = here(truth.coverage);
 
   constexpr double kEpsilon = 1e-5;
   const at::Tensor foreground = here(foreground_).reshape({1, grid.classes, 1, 1});
   const at::Tensor entropy = -(target * (coverage + kEpsilon).log() + (1 - target) * (1 - coverage + kEpsilon).log()) *
-                             at::where(target > 0.5, foreground, 1 - foreground) * here(truth.frame_weight);
+                             at::where(target > 0.5, foreground, 1 - foreground) * here(truth.coverage_factor);
   const at::Tensor distance =
       (boxes - here(truth.boxes)).abs().reshape({batch.size, grid.classes, 4, grid.rows, grid.columns}) *
-      (here(truth.box_weight) * here(truth.frame_weight)).unsqueeze(2);
+      (here(truth.box_weight) * here(truth.box_factor)).unsqueeze(2);
   const at::Tensor costs = at::stack({entropy.mean({0, 2, 3}), distance.mean({0, 2, 3, 4})});  // [2, classes]
   if (options_.autoweighting.enabled) cost_sums_ += costs.detach().to(at::kCPU, at::kDouble);
   const at::Tensor weighted = (costs * here(weights_ * class_shares_)).sum(1);
@@ -90,6 +97,7 @@ train::LossParts Loss::operator()(const std::vector<at::Tensor>& outputs, const 
 }
 
 void Loss::end_epoch(train::Communicator& communicator) {
+  for (const std::string& sentence : mask_.idle_filters()) log_warning(sentence);
   if (!options_.autoweighting.enabled || !cost_sums_.defined()) return;
   const at::NoGradGuard no_grad;
   communicator.all_reduce({&cost_sums_, 1}, train::Reduce::kMean);  // as good as their sum: only ratios count

@@ -10,10 +10,11 @@ namespace octet::tasks::detectnet_v2 {
 // Parts: coverage, boxes.
 class Loss : public train::Loss {
  public:
-  explicit Loss(LossOptions options) : options_(std::move(options)) {}
+  explicit Loss(LossOptions options) : options_(std::move(options)), mask_(options_.mask) {}
   train::LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override;
 
-  // Of autoweighting; without it there is nothing to keep.
+  // Says after the first epoch which filters of the mask chose no object. The rest is autoweighting's; without it there
+  // is nothing to keep.
   void end_epoch(train::Communicator& communicator) override;
   void save(checkpoint::NamedTensors& state) const override;
   void load(const checkpoint::NamedTensors& state) override;
@@ -27,6 +28,7 @@ class Loss : public train::Loss {
   void start(int64_t classes);
 
   LossOptions options_;
+  LossMask mask_;
   at::Tensor weights_, cost_sums_;                  // [2, classes]; the sums: of the epoch so far
   at::Tensor class_shares_, targets_, foreground_;  // [classes], [2, classes], [classes]
 };

@@ -45,6 +45,7 @@ void describe_cost(Section& s, LossOptions& loss) {
 void LossOptions::name_classes(const std::vector<std::string>& names) {
   costs.resolve(names, "detectnet_v2.cost_function.target_class_config");
   rasterizer.classes.resolve(names, "detectnet_v2.bbox_rasterizer.target_class_config");
+  mask = LossMask(loss_mask, names);
 }
 
 }  // namespace octet::tasks::detectnet_v2

@@ -2,6 +2,7 @@
 #pragma once
 #include "schema/schema.h"
 #include "tasks/by_class.h"
+#include "tasks/detectnet_v2/loss_mask.h"
 #include "tasks/detectnet_v2/rasterizer.h"
 
 namespace octet::tasks::detectnet_v2 {
@@ -33,11 +34,13 @@ struct LossOptions {
   ByClass<ClassCost> costs;
   Autoweighting autoweighting;
   RasterizerOptions rasterizer;
+  LossMaskOptions loss_mask;
+  LossMask mask;  // of loss_mask, from name_classes on
 
   // Of Task::name_classes.
   void name_classes(const std::vector<std::string>& names);
 };
-// The section cost_function; the rasterizer has one of its own.
+// The section cost_function; rasterizer and mask have their own.
 void describe_cost(schema::Section& s, LossOptions& loss);
 
 }  // namespace octet::tasks::detectnet_v2

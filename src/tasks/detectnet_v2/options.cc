@@ -13,6 +13,9 @@ void describe(schema::Section& section, Options& options) {
   section.section("cost_function", [&](schema::Section& s) { describe_cost(s, options.loss); })
       .known_elsewhere_as({"cost_function_config"})
       .help("The loss.");
+  section.section("loss_mask_label_filter", options.loss.loss_mask)
+      .written_when([&options] { return !options.loss.loss_mask.filters.empty(); })
+      .help("Cells under chosen objects, whose loss counts less, more or not at all.");
   section.section("postprocessing", options.postprocessing)
       .known_elsewhere_as({"postprocessing_config", "clustering_config"})
       .help("From the grid to detections.");

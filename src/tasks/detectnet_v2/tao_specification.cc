@@ -308,25 +308,36 @@ Message evaluation_config() {
 Message loss_mask_label_filter() {
   Message dimensions, crop, source, filter, config, m;
   for (const char* const side : {"min_width", "min_height", "max_width", "max_height"})
-    dimensions.number(side).means("Bound of the box in pixels.");
+    dimensions.number(side).range(0).key(std::string(".") + side).means("Bound of the box in pixels of the input.");
   for (const char* const side : {"crop_left", "crop_right", "crop_top", "crop_bottom"})
-    crop.number(side).means("Border of the region in pixels.");
-  source.text("source_class_names", Count::kList).means("Classes of the labels, before the mapping.");
+    crop.number(side).key(std::string(".") + side).means("Border of the region in pixels of the input.");
+  source.text("source_class_names", Count::kList)
+      .key(".source_classes")
+      .means("Classes of the labels, before the mapping.");
   filter.message("bbox_dimensions_label_filter", std::move(dimensions))
       .one_of("label_filter_params")
+      .key(".bbox_dimensions")
       .means("Boxes of these sizes.");
   filter.message("bbox_crop_label_filter", std::move(crop))
       .one_of("label_filter_params")
+      .key(".bbox_crop")
       .means("Boxes in this region.");
   filter.message("source_class_label_filter", std::move(source))
       .one_of("label_filter_params")
       .means("Boxes of these classes.");
   config.message("label_filter", std::move(filter)).means("Which boxes are meant.");
-  config.text("target_class_names", Count::kList).means("Classes of the network whose loss is masked; none: all.");
-  config.text("objective_names", Count::kList).means("Objectives whose loss is masked; none: all.");
-  m.message("objective_label_filter_configs", std::move(config), Count::kList).means("Filters.");
-  m.number("mask_multiplier").range(0).means("Factor on the loss in the boxes that are meant.");
-  m.flag("preserve_ground_truth").means("Cells with an object of the class keep their loss.");
+  config.text("target_class_names", Count::kList)
+      .key(".target_classes")
+      .means("Classes of the network whose loss is masked; none: all.");
+  config.text("objective_names", Count::kList)
+      .spelled({{"cov", "coverage"}, {"bbox", "bbox"}})
+      .key(".objectives")
+      .means("Objectives whose loss is masked, cov and bbox; none: all.");
+  m.message("objective_label_filter_configs", std::move(config), Count::kList).key(".filters[]").means("Filters.");
+  m.number("mask_multiplier").range(0).key(".mask_multiplier").means("Factor on the loss in the boxes that are meant.");
+  m.flag("preserve_ground_truth")
+      .key(".preserve_ground_truth")
+      .means("Cells with an object of the class keep their loss.");
   return m;
 }
 
@@ -342,7 +353,7 @@ Message specification() {
   m.message("training_config", tao::training_config()).means("The training.");
   m.message("bbox_rasterizer_config", bbox_rasterizer_config()).means("What the grid learns of an object.");
   m.message("loss_mask_label_filter", loss_mask_label_filter())
-      .unused("the loss has no masks")
+      .key("detectnet_v2.loss_mask_label_filter")
       .means("Weights of the loss where some objects are.");
   m.message("dataset_export_config", tao::dataset_export_config(), Count::kList)
       .unused("data sets are read as they are, without being exported")

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -52,10 +53,13 @@ Case some_case(const std::vector<vision::Object>& objects, const RasterizerOptio
 
 // The formula of the reference, one number after the other: the cost of an objective (0: coverage, 1: boxes) of a
 // class.
-double cost_of(const Case& c, size_t objective, size_t label, double foreground_weight) {
+// Cells in `left_out` (row * columns + column) do not count.
+double cost_of(const Case& c, size_t objective, size_t label, double foreground_weight,
+               const std::vector<size_t>& left_out = {}) {
   const size_t cells = static_cast<size_t>(kGrid.cells());
   double sum = 0;
   for (size_t i = 0; i < cells; ++i) {
+    if (std::find(left_out.begin(), left_out.end(), i) != left_out.end()) continue;
     const size_t cell = label * cells + i;
     const double t = c.truth.coverage[cell], p = c.coverage[cell];
     if (objective == 0)
@@ -114,6 +118,26 @@ TEST(DetectNetLoss, WeighsWholeFrames) {
     EXPECT_NEAR(thrice[i], 3 * once[i], 1e-5 * once[i]);
   }
   EXPECT_EQ(parts_of(0), std::vector<double>({0, 0}));
+}
+
+// TAO's loss_mask_label_filter.
+TEST(DetectNetLoss, LeavesOutWhatTheMaskCovers) {
+  LossOptions options;
+  options.loss_mask.filters = {{.source_classes = {"DontCare"}, .target_classes = {"car"}}};
+  options.name_classes({"person", "car"});
+  const Case c = some_case(kObjects, options.rasterizer);
+  data::Batch batch = batch_of(kObjects);
+  batch.truth[0].others = {
+      {.box = {30, 14, 64, 42}, .label = -1, .source_class = std::make_shared<std::string>("DontCare")}};
+  const std::vector<size_t> cells = {8, 9, 14, 15};  // whose centers lie in it: columns 2 and 3 of rows 1 and 2
+  const auto expect_parts = [&](size_t part, double all, double masked) {
+    Loss loss(options);
+    EXPECT_NEAR(values(loss({of(c.coverage, 2), of(c.boxes, 8)}, batch))[part], 0.5 * (all + masked), 1e-6);
+  };
+  expect_parts(0, cost_of(c, 0, 0, 0.05) / 11, cost_of(c, 0, 1, 0.05, cells) / 11);
+  expect_parts(1, cost_of(c, 1, 0, 0) * 10 / 11, cost_of(c, 1, 1, 0, cells) * 10 / 11);
+  EXPECT_GT(cost_of(c, 0, 1, 0.05), cost_of(c, 0, 1, 0.05, cells) + 0.001);
+  EXPECT_GT(cost_of(c, 1, 1, 0), cost_of(c, 1, 1, 0, cells) + 0.001);
 }
 
 TEST(DetectNetLoss, AutoweightingIsTheRuleOfTheReference) {

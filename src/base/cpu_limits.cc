@@ -11,6 +11,8 @@
 #include <sstream>
 #include <thread>
 
+#include "base/worker_process.h"
+
 namespace octet {
 namespace {
 
@@ -85,7 +87,11 @@ double cgroup_cpu_quota(const std::string& membership, const fs::path& mount) {
   return smallest;
 }
 
-int available_cpus() {
+namespace {
+
+int sharing_processes = 1;
+
+int cpus_of_all() {
   const size_t allowed = allowed_cpus().size();
   const int cpus = std::max(1, static_cast<int>(allowed > 0 ? allowed : std::thread::hardware_concurrency()));
   std::ifstream in("/proc/self/cgroup");
@@ -93,6 +99,16 @@ int available_cpus() {
   membership << in.rdbuf();
   const double quota = cgroup_cpu_quota(membership.str(), "/sys/fs/cgroup");
   return quota < cpus ? std::max(1, static_cast<int>(std::floor(quota))) : cpus;
+}
+
+}  // namespace
+
+int available_cpus() {
+  return std::max(1, cpus_of_all() / sharing_processes);
+}
+
+void share_cpus(int processes) {
+  sharing_processes = std::max(1, processes);
 }
 
 bool pin_this_thread(int cpu) {

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/printable.h"
+#include "base/worker_process.h"
 
 namespace octet {
 namespace {
@@ -37,6 +38,10 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 void set_log_level(LogLevel level) {
   logger().set_level(spdlog_level(level));
+}
+
+void set_log_prefix(const std::string& prefix) {
+  logger().set_pattern("%^%l%$: " + prefix + "%v");
 }
 
 bool is_logged(LogLevel level) {

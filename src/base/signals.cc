@@ -28,13 +28,17 @@ void remember(int signal) {
   stop_signal = signal;
 }
 
-void install(void (*handler)(int)) {
+void install(void (*handler)(int), int signal) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;  // interrupted reads and writes go on
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  sigaction(signal, &action, nullptr);
+}
+
+void install(void (*handler)(int)) {
+  install(handler, SIGINT);
+  install(handler, SIGTERM);
 }
 
 }  // namespace
@@ -45,6 +49,7 @@ void install_end_handler() {
 
 void install_stop_handler() {
   install(remember);
+  install(remember, SIGUSR1);
 }
 
 bool stop_requested() {
@@ -54,6 +59,7 @@ bool stop_requested() {
 const char* stop_signal_name() {
   if (stop_signal == SIGINT) return "SIGINT";
   if (stop_signal == SIGTERM) return "SIGTERM";
+  if (stop_signal == SIGUSR1) return "SIGUSR1";
   return "";
 }
 

@@ -8,12 +8,12 @@ namespace octet {
 // removed before. Call once, from main.
 void install_end_handler();
 
-// From here on the first SIGINT or SIGTERM only sets a flag, for work that asks stop_requested() often; the second ends
-// the process. Call when that work begins.
+// From here on the first SIGINT, SIGTERM or SIGUSR1 (which schedulers send before they take a machine away) only sets a
+// flag, for work that asks stop_requested() often; the second ends the process. Call when that work begins.
 void install_stop_handler();
 
 bool stop_requested();
-// "SIGINT", "SIGTERM", or an empty string when nothing was requested.
+// "SIGINT", "SIGTERM", "SIGUSR1", or an empty string when nothing was requested.
 const char* stop_signal_name();
 
 }  // namespace octet

@@ -30,6 +30,7 @@ void check_options(const LoaderOptions& options, const Dataset& dataset) {
   if (options.batch_size < 1) fail_usage("loader: batch size ", options.batch_size, ", expected at least 1");
   if (options.threads < 0 || options.threads > 1024)
     fail_usage("loader: ", options.threads, " threads, expected 0 to 1024");
+  OCTET_CHECK(options.share.part >= 0 && options.share.part < options.share.parts, options.share.part);
   if (options.prefetch_batches < 0) fail_usage("loader: prefetch_batches ", options.prefetch_batches, " is negative");
   if (options.max_images < 0) fail_usage("loader: max_images ", options.max_images, " is negative");
   if (!(options.max_corrupt_fraction >= 0 && options.max_corrupt_fraction <= 1))
@@ -59,9 +60,8 @@ class Loader::Impl {
         options_((check_options(options, dataset), std::move(options))),
         transform_(options_.transform, first_image()),
         order_(portions_of(options_, dataset), options_.seed, options_.shuffle),
-        images_(options_.max_images > 0 ? std::min(options_.max_images, order_.size()) : order_.size()),
-        batches_(options_.drop_last ? images_ / options_.batch_size
-                                    : (images_ + options_.batch_size - 1) / options_.batch_size),
+        images_(images_of_all_parts()),
+        batches_(batches_of_a_part()),
         ahead_(options_.threads + options_.prefetch_batches),
         ready_(static_cast<size_t>(std::max<int64_t>(ahead_, 1))) {
     for (int i = 0; i < options_.threads; ++i) workers_.emplace_back([this] { work(); });
@@ -113,10 +113,22 @@ class Loader::Impl {
   const LoaderOptions& options() const { return options_; }
   const Transform& transform() const { return transform_; }
   const CorruptReport& report() const { return report_; }
-  int64_t images() const { return options_.drop_last ? batches_ * options_.batch_size : images_; }
+  int64_t images() const { return options_.share.even ? std::min(images_, batches_ * of_all_parts()) : images_; }
   int64_t batches() const { return batches_; }
 
  private:
+  // Images in one batch of each part.
+  int64_t of_all_parts() const { return options_.batch_size * options_.share.parts; }
+
+  int64_t images_of_all_parts() const {
+    const int64_t images = options_.max_images > 0 ? std::min(options_.max_images, order_.size()) : order_.size();
+    return options_.drop_last ? images - images % options_.batch_size : images;
+  }
+
+  int64_t batches_of_a_part() const {
+    return options_.share.even ? images_ / of_all_parts() : (images_ + of_all_parts() - 1) / of_all_parts();
+  }
+
   // Whole images only: of 150 images at 1 % one may be corrupt.
   int64_t allowed_corrupt() const {
     return static_cast<int64_t>(options_.max_corrupt_fraction * static_cast<double>(dataset_.size()));
@@ -174,7 +186,8 @@ class Loader::Impl {
     Result result;
     Batch& batch = result.batch;
     const ImageShape& shape = transform_.output_shape();
-    const int64_t begin = number * options_.batch_size, end = std::min(begin + options_.batch_size, images_);
+    const int64_t begin = std::min(number * of_all_parts() + options_.share.part * options_.batch_size, images_);
+    const int64_t end = std::min(begin + options_.batch_size, images_);
     batch.channels = shape.channels;
     batch.height = shape.height;
     batch.width = shape.width;

@@ -27,6 +27,12 @@ struct Batch {
   std::vector<int64_t> labels() const;
 };
 
+// One of several loaders that share an epoch's batches: they have them in turn.
+struct Share {
+  int64_t part = 0, parts = 1;
+  bool even = false;  // batches that are left over, so that not all parts would have one more, are dropped
+};
+
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;    // a new order each epoch, from seed and epoch
@@ -34,6 +40,9 @@ struct LoaderOptions {
   int threads = 1;         // workers; 0: work in the thread that calls next()
   bool drop_last = false;  // leave out the last batch when it is not full
   int64_t max_images = 0;  // only that many of the epoch's order; 0: all
+  // The batches part, part + parts, part + 2 * parts ... of those that the rest says, numbered anew: all parts have as
+  // many, where it is not even the last one of some has no image, and next() gives nothing for it.
+  Share share;
   // How often the images come in an epoch, for all images of the dataset in its order; empty: each once.
   std::vector<Portion> portions;
   TransformOptions transform;
@@ -72,7 +81,7 @@ class Loader {
   std::optional<Batch> next();
 
   int64_t batches_per_epoch() const;
-  int64_t images_per_epoch() const;
+  int64_t images_per_epoch() const;  // of all parts
   const ImageShape& image_shape() const;
   const Dataset& dataset() const;
   const LoaderOptions& options() const;

@@ -294,5 +294,31 @@ TEST_F(LoaderTest, RefusesOptionsOutOfRange) {
   EXPECT_THAT(error({.max_corrupt_fraction = 2}), HasSubstr("max_corrupt_fraction 2"));
 }
 
+// What parts have together is what one loader has, batch by batch in turn.
+TEST(Loader, PartsHaveTheBatchesInTurn) {
+  const FakeDataset dataset(23);
+  for (const bool even : {false, true}) {
+    LoaderOptions options{.batch_size = 3, .shuffle = true, .seed = 4, .drop_last = even};
+    Loader whole(dataset, options);
+    whole.start_epoch(2);
+    const std::vector<Copy> all = drain(whole);  // 8 batches, the last one of 2; or 7
+    std::vector<std::vector<Copy>> parts;
+    for (int64_t part = 0; part < 3; ++part) {
+      options.share = {.part = part, .parts = 3, .even = even};
+      Loader loader(dataset, options);
+      EXPECT_EQ(loader.batches_per_epoch(), even ? 2 : 3);
+      EXPECT_EQ(loader.images_per_epoch(), even ? 18 : 23);
+      loader.start_epoch(2);
+      parts.push_back(drain(loader));
+    }
+    EXPECT_EQ(parts[0].size() + parts[1].size() + parts[2].size(), even ? 6u : 8u);
+    for (size_t part = 0; part < 3; ++part)
+      for (size_t i = 0; i < parts[part].size(); ++i) EXPECT_EQ(parts[part][i], all.at(3 * i + part));
+    Loader resumed(dataset, options);  // the last part
+    resumed.start_epoch(2, 1);
+    EXPECT_EQ(drain(resumed).at(0), all.at(3 * 1 + 2));
+  }
+}
+
 }  // namespace
 }  // namespace octet::data

@@ -6,7 +6,7 @@ packages=(
   build-essential cmake ninja-build ccache mold pkg-config git ca-certificates
   python3 python3-pip python3-venv
   libprotozero-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
-  libturbojpeg0-dev libwebp-dev libopencv-dev libpugixml-dev zlib1g-dev libxxhash-dev libhdf5-dev
+  libturbojpeg0-dev libwebp-dev libopencv-dev libpugixml-dev zlib1g-dev libxxhash-dev libhdf5-dev libgloo-dev
   libgtest-dev libgmock-dev clang clang-format
   g++-aarch64-linux-gnu qemu-user googletest
   dataset-fashion-mnist

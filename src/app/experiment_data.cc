@@ -112,9 +112,11 @@ data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, 
 }
 
 DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
-                              const std::vector<std::string>& model_classes) {
+                              const std::vector<std::string>& model_classes, data::Share share) {
   if (spec.data.train.empty()) fail_usage("the spec names no training images; add data.train");
-  data::LoaderOptions options{.batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true};
+  data::LoaderOptions options{
+      .batch_size = schedule.batch_size_per_gpu, .shuffle = true, .drop_last = true, .share = share};
+  options.share.even = true;
   options.transform = data::training_transform(spec.data, spec.model.height(), spec.model.width());
   return open(spec, {.name = "data.train", .sources = spec.data.training_sources(), .sampled = true}, options,
               {model_classes, "of the model"}, data::decoded_image_budget(spec.data.cache_mb));
@@ -123,7 +125,10 @@ DataStream open_training_data(const spec::ExperimentSpec& spec, const train::Tra
 DataStream open_validation_data(const spec::ExperimentSpec& spec, const DataStream& training) {
   const data::Sources sources = spec.data.validation_sources();
   if (sources.empty()) return {};
-  return open(spec, {.name = validation_name(spec), .sources = sources}, evaluation_loader_options(spec),
+  data::LoaderOptions options = evaluation_loader_options(spec);
+  options.share = training.loader->options().share;
+  options.share.even = false;
+  return open(spec, {.name = validation_name(spec), .sources = sources}, options,
               {training.dataset->class_names(), "of the training images"}, training.cache);
 }
 
@@ -158,12 +163,13 @@ void check_calibration_batches(const data::Loader& loader) {
              " are left out");
 }
 
-DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time) {
+DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time, data::Share share) {
   const data::Sources sources = spec.data.calibration_sources();
   if (sources.empty()) fail_usage("the spec names no images to calibrate with; add data.calibration or data.train");
-  DataStream stream =
-      open(spec, {.name = spec.data.calibration.empty() ? "data.train" : "data.calibration", .sources = sources},
-           calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time));
+  data::LoaderOptions options = calibration_loader_options(spec, evaluation_loader_options(spec), at_a_time);
+  options.share = share;
+  DataStream stream = open(
+      spec, {.name = spec.data.calibration.empty() ? "data.train" : "data.calibration", .sources = sources}, options);
   check_calibration_batches(*stream.loader);
   return stream;
 }

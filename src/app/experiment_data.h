@@ -23,9 +23,9 @@ std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec);
 // model's classes in order, by which the images are labeled; empty: the images name and number them. UserError (exit 2)
 // when the spec names no training images, or they have a class that the model does not have.
 DataStream open_training_data(const spec::ExperimentSpec& spec, const train::TrainOptions& schedule,
-                              const std::vector<std::string>& model_classes = {});
+                              const std::vector<std::string>& model_classes = {}, data::Share share = {});
 // Validation images in their order, labeled by the classes of `training`, or nothing when the spec names none. Both
-// keep decoded images within one budget.
+// keep decoded images within one budget, and have the same share.
 DataStream open_validation_data(const spec::ExperimentSpec& spec, const DataStream& training);
 // Test images (else validation images) in their order, labeled by the classes of the model, where it names them, else
 // by those of the spec's training images. `batch_size` 0: that of the spec.
@@ -33,7 +33,7 @@ DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_
                                 const std::vector<std::string>& model_classes = {});
 // The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, not augmented.
 // `at_a_time` > 0: in whole batches of that (calibration_batches below), else of the spec's size.
-DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time);
+DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time, data::Share share = {});
 
 // The options of a calibration's loader, from those of an evaluation's. A network that takes a number of images at a
 // time gets whole batches; images that do not fill one are left out, as they would be seen twice.

@@ -47,6 +47,7 @@ std::optional<TrainingRecord> read_training_record(const fs::path& results) {
     record.model_hash = parse_hex(j.at("model_hash").get<std::string>());
     record.teacher_hash = parse_hex(j.value("teacher_hash", hex64(0)));
     record.data_hash = parse_hex(j.at("data_hash").get<std::string>());
+    record.workers = j.value("workers", int64_t{1});
     record.threads = j.at("threads").get<int64_t>();
     record.precision = j.at("precision").get<std::string>();
     for (const auto& [name, hash] : j.at("outputs").items()) record.outputs[name] = parse_hex(hash.get<std::string>());
@@ -67,6 +68,7 @@ void write_training_record(const fs::path& results, const TrainingRecord& record
                           {"model_hash", hex64(record.model_hash)},
                           {"teacher_hash", hex64(record.teacher_hash)},
                           {"data_hash", hex64(record.data_hash)},
+                          {"workers", record.workers},
                           {"threads", record.threads},
                           {"precision", record.precision},
                           {"outputs", outputs},
@@ -85,7 +87,8 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
        spec::differences(before.spec, with_epochs_of(after.spec, before.spec), after.stage))
     out.push_back(change(d.key, d.before, d.after));
   const std::string schedule = after.stage == spec::Stage::kFloat ? "train" : "finetune";
-  if (before.threads != after.threads) out.push_back(change(schedule + ".threads", before.threads, after.threads));
+  if (before.threads != after.threads && before.workers == after.workers)
+    out.push_back(change(schedule + ".threads", before.threads, after.threads));
   if (before.precision != after.precision && out.empty())
     out.push_back(change(schedule + ".precision on this machine", before.precision, after.precision));
   if (before.model_hash != after.model_hash)
@@ -110,7 +113,7 @@ std::string fingerprint(const TrainingRecord& record) {
   return str(spec::stage_name(record.stage), "-",
              spec::spec_hash(with_epochs_of(record.spec, spec::ExperimentSpec()), record.stage), "-",
              hex64(record.model_hash), "-", hex64(record.teacher_hash), "-", hex64(record.data_hash), "-",
-             record.threads, "-", record.precision);
+             record.precision);
 }
 
 bool is_finished(const fs::path& output, const TrainingRecord& record) {

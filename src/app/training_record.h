@@ -19,6 +19,7 @@ struct TrainingRecord {
   uint64_t model_hash = 0;                  // of its content
   uint64_t teacher_hash = 0;                // of the teacher's file; 0: none
   uint64_t data_hash = 0;                   // of the training images
+  int64_t workers = 1;                      // ranks that shared the images; a run may go on with others
   int64_t threads = 0;                      // as they are, never 0: sums depend on how they are split
   std::string precision;                    // as it is: what `auto` meant on that machine
   std::map<std::string, uint64_t> outputs;  // hash of each finished model by its file name
@@ -34,7 +35,8 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
 int64_t epochs(const TrainingRecord& record);
 const char* epochs_key(const TrainingRecord& record);  // "train.epochs"
 
-// Of everything that a checkpoint's continuation depends on but the number of epochs.
+// Of everything that a checkpoint's continuation depends on but the number of epochs, and of workers and threads, which
+// differences() compares.
 std::string fingerprint(const TrainingRecord& record);
 
 // Whether the file is the finished model of this record, unchanged since.

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kFormat = 2;
+constexpr int64_t kFormat = 3;
 
 json to_json(const std::vector<EpochRecord>& history) {
   json out = json::array();
@@ -30,6 +30,9 @@ json to_json(const RunState& run) {
   return {{"format", kFormat},
           {"epochs_done", run.epochs_done},
           {"batches_done", run.batches_done},
+          {"ranks", run.ranks},
+          {"skipped", run.skipped},
+          {"back_off", run.back_off},
           {"loss_sum", run.loss_sum},
           {"best_metric", run.best_metric},
           {"best_epoch", run.best_epoch},
@@ -54,6 +57,9 @@ RunState from_json(const json& j) {
   RunState run;
   run.epochs_done = whole_number(j.at("epochs_done"), 0, kMaxEpochs, "'epochs_done'");
   run.batches_done = whole_number(j.at("batches_done"), 0, kMaxBatches, "'batches_done'");
+  run.ranks = whole_number(j.at("ranks"), 1, kMaxRanks, "'ranks'");
+  run.skipped = whole_number(j.at("skipped"), 0, run.batches_done, "'skipped'");
+  run.back_off = finite_number(j.at("back_off"), "'back_off'");
   run.loss_sum = finite_number(j.at("loss_sum"), "'loss_sum'");
   run.best_metric = finite_number(j.at("best_metric"), "'best_metric'");
   run.best_epoch = whole_number(j.at("best_epoch"), 0, run.epochs_done, "'best_epoch'");

@@ -19,8 +19,11 @@ struct EpochRecord {
 
 struct RunState {
   int64_t epochs_done = 0;   // whole epochs
-  int64_t batches_done = 0;  // of the epoch after those
-  double loss_sum = 0;       // over these batches
+  int64_t batches_done = 0;  // of the epoch after those: its steps (of several batches each, with train.accumulate)
+  int64_t ranks = 1;         // that shared the epoch's images
+  int64_t skipped = 0;       // of these, as their loss was not finite
+  double loss_sum = 0;       // over the others
+  double back_off = 1;       // of the learning rate, for the same reason
   double best_metric = -1e300;
   int64_t best_epoch = 0;  // 0: nothing was evaluated yet
   std::string fingerprint;
@@ -28,7 +31,7 @@ struct RunState {
   std::map<std::string, uint64_t> checksums;  // hash64() of the files beside run.json, by name
 };
 
-inline constexpr int64_t kMaxEpochs = 1'000'000'000, kMaxBatches = 1'000'000'000;
+inline constexpr int64_t kMaxEpochs = 1'000'000'000, kMaxBatches = 1'000'000'000, kMaxRanks = 1'000'000;
 
 // The text of run.json. It ends with a checksum of itself.
 std::string run_state_json(const RunState& run);

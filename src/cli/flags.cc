@@ -58,7 +58,6 @@ spec::ExperimentSpec SpecFlags::load() const {
       fail_usage("unknown task '", task, "'", did_you_mean(task, names),
                  " (this version has: ", schema::join(names, ", "), ")");
   }
-  if (gpus > 1) fail_usage("--gpus ", gpus, ": this version trains on one device; use --gpus 1");
   spec::LoadOptions options;
   options.overrides = overrides;
   options.default_task = task;
@@ -70,7 +69,7 @@ spec::ExperimentSpec SpecFlags::load() const {
   if (use_amp) in_both("precision=auto");
   if (fp16) in_both("precision=fp16");
   if (!loss_scale.empty()) in_both("amp.loss_scale=" + loss_scale);
-  if (gpus == 1) in_both("device=cuda");
+  if (gpus > 0) in_both("device=cuda");
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
   const spec::ExperimentSpec spec =
       path.empty() ? spec::parse_experiment("", "(no experiment file)", options) : spec::load_experiment(path, options);
@@ -90,7 +89,8 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   if (!training) return;
-  add_number_flag(app, "--gpus", flags.gpus, 1, 1024, "Train on this many GPUs instead of the spec's device");
+  add_number_flag(app, "--gpus", flags.gpus, 1, 1024,
+                  "Train on this many GPUs instead of the spec's device, a process on each");
   app.add_flag("--use_amp", flags.use_amp, "Mixed precision where the hardware has it (train.precision=auto)");
   app.add_flag("--fp16", flags.fp16, "Mixed precision in FP16, with a dynamic loss scale (train.precision=fp16)");
   app.add_option("--loss_scale", flags.loss_scale, "Factor on the loss, 0: dynamic (train.amp.loss_scale)")

@@ -214,7 +214,8 @@ class PrintableOutput {
 
 int report(const std::string& message, ExitCode code) {
   std::cout.flush();
-  std::cerr << "octet: " << printable_line(one_line(message)) << std::endl;
+  if (!message.empty())  // else another process has told it
+    std::cerr << "octet: " << printable_line(one_line(message)) << std::endl;
   return static_cast<int>(code);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/byte_stream.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
 
@@ -230,6 +231,29 @@ void Histogram::merge(const Histogram& other) {
   grow_to(other.exponent_);
   const int shift = exponent_ - other.exponent_;
   for (size_t k = 0; k < kBins; ++k) bins_[shift >= kLogBins ? 0 : k >> shift] += other.bins_[k];
+}
+
+std::string Histogram::bytes() const {
+  ByteWriter out;
+  out.put_all(std::span<const int64_t>(bins_));
+  out.put(exponent_);
+  for (const int64_t count : {zeros_, nonzeros_, nans_, infinities_}) out.put(count);
+  out.put(min_);
+  out.put(max_);
+  return out.take();
+}
+
+Histogram Histogram::of_bytes(std::string_view bytes) {
+  ByteReader in(bytes);
+  Histogram out;
+  out.bins_ = in.get_all<int64_t>();
+  require(out.bins_.empty() || out.bins_.size() == kBins, "a histogram of another process has ", out.bins_.size(),
+          " bins, expected ", kBins);
+  out.exponent_ = in.get<int>();
+  for (int64_t* count : {&out.zeros_, &out.nonzeros_, &out.nans_, &out.infinities_}) *count = in.get<int64_t>();
+  out.min_ = in.get<float>();
+  out.max_ = in.get<float>();
+  return out;
 }
 
 }  // namespace octet::quant

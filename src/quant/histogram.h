@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet::quant {
@@ -40,6 +42,10 @@ class Histogram {
   // Bytes held, the object itself included. Does not depend on how much was observed, once something other than zero
   // was.
   size_t memory_bytes() const { return sizeof(*this) + bins_.capacity() * sizeof(int64_t); }
+
+  // The whole, for another process of the program; of_bytes() gives it back. UserError where they end too soon.
+  std::string bytes() const;
+  static Histogram of_bytes(std::string_view bytes);
 
   friend bool operator==(const Histogram&, const Histogram&) = default;
 

@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "base/byte_stream.h"
 #include "base/error.h"
+#include "tasks/batch_message.h"
 #include "train/step.h"
 
 namespace octet::tasks {
@@ -35,20 +37,63 @@ Outputs ExecutorRunner::run(const data::Batch& batch) {
   return out;
 }
 
-train::Validation validation_of(const Task& task, data::Loader* loader,
-                                std::function<void(const Outputs&, const data::Batch&)> watch) {
+namespace {
+
+using Watch = std::function<void(const Outputs&, const data::Batch&)>;
+
+// Gives what comes out of the batches of all ranks to `take`, in the order of the images, on rank 0.
+void run_on_all_ranks(Runner& runner, data::Loader& loader, train::Communicator& communicator, const Watch& take) {
+  loader.start_epoch(0);
+  int64_t images = 0;
+  for (int64_t round = 0; round < loader.batches_per_epoch(); ++round) {
+    const std::optional<data::Batch> batch = loader.next();
+    for (const std::string& message : communicator.gather(batch ? batch_message(runner.run(*batch), *batch) : "")) {
+      if (message.empty()) continue;  // the images were fewer, or all damaged
+      const ReceivedBatch received(message);
+      take(received.outputs(), received.batch());
+      images += received.batch().size;
+    }
+  }
+  if (communicator.rank() == 0 && images == 0) fail("there is no image to evaluate");
+}
+
+Metrics of_rank_0(const Metrics& metrics, train::Communicator& communicator) {
+  ByteWriter out;
+  for (const auto& [name, value] : metrics) {
+    out.put_text(name);
+    out.put(value);
+  }
+  const std::string bytes = communicator.broadcast(out.take());
+  ByteReader in(bytes);
+  Metrics all;
+  while (!in.at_end()) {
+    const std::string name = in.get_text();
+    all[name] = in.get<double>();
+  }
+  return all;
+}
+
+}  // namespace
+
+train::Validation validation_of(const Task& task, data::Loader* loader, Watch watch,
+                                train::Communicator& communicator) {
   if (loader == nullptr) return {};
   const MetricInfo metric = task.metrics().at(0);
-  const auto measure = [&task, loader, watch = std::move(watch)](train::Executor& executor) {
+  const auto measure = [&task, loader, &communicator, watch = std::move(watch)](train::Executor& executor) {
     ExecutorRunner runner(executor);
     const std::unique_ptr<Evaluator> evaluator = task.evaluator();
-    run_all(runner, *loader, [&](const Outputs& outputs, const data::Batch& batch) {
+    const Watch take = [&](const Outputs& outputs, const data::Batch& batch) {
       evaluator->add(outputs, batch);
       if (watch) watch(outputs, batch);
-    });
+    };
     Metrics out;
-    for (const auto& [name, value] : evaluator->result()) out["val_" + name] = value;
-    return out;
+    if (communicator.size() == 1)
+      run_all(runner, *loader, take);
+    else
+      run_on_all_ranks(runner, *loader, communicator, take);
+    if (communicator.rank() == 0)
+      for (const auto& [name, value] : evaluator->result()) out["val_" + name] = value;
+    return of_rank_0(out, communicator);
   };
   return {.evaluate = measure, .metric = "val_" + metric.name, .larger_is_better = metric.larger_is_better};
 }

@@ -21,8 +21,10 @@ class ExecutorRunner : public Runner {
 std::unique_ptr<train::Loss> make_loss(const TaskChoice& task);
 
 // The task's metrics, each as val_NAME, on the images of `loader`; none where that is null. Nothing is owned. `watch`
-// is shown every batch of a validation.
+// is shown every batch of a validation. Of several ranks each runs its part of the batches, rank 0 sees what comes out
+// of all of them in their order, without the pixels, and so gets the metrics that it would have had alone.
 train::Validation validation_of(const Task& task, data::Loader* loader,
-                                std::function<void(const Outputs&, const data::Batch&)> watch = {});
+                                std::function<void(const Outputs&, const data::Batch&)> watch = {},
+                                train::Communicator& communicator = train::single_process());
 
 }  // namespace octet::tasks

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_stream.h"
 #include "base/error.h"
 
 namespace octet::train {
@@ -38,6 +39,37 @@ void observe(quant::CalibrationSet& set, const std::string& name, const at::Tens
   for (const quant::Histogram& histogram : histograms) set.merge(name, histogram);
 }
 
+// The same observers, which have seen nothing.
+quant::CalibrationSet nothing_seen(const quant::CalibrationSet& set) {
+  quant::CalibrationSet out;
+  for (const auto& [name, observer] : set.observers()) out.add(name, observer.levels());
+  return out;
+}
+
+// What all ranks have seen together: as if one had seen it all, as histograms are functions of the values alone.
+void share_observations(CalibrationRun& run, Communicator& communicator) {
+  if (communicator.size() == 1) return;
+  const std::vector<std::string> names = run.observers.names();
+  const auto bytes_of = [&](const CalibrationRun& each) {
+    ByteWriter out;
+    out.put(each.images);
+    for (const auto& [name, observer] : each.observers.observers()) out.put_text(observer.histogram().bytes());
+    return out.take();
+  };
+  const auto add = [&](CalibrationRun& to, const std::string& bytes) {
+    ByteReader in(bytes);
+    to.images += in.get<int64_t>();
+    for (const std::string& name : names) to.observers.merge(name, quant::Histogram::of_bytes(in.get_text()));
+  };
+  CalibrationRun together{.observers = nothing_seen(run.observers)};
+  add(together, combined(communicator, bytes_of(run), [&](const std::vector<std::string>& of_ranks) {
+        CalibrationRun all{.observers = nothing_seen(run.observers)};
+        for (const std::string& bytes : of_ranks) add(all, bytes);
+        return bytes_of(all);
+      }));
+  run = std::move(together);
+}
+
 }  // namespace
 
 CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source,
@@ -58,6 +90,7 @@ CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source
     executor.forward({std::exchange(batch, at::Tensor())}, Mode::kEval);
     if (options.on_progress) options.on_progress(result.images);
   }
+  share_observations(result, options.communicator);
   require(result.images > 0, "there is no image to calibrate with");
   result.ranges = result.observers.ranges(options.calibration);
   return result;

@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "quant/observer.h"
+#include "train/communicator.h"
 #include "train/executor.h"
 
 namespace at {
@@ -21,6 +22,8 @@ struct CalibrationRunOptions {
   ExecutorOptions executor;
   quant::CalibrationOptions calibration;
   std::function<void(int64_t images)> on_progress;  // after every batch, with the images so far
+  // Each rank has images of its own; the result, on every rank, is that of all of them.
+  Communicator& communicator = single_process();
   std::vector<std::string> tensors;  // float32 activations to watch as int8, beside those that a FakeQuantize reads
 };
 

@@ -133,6 +133,7 @@ Run Executor::State::new_run(bool training) {
   Run run;
   run.training = training;
   run.batch_norm_frozen = batch_norm_frozen;
+  run.statistics = options.statistics;
   run.channels_last = options.channels_last;
   run.compute = compute_type(options.precision);
   run.master = master_type(options.precision);

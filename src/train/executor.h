@@ -13,6 +13,7 @@
 
 #include "ir/graph.h"
 #include "quant/scale_averaging.h"
+#include "train/communicator.h"
 #include "train/options/precision.h"
 
 namespace at {
@@ -32,6 +33,8 @@ struct ExecutorOptions {
   bool channels_last = true;
   uint64_t seed = 0;                // of Dropout
   quant::ScaleAveraging averaging;  // once per forward(kTrain)
+  // Batch norm is over the images of all ranks in forward(kTrain) and its backward; null: each over its own.
+  Communicator* statistics = nullptr;
 };
 
 class Executor {

@@ -9,12 +9,13 @@
 namespace octet::train {
 
 quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& loader,
-                                          const std::function<void(int64_t)>& progress) {
-  return observe_tensors(graph, {}, loader, progress);
+                                          const std::function<void(int64_t)>& progress, Communicator& communicator) {
+  return observe_tensors(graph, {}, loader, progress, communicator);
 }
 
 quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<std::string>& tensors,
-                                      data::Loader& loader, const std::function<void(int64_t)>& progress) {
+                                      data::Loader& loader, const std::function<void(int64_t)>& progress,
+                                      Communicator& communicator) {
   std::optional<data::Batch> batch;  // owns the memory that the tensor below borrows
   const BatchSource source = [&](at::Tensor* images) {
     batch = loader.next();
@@ -22,7 +23,7 @@ quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<
     *images = images_of(*batch);
     return true;
   };
-  CalibrationRunOptions options;
+  CalibrationRunOptions options{.communicator = communicator};
   options.on_progress = progress;
   options.tensors = tensors;
   loader.start_epoch(0);

@@ -79,6 +79,7 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
       o.running_mean = run.plain(w.mean);
       o.running_variance = run.plain(w.variance);
       o.batch_statistics = run.training && !run.batch_norm_frozen && learns_statistics;
+      o.ranks = run.statistics;
     }
     if (w.residual >= 0) chain_residual(run, w.residual, &o);
     if (w.scale < 0) return run.set(w.out, pointwise(x, o));

@@ -39,6 +39,7 @@ bool keeps_statistics(const ir::Node& node);
 struct Run {
   bool training = false;
   bool batch_norm_frozen = false;
+  Communicator* statistics = nullptr;  // of batch norm over all ranks (ExecutorOptions)
   bool channels_last = true;
   bool may_overwrite = false;           // steps may work in place where their wiring allows it
   bool cast_model = false;              // every operator gives the compute type

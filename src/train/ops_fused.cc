@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "train/ops_kernels.h"
+#include "train/sync_batch_norm.h"
 
 namespace octet::train {
 namespace {
@@ -173,15 +174,17 @@ class Pass {
       from_grad.resize(c);
       from_x.resize(c);
       constant.resize(c);
-      const double n = static_cast<double>(layout_.rows);
+      double n = static_cast<double>(layout_.rows);
+      Sums of_all = sums;  // of which the statistics were made
+      if (through_statistics && o_.ranks) combine_sums(*o_.ranks, n, of_all.first, of_all.second);
       for (int64_t i = 0; i < c; ++i) {
         const double inverse = norm_ ? saved.inverse_deviation[i] : 1, m = saved.factor_x[i];
         const double through = factor * gammas[i] * inverse;  // gradient with respect to x * scale_x + offset
         grad_gamma[i] = factor * m * inverse * sums.second[i];
         grad_offset[i] = norm_ && o_.batch_statistics ? 0 : through * sums.first[i];
         from_grad[i] = static_cast<float>(m * through);
-        constant[i] = static_cast<float>(-m * through * sums.first[i] / n);
-        from_x[i] = static_cast<float>(-m * through * sums.second[i] / n * m * inverse * m * inverse);
+        constant[i] = static_cast<float>(-m * through * of_all.first[i] / n);
+        from_x[i] = static_cast<float>(-m * through * of_all.second[i] / n * m * inverse * m * inverse);
       }
       b.from_grad = from_grad.data();
       if (through_statistics) {
@@ -257,7 +260,8 @@ class Pass {
 
   void batch_statistics(const Floats& scale_x, const Floats& shift, Floats* mean, Floats* inverse) {
     const int64_t c = layout_.channels;
-    require(layout_.rows > 1, "batch norm over one value a channel has no variance: use a larger batch or image");
+    require(layout_.rows > 1 || o_.ranks,
+            "batch norm over one value a channel has no variance: use a larger batch or image");
     // Sums are taken around the first row, so that a large mean does not cancel the digits of the variance.
     Floats center(c);
     const at::Tensor first = x_.dim() == 4 ? x_.select(0, 0).select(1, 0).select(1, 0) : x_.select(0, 0);
@@ -267,15 +271,24 @@ class Pass {
       kernels::table<T>().statistics(read<T>(x_), c, center.data(), layout_.begin(piece), layout_.end(piece), sum,
                                      square);
     });
-    const double n = static_cast<double>(layout_.rows);
+    double n = static_cast<double>(layout_.rows);
+    std::vector<double> means(c), variances(c);  // of x
+    for (int64_t i = 0; i < c; ++i) {
+      const double moved = sums.first[i] / n;
+      means[i] = center[i] + moved;
+      variances[i] = std::max(sums.second[i] / n - moved * moved, 0.0);
+    }
+    if (o_.ranks) {
+      combine_statistics(*o_.ranks, n, means, variances);
+      n *= o_.ranks->size();
+    }
     float* running_mean = o_.running_mean.mutable_data_ptr<float>();
     float* running_variance = o_.running_variance.mutable_data_ptr<float>();
     for (int64_t i = 0; i < c; ++i) {
-      const double moved = sums.first[i] / n, m = scale_x[i];
-      const double variance = std::max(sums.second[i] / n - moved * moved, 0.0) * m * m;
-      (*mean)[i] = static_cast<float>(center[i] + moved);
+      const double m = scale_x[i], variance = variances[i] * m * m;
+      (*mean)[i] = static_cast<float>(means[i]);
       (*inverse)[i] = static_cast<float>(1 / std::sqrt(variance + o_.epsilon));
-      const double mean_y = (center[i] + moved) * m + shift[i];
+      const double mean_y = means[i] * m + shift[i];
       running_mean[i] = static_cast<float>(running_mean[i] * (1 - o_.momentum) + mean_y * o_.momentum);
       running_variance[i] =
           static_cast<float>(running_variance[i] * (1 - o_.momentum) + variance * n / (n - 1) * o_.momentum);

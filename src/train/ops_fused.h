@@ -19,6 +19,7 @@ struct PointwiseOptions {
   at::Tensor running_mean, running_variance;  // float32; updated when batch_statistics
   bool batch_statistics = false;
   double epsilon = 1e-5, momentum = 0.1;  // momentum: weight of the new value
+  Communicator* ranks = nullptr;          // batch statistics are those of all ranks; null: of this one
   // Then + residual * residual_scale.
   at::Tensor residual;  // type and shape of x
   float residual_scale = 1;

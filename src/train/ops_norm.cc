@@ -2,6 +2,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "train/ops_common.h"
+#include "train/sync_batch_norm.h"
 
 namespace octet::train {
 namespace {
@@ -17,6 +18,9 @@ StepFunction batch_norm(const ir::Node& node, const Wiring& w) {
     const at::Tensor x = run.plain(w.in[0]);
     const at::Tensor gamma = run.plain(w.in[1]), beta = run.plain(w.in[2]);
     const bool batch_statistics = run.training && !run.batch_norm_frozen && !fixed;
+    if (batch_statistics && run.statistics)
+      return run.set(w.out[0], sync_batch_norm(x, gamma, beta, run.plain(w.in[3]), run.plain(w.in[4]), momentum,
+                                               epsilon, *run.statistics));
     require(!batch_statistics || x.numel() / x.size(1) > 1,
             "batch norm over one value a channel has no variance: use a larger batch or image");
     run.set(w.out[0], std::get<0>(at::native_batch_norm(x, gamma, beta, run.plain(w.in[3]), run.plain(w.in[4]),

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -63,6 +64,10 @@ const std::string& cuda_problem() {
 
 bool cuda_available() {
   return cuda_problem().empty();
+}
+
+int cuda_devices() {
+  return cuda_available() ? at::detail::getCUDAHooks().deviceCount() : 0;
 }
 
 void require_device(const std::string& device) {

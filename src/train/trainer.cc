@@ -7,8 +7,11 @@
 #include <memory>
 #include <optional>
 
+#include "base/byte_stream.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "train/constants.h"
+#include "train/diagnosis.h"
 #include "train/loss_scaler.h"
 #include "train/parameters.h"
 #include "train/regularizer.h"
@@ -53,22 +56,23 @@ class Run {
         step_(executor_, optimizer_, loss_, step_options()) {
     if (options_.ema.enable) average_.emplace(options_.ema.decay, parameters_);
     run_.fingerprint = options_.fingerprint;
-    steps_per_epoch_ = loader_.batches_per_epoch();
+    run_.ranks = communicator_.size();
+    steps_per_epoch_ = loader_.batches_per_epoch() / options_.accumulate;
+    lr_scale_ = lr_scale(options_.lr_scaling, static_cast<double>(communicator_.size() * options_.accumulate));
     if (steps_per_epoch_ < 1)
-      fail("the ", loader_.dataset().size(), " training images are fewer than one batch of ",
-           loader_.options().batch_size);
+      fail("the ", loader_.dataset().size(), " training images are fewer than one step of ",
+           loader_.options().batch_size * communicator_.size() * options_.accumulate);
     if (options_.schedule.type == ScheduleType::kEarlyStoppingAnnealing && !validation_.evaluate)
       fail_usage("the schedule early_stopping_annealing follows the validation; name validation images (data.val)");
   }
 
   TrainResult operator()() {
-    resume();
+    start();
     while (!done())
       if (!epoch()) return {run_, true};
     if (run_.best_epoch > 0 && options_.final_model == FinalModel::kBest) {
-      on_any_rank(false);  // the first one has written it
-      ir::Graph best = checkpoint::load_best(options_.checkpoints, run_.best_epoch);
-      executor_.load_from(best);
+      if (first_) executor_.load_from(checkpoint::load_best(options_.checkpoints, run_.best_epoch));
+      share_state();
     } else if (average_) {
       swap_average();
     }
@@ -83,6 +87,8 @@ class Run {
             .communicator = communicator_,
             .scaler = scaler_.get(),
             .part_scalers = part_scalers_ ? &*part_scalers_ : nullptr,
+            .reduction = options_.reduction,
+            .accumulate = static_cast<int>(options_.accumulate),
             .regularizer = regularizer_.enabled() ? &regularizer_ : nullptr};
   }
 
@@ -104,12 +110,42 @@ class Run {
   // UserError when training cannot go on from there with the bytes of a run that was not interrupted.
   void require_usable(const checkpoint::Checkpoint& found) const {
     if (foreign(found)) return;
-    if (found.run.epochs_done > options_.epochs || found.run.batches_done >= steps_per_epoch_)
+    const bool same_ranks = found.run.ranks == communicator_.size();
+    if (found.run.epochs_done > options_.epochs || (same_ranks && found.run.batches_done >= steps_per_epoch_))
       fail("it stands after ", found.run.epochs_done, " epochs and ", found.run.batches_done, " batches of ",
            options_.epochs, " and ", steps_per_epoch_);
     if (found.run.best_epoch > 0) checkpoint::require_best(options_.checkpoints);
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
       for (const auto& [name, tensor] : tensors) require_entry(found.state, "model/" + name, tensor);
+  }
+
+  // Rank 0 reads checkpoints and tells the others, who need no access to its files.
+  void start() {
+    on_all_ranks(communicator_, [this] {
+      if (first_) resume();
+    });
+    run_ = checkpoint::parse_run_state(communicator_.broadcast(checkpoint::run_state_json(run_)), "rank 0");
+    share_state();
+    executor_.set_step((run_.epochs_done * steps_per_epoch_ + run_.batches_done) * options_.accumulate);
+  }
+
+  // Every rank gets the state of rank 0.
+  void share_state() {
+    if (communicator_.size() == 1) return;
+    const std::string bytes = communicator_.broadcast(first_ ? checkpoint::safetensors_bytes(state()) : "");
+    if (!first_) restore(checkpoint::parse_safetensors(bytes, "rank 0"));
+  }
+
+  // Where an epoch was left by another number of ranks, it goes on with the step that has the next image; images of a
+  // step that was not whole then come again.
+  void continue_with_other_ranks() {
+    if (run_.ranks == communicator_.size()) return;
+    const int64_t steps = std::min(run_.batches_done * run_.ranks / communicator_.size(), steps_per_epoch_);
+    const double kept = static_cast<double>(steps) / static_cast<double>(std::max<int64_t>(run_.batches_done, 1));
+    run_.loss_sum *= kept;
+    run_.skipped = static_cast<int64_t>(static_cast<double>(run_.skipped) * kept);
+    run_.batches_done = steps;
+    run_.ranks = communicator_.size();
   }
 
   void resume() {
@@ -122,32 +158,42 @@ class Run {
           ": holds checkpoints of another experiment (spec, model, images, threads or precision); name another results "
           "directory, or give --force to start anew");
     run_ = found->run;
-    if (first_) checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
+    checkpoint::prune_checkpoints(options_.checkpoints, run_, options_.keep_checkpoints);
+    restore(found->state);
+    continue_with_other_ranks();
+    if (listener_) listener_->on_resume(run_);
+  }
+
+  // Everything that later steps depend on, but for the position.
+  checkpoint::NamedTensors state() const {
+    checkpoint::NamedTensors state;
+    for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
+      for (const auto& [name, tensor] : tensors) state["model/" + name] = to_constant(tensor);
+    optimizer_.save(state);
+    loss_.save(state);
+    if (scaler_) scaler_->save(state);
+    if (part_scalers_) part_scalers_->save(state);
+    if (average_) average_->save(state);
+    return state;
+  }
+
+  void restore(const checkpoint::NamedTensors& state) {
     at::NoGradGuard no_grad;
     for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
       for (const auto& [name, tensor] : tensors) {
         at::Tensor target = tensor;
-        target.copy_(to_torch(found->state.at("model/" + name)));
+        target.copy_(to_torch(state.at("model/" + name)));
       }
-    optimizer_.load(found->state);
-    loss_.load(found->state);
-    if (scaler_) scaler_->load(found->state);
-    if (part_scalers_) part_scalers_->load(found->state);
-    if (average_) average_->load(found->state);
-    executor_.set_step(run_.epochs_done * steps_per_epoch_ + run_.batches_done);
-    if (listener_) listener_->on_resume(run_);
+    optimizer_.load(state);
+    loss_.load(state);
+    if (scaler_) scaler_->load(state);
+    if (part_scalers_) part_scalers_->load(state);
+    if (average_) average_->load(state);
   }
 
   void save() {
     if (!first_) return;
-    checkpoint::Checkpoint saved{run_, {}};
-    for (auto& tensors : {executor_.named_parameters(), executor_.named_buffers()})
-      for (const auto& [name, tensor] : tensors) saved.state["model/" + name] = to_constant(tensor);
-    optimizer_.save(saved.state);
-    loss_.save(saved.state);
-    if (scaler_) scaler_->save(saved.state);
-    if (part_scalers_) part_scalers_->save(saved.state);
-    if (average_) average_->save(saved.state);
+    const checkpoint::Checkpoint saved{run_, state()};
     ir::Graph model = graph_.clone();
     executor_.write_back(model);
     checkpoint::save_checkpoint(options_.checkpoints, saved, model);
@@ -177,20 +223,29 @@ class Run {
     const std::optional<int64_t> annealing_from = annealing().annealing_from;
     checkpoint::EpochRecord record;
     record.epoch = run_.epochs_done + 1;
-    loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done);
+    loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done * options_.accumulate);
     while (run_.batches_done < steps_per_epoch_) {
+      for (int64_t i = 1; i < options_.accumulate; ++i)
+        if (const std::optional<data::Batch> batch = loader_.next()) step_.accumulate(*batch);
       std::optional<data::Batch> batch = loader_.next();
       if (!batch) break;
       const int64_t step = run_.epochs_done * steps_per_epoch_ + run_.batches_done;
-      const double factor = schedule_factor(
-          options_.schedule, options_.optimizer.lr,
-          {.step = step, .total = total, .steps_per_epoch = steps_per_epoch_, .annealing_from = annealing_from});
+      const double factor =
+          lr_scale_ * run_.back_off *
+          schedule_factor(
+              options_.schedule, options_.optimizer.lr,
+              {.step = step, .total = total, .steps_per_epoch = steps_per_epoch_, .annealing_from = annealing_from});
       record.learning_rate = options_.optimizer.lr * factor;
+      keep_buffers();
       const StepLoss loss = step_(*batch, factor);
       ++run_.batches_done;
-      if (!std::isfinite(loss.total)) fail_not_finite(loss, record.epoch);
-      if (average_ && loss.updated) average_->update();
-      run_.loss_sum += loss.total;
+      if (!std::isfinite(loss.total)) {
+        pass_over(loss, *batch, record.epoch);
+      } else {
+        if (average_ && loss.updated) average_->update();
+        run_.loss_sum += loss.total;
+        skipped_in_a_row_ = 0;
+      }
       if (listener_)
         listener_->on_step({.epoch = record.epoch,
                             .step = run_.batches_done,
@@ -198,7 +253,7 @@ class Run {
                             .loss = loss.total,
                             .loss_parts = loss.parts,
                             .learning_rate = record.learning_rate,
-                            .images = batch->size * communicator_.size(),
+                            .images = batch->size * communicator_.size() * options_.accumulate,
                             .loss_factor = scaler_         ? scaler_->factor()
                                            : part_scalers_ ? part_scalers_->least_factor()
                                                            : 1});
@@ -208,10 +263,11 @@ class Run {
       }
     }
     loss_.end_epoch(communicator_);
-    record.loss = run_.loss_sum / static_cast<double>(std::max<int64_t>(run_.batches_done, 1));
+    record.loss = run_.loss_sum / static_cast<double>(std::max<int64_t>(run_.batches_done - run_.skipped, 1));
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     ++run_.epochs_done;
     run_.batches_done = 0;
+    run_.skipped = 0;
     run_.loss_sum = 0;
     if (validation_.evaluate &&
         (run_.epochs_done == options_.epochs || run_.epochs_done % options_.evaluate_interval == 0))
@@ -227,12 +283,60 @@ class Run {
     return true;
   }
 
-  [[noreturn]] void fail_not_finite(const StepLoss& loss, int64_t epoch) const {
+  // Running statistics and scales, which a batch that is passed over must not move.
+  void keep_buffers() {
+    if (options_.non_finite.policy == NonFinitePolicy::kStop) return;
+    buffers_.clear();
+    for (const auto& [name, buffer] : executor_.named_buffers()) buffers_.push_back(buffer.clone());
+  }
+
+  // A step whose loss is not finite, and which updated nothing: the training goes on without it, or stops.
+  void pass_over(const StepLoss& loss, const data::Batch& batch, int64_t epoch) {
+    ++run_.skipped;
+    ++skipped_in_a_row_;
+    const NonFiniteOptions& options = options_.non_finite;
+    const bool stops = options.policy == NonFinitePolicy::kStop || skipped_in_a_row_ > options.max_in_a_row;
+    const std::string what = what_is_not_finite(loss, batch, epoch);
+    if (stops && !first_) throw UserError("", ExitCode::kFailed);  // rank 0 tells
+    if (stops)
+      fail(what, skipped_in_a_row_ > 1 ? str(", as in ", skipped_in_a_row_ - 1, " steps before it") : "",
+           "; lower the learning rate, or set train.clip_grad_norm");
+    const bool back_off = options.policy == NonFinitePolicy::kBackOff;
+    if (back_off) run_.back_off *= options.back_off_factor;
+    if (first_)
+      log_warning(what, "; the step is left out",
+                  back_off ? str(", and the learning rate is ", run_.back_off, " times what it was") : "");
+    const at::NoGradGuard no_grad;
+    size_t i = 0;
+    for (const auto& [name, buffer] : executor_.named_buffers()) at::Tensor(buffer).copy_(buffers_[i++]);
+  }
+
+  std::string what_is_not_finite(const StepLoss& loss, const data::Batch& batch, int64_t epoch) {
     std::string parts;
     if (loss.parts.size() > 1)
       for (const auto& [name, value] : loss.parts) parts += str(parts.empty() ? " (" : ", ", name, " ", value);
-    fail("the loss became ", loss.total, parts, parts.empty() ? "" : ")", " in epoch ", epoch, ", batch ",
-         run_.batches_done, "; lower the learning rate, or set train.clip_grad_norm");
+    const NotFinite here = first_not_finite(executor_, batch);
+    ByteWriter bytes;
+    bytes.put(here.order);
+    bytes.put_text(here.what);
+    const std::string first = combined(communicator_, bytes.take(), first_of_ranks);
+    return str("the loss became ", loss.total, parts, parts.empty() ? "" : ")", " in epoch ", epoch, ", batch ",
+               run_.batches_done,
+               first.empty() ? "; every tensor of the network is finite, and the loss itself overflowed"
+                             : "; the first tensor that is not finite is " + first);
+  }
+
+  static std::string first_of_ranks(const std::vector<std::string>& of_ranks) {
+    int64_t lowest = -1;
+    std::string out;
+    for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      ByteReader in(of_ranks[rank]);
+      const auto order = in.get<int64_t>();
+      if (order < 0 || (lowest >= 0 && order >= lowest)) continue;
+      lowest = order;
+      out = in.get_text() + (of_ranks.size() > 1 ? str(", on rank ", rank) : "");
+    }
+    return out;
   }
 
   // The network has the average of its weights, or its own again.
@@ -273,6 +377,9 @@ class Run {
   std::optional<WeightAverage> average_;
   checkpoint::RunState run_;
   int64_t steps_per_epoch_ = 0;
+  double lr_scale_ = 1;
+  std::vector<at::Tensor> buffers_;
+  int64_t skipped_in_a_row_ = 0;
 };
 
 }  // namespace

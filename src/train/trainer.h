@@ -28,7 +28,7 @@ struct Validation {
 };
 
 // What is trained. Nothing is owned. Of several ranks each has its own loader, with as many batches an epoch; rank 0
-// writes the checkpoints, which all of them read, and is the one that tells its listener.
+// writes and reads the checkpoints, shares them with the others, and is the one that tells its listener.
 struct Training {
   ir::Graph& network;         // is saved, and holds the weights at the end
   const ir::Graph& executed;  // is run: over the same constants by name, with the outputs that `loss` takes
@@ -44,7 +44,7 @@ struct StepRecord {
   double loss;
   std::vector<std::pair<std::string, double>> loss_parts;
   double learning_rate;
-  int64_t images;          // of this batch, on all ranks
+  int64_t images;          // of this step, on all ranks
   double loss_factor = 1;  // of loss scaling, after the step
 };
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "base/error.h"
+
 namespace octet::quant {
 namespace {
 
@@ -44,6 +46,17 @@ TEST(HistogramTest, DoesNotDependOnBatchSizeOrOrder) {
   EXPECT_EQ(observe_in_batches(values, 10), whole);
   std::reverse(values.begin(), values.end());
   EXPECT_EQ(observe_in_batches(values, 10), whole);
+}
+
+TEST(HistogramTest, ComesBackFromItsBytes) {
+  std::vector<float> values = random_values(1000, 5, 300);
+  values[3] = std::numeric_limits<float>::infinity();
+  const Histogram seen = observe_in_batches(values, 100);
+  EXPECT_EQ(Histogram::of_bytes(seen.bytes()), seen);
+  EXPECT_EQ(Histogram::of_bytes(Histogram().bytes()), Histogram());
+  const std::string bytes = seen.bytes();
+  EXPECT_THROW(Histogram::of_bytes(bytes.substr(0, bytes.size() - 1)), UserError);
+  EXPECT_THROW(Histogram::of_bytes(""), UserError);
 }
 
 TEST(HistogramTest, MergingPartsIsObservingTheWhole) {

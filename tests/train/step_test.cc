@@ -27,30 +27,37 @@ struct Trained {
 
 const ExecutorOptions kFollowing = {.averaging = {.activations = 0.3f, .weights = 1}};
 
-// One step for each batch.
+// One step for each batch, or for so many.
 Trained trained(const ir::Graph& graph, const ExecutorOptions& options, std::span<const data::Batch> batches,
-                Communicator& communicator) {
+                Communicator& communicator, int accumulate = 1, const ReductionOptions& reduction = {}) {
   Executor executor(graph, options);
   OptimizerOptions sgd;
   sgd.lr = 0.1;
   Optimizer optimizer(sgd, parameters_of(executor));
   testing::QuadrantTask loss(nullptr);
-  TrainStep step(executor, optimizer, loss, {.clip_grad_norm = 5, .communicator = communicator});
+  TrainStep step(executor, optimizer, loss,
+                 {.clip_grad_norm = 5, .communicator = communicator, .reduction = reduction, .accumulate = accumulate});
   Trained out;
-  for (const data::Batch& batch : batches) out.losses.push_back(step(batch, 1));
+  for (size_t i = 0; i < batches.size(); ++i)
+    if ((i + 1) % static_cast<size_t>(accumulate) == 0)
+      out.losses.push_back(step(batches[i], 1));
+    else
+      step.accumulate(batches[i]);
   out.state = state_of(executor);
   return out;
 }
 
 // Rank r gets every second batch, from r on.
 std::vector<Trained> on_two_ranks(const ir::Graph& graph, const ExecutorOptions& options,
-                                  std::vector<data::Batch> batches) {
+                                  std::vector<data::Batch> batches, bool sync = false) {
   std::vector<std::vector<data::Batch>> shares(2);
   for (size_t i = 0; i < batches.size(); ++i) shares[i % 2].push_back(std::move(batches[i]));
   std::vector<Trained> out(2);
   ThreadRanks(2).run([&](Communicator& communicator) {
     const auto rank = static_cast<size_t>(communicator.rank());
-    out[rank] = trained(graph, options, shares[rank], communicator);
+    ExecutorOptions own = options;
+    if (sync) own.statistics = &communicator;
+    out[rank] = trained(graph, own, shares[rank], communicator);
   });
   return out;
 }
@@ -88,6 +95,66 @@ TEST(Step, ScalesFollowTheImagesOfAllRanks) {
   const std::string scale = "input/fake_quantize/scale";
   EXPECT_TRUE(at::equal(ranks[0].state.at(scale), whole.state.at(scale)));
   EXPECT_FALSE(at::equal(whole.state.at(scale), at::scalar_tensor(1.0f / 127))) << "the test moves nothing";
+}
+
+// Batch norm over the images of all ranks: two with half a batch each do what one does with the whole, with and without
+// fused kernels.
+TEST(Step, SyncBatchNormIsThatOfTheWholeBatch) {
+  const ir::Graph graph = small_network(false);
+  const auto pictures = quadrants(96, 5);
+  for (const bool fused : {true, false}) {
+    SCOPED_TRACE(fused);
+    const ExecutorOptions options{.channels_last = fused};
+    const Trained whole = trained(graph, options, batches_of(*pictures, 32), single_process());
+    const std::vector<Trained> ranks = on_two_ranks(graph, options, batches_of(*pictures, 16), /*sync=*/true);
+    expect_same_state(ranks[0], ranks[1]);
+    for (const auto& [name, tensor] : whole.state)
+      EXPECT_TRUE(at::allclose(ranks[0].state.at(name), tensor, 1e-5, 1e-6)) << name;
+    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(ranks[0].losses[i].total, whole.losses[i].total, 1e-6);
+    const std::vector<Trained> apart = on_two_ranks(graph, options, batches_of(*pictures, 16));
+    EXPECT_FALSE(at::allclose(apart[0].state.at("bn.running_var"), whole.state.at("bn.running_var"), 1e-5, 1e-6))
+        << "the test sees no difference";
+  }
+}
+
+// Several batches make one step of their mean loss, with and without further ranks.
+TEST(Step, AccumulatesBatches) {
+  const ir::Graph graph = small_network(true);
+  const auto pictures = quadrants(64, 8);
+  const Trained whole = trained(graph, {}, batches_of(*pictures, 32), single_process());
+  const Trained parts = trained(graph, {}, batches_of(*pictures, 16), single_process(), 2);
+  ASSERT_EQ(parts.losses.size(), 2u);
+  for (const auto& [name, tensor] : whole.state)
+    EXPECT_TRUE(at::allclose(parts.state.at(name), tensor, 1e-5, 1e-6)) << name;
+  EXPECT_NEAR(parts.losses[1].total, whole.losses[1].total, 1e-6);
+}
+
+// Small buckets, so that there are several, and types in which gradients travel.
+TEST(Step, GradientsTravelInBuckets) {
+  const ir::Graph graph = small_network(false);
+  const auto pictures = quadrants(64, 9);
+  const auto with = [&](ReductionOptions reduction) {
+    std::vector<std::vector<data::Batch>> shares(2);
+    std::vector<data::Batch> batches = batches_of(*pictures, 16);
+    for (size_t i = 0; i < batches.size(); ++i) shares[i % 2].push_back(std::move(batches[i]));
+    std::vector<Trained> out(2);
+    ThreadRanks(2).run([&](Communicator& communicator) {
+      const auto rank = static_cast<size_t>(communicator.rank());
+      out[rank] = trained(graph, {}, shares[rank], communicator, 1, reduction);
+    });
+    expect_same_state(out[0], out[1]);
+    return out[0].state;
+  };
+  const auto one = with({}), many = with({.bucket_mb = 1e-4});
+  const auto half = with({.compression = Compression::kFp16}), brain = with({.compression = Compression::kBf16});
+  bool rounded = false;
+  for (const auto& [name, tensor] : one) {
+    EXPECT_TRUE(at::equal(many.at(name), tensor)) << name;
+    EXPECT_TRUE(at::allclose(half.at(name), tensor, 1e-2, 1e-3)) << name;
+    EXPECT_TRUE(at::allclose(brain.at(name), tensor, 2e-2, 4e-3)) << name;
+    rounded |= !at::equal(half.at(name), tensor) && !at::equal(brain.at(name), half.at(name));
+  }
+  EXPECT_TRUE(rounded) << "the test compresses nothing";
 }
 
 TEST(Step, RanksShareTheirRunningStatistics) {

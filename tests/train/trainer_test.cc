@@ -245,6 +245,65 @@ TEST(Trainer, DamagedCheckpointsArePassedOver) {
   fs::remove_all(folder);
 }
 
+// Blows up at one of its steps, as a batch with a broken image does.
+class Explosive : public QuadrantTask {
+ public:
+  explicit Explosive(int64_t at) : QuadrantTask(nullptr), at_(at) {}
+  LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch& batch) override {
+    LossParts parts = QuadrantTask::operator()(outputs, batch);
+    if (calls_++ == at_) parts[0].second = parts[0].second / 0.0;
+    return parts;
+  }
+
+ private:
+  int64_t at_, calls_ = 0;
+};
+
+TEST(Trainer, GoesOnWithoutTheStepWhoseLossIsNotFinite) {
+  const fs::path folder = scratch_folder("explosive");
+  const auto train_with = [&](NonFiniteOptions non_finite, int64_t images, float broken = 0) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    const auto pictures = quadrants(images, 7);
+    data::Loader loader(*pictures, {.batch_size = 16, .drop_last = true});
+    Explosive task(1);
+    TrainerOptions o;
+    o.epochs = 1;
+    o.optimizer.lr = 0.1;
+    o.non_finite = non_finite;
+    o.checkpoints = folder;
+    ir::Graph graph = small_network(false);
+    if (broken != 0)
+      graph.find_value("conv.weight")->constant = ir::Tensor::of<float>({8, 1, 3, 3}, std::vector<float>(72, broken));
+    const ir::Graph executed = graph.clone();
+    return train({.network = graph, .executed = executed, .loader = loader, .loss = task, .validation = {}}, o).run;
+  };
+  try {
+    train_with({}, 64);
+    ADD_FAILURE() << "went on";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("batch 2; every tensor of the network is finite"), std::string::npos)
+        << e.what();
+  }
+  try {
+    train_with({}, 64, 3e38f);
+    ADD_FAILURE() << "went on";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("the first tensor that is not finite is 'conv"), std::string::npos)
+        << e.what();
+  }
+  const checkpoint::RunState skipped = train_with({.policy = NonFinitePolicy::kSkip}, 64);
+  EXPECT_EQ(skipped.epochs_done, 1);
+  EXPECT_TRUE(std::isfinite(skipped.history.at(0).loss));
+  EXPECT_EQ(skipped.back_off, 1);
+  EXPECT_NEAR(skipped.history.at(0).learning_rate, 0.1, 1e-12);
+  const checkpoint::RunState slower = train_with({.policy = NonFinitePolicy::kBackOff, .back_off_factor = 0.25}, 64);
+  EXPECT_EQ(slower.back_off, 0.25);
+  EXPECT_NEAR(slower.history.at(0).learning_rate, 0.025, 1e-12);
+  EXPECT_THROW(train_with({.policy = NonFinitePolicy::kSkip, .max_in_a_row = 2}, 64, 3e38f), UserError);
+  fs::remove_all(folder);
+}
+
 // A training of `epochs` epochs whose validation gives these values, one after the other; the last one stays.
 TrainResult run_with_values(const fs::path& folder, std::vector<double> values, TrainerOptions o, ir::Graph& graph) {
   fs::remove_all(folder);

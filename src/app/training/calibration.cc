@@ -11,7 +11,7 @@
 
 namespace octet::app {
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
-                                const std::filesystem::path& dump_passes) {
+                                const std::filesystem::path& dump_passes, train::Communicator& communicator) {
   const std::vector<passes::PassResult> before =
       passes::run_pipeline(graph, passes::placement_passes(options.placement), {.dump_directory = dump_passes});
   const int placed = before.back().changes;
@@ -21,8 +21,9 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
          "; octet compile takes the float model as it is");
   log_info("placed ", placed, " quantizers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
-  quant::CalibrationSet observed =
-      train::observe_activations(tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done); });
+  quant::CalibrationSet observed = train::observe_activations(
+      tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done * communicator.size()); },
+      communicator);
   progress.finish();
   passes::run_pipeline(graph, passes::scale_passes(observed.ranges(options.calibration), options.weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});

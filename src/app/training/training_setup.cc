@@ -31,6 +31,10 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage st
   return o;
 }
 
+data::Share share_of(const train::Communicator& communicator) {
+  return {communicator.rank(), communicator.size()};
+}
+
 bool has_quantizers(const ir::Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [](const auto& n) { return n->kind == ir::OpKind::kFakeQuantize; });
@@ -80,9 +84,9 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
 }
 
 quant::CalibrationSet calibrate_network(ir::Graph& graph, const spec::ExperimentSpec& spec,
-                                        const std::filesystem::path& dump_passes) {
-  const DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph));
-  quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), dump_passes);
+                                        const std::filesystem::path& dump_passes, train::Communicator& communicator) {
+  const DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph), share_of(communicator));
+  quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), dump_passes, communicator);
   graph.metadata["octet.stage"] = spec::stage_name(Stage::kCalibration);
   graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, Stage::kCalibration);
   return observed;

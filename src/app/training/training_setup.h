@@ -15,6 +15,9 @@ namespace octet::app {
 train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, spec::Stage stage,
                                       const std::filesystem::path& results);
 
+// The part of every epoch that a rank has.
+data::Share share_of(const train::Communicator& communicator);
+
 // The file that a stage starts from: `model`, that of -m, or model.pretrained where it is the network itself
 // (load_graph) or the stage is float. Empty: none.
 std::string starting_file(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
@@ -29,6 +32,7 @@ bool has_quantizers(const ir::Graph& graph);
 // Makes the float `graph` the quantized one that stage qat begins with, by the experiment's images. As calibrate() of
 // calibration.h, whose result it gives.
 quant::CalibrationSet calibrate_network(ir::Graph& graph, const spec::ExperimentSpec& spec,
-                                        const std::filesystem::path& dump_passes = {});
+                                        const std::filesystem::path& dump_passes = {},
+                                        train::Communicator& communicator = train::single_process());
 
 }  // namespace octet::app

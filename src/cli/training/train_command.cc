@@ -23,6 +23,7 @@
 #include "base/temporary_path.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/training/worker_flags.h"
 #include "onnx/export.h"
 #include "passes/pipelines.h"
 #include "tasks/training.h"
@@ -36,6 +37,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   SpecFlags spec;
+  WorkerFlags workers;
   std::string results, model, name = "model", stage;
   bool force = false, explain = false;
 };
@@ -96,7 +98,8 @@ void take_up(app::TrainingRecord& wanted, const fs::path& results) {
   if (!previous)
     fail_usage(results.string(), ": holds a training without its training.json, so nothing tells what it was made with",
                kAdvice);
-  if (wanted.spec.schedule_for(wanted.stage).threads == 0) wanted.threads = previous->threads;
+  if (wanted.spec.schedule_for(wanted.stage).threads == 0 && wanted.workers == previous->workers)
+    wanted.threads = previous->threads;
   std::vector<std::string> different = differences(*previous, wanted);
   const int64_t before = epochs(*previous), after = epochs(wanted);
   const bool same_stage = previous->stage == wanted.stage;
@@ -140,120 +143,229 @@ void write_model(ir::Graph graph, const fs::path& path, app::TrainingRecord& rec
   record.outputs[path.filename().string()] = hash64(model);
 }
 
-// The float `graph` with quantizers. A run that goes on takes those that it began with.
-ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingRecord& record) {
+// The float `graph` with quantizers. A run that goes on takes those that it began with. Each rank calibrates on its
+// part of the images; the first one keeps what comes of it, and the others take that.
+ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingRecord& record, const Ranks& ranks) {
   const fs::path kept = results / kCalibrated;
-  if (app::is_finished(kept, record)) return app::starting_network(record.spec, record.stage, kept.string());
-  std::error_code ignored;
-  if (fs::equivalent(kept, record.model, ignored))
-    fail_usage("-m ", record.model, ": the calibrated network would replace it; copy it to another folder first");
-  log_info("calibrating the float model");
-  app::calibrate_network(graph, record.spec);
-  const std::string model = onnx::export_bytes(graph, {.quantize_weights = false});
-  write_file_atomically(kept, model);
-  record.outputs[kCalibrated] = hash64(model);
-  return app::starting_network(record.spec, record.stage, kept.string());
+  std::string model;
+  train::on_all_ranks(ranks.communicator(), [&] {
+    if (!ranks.first()) return;
+    std::error_code ignored;
+    if (app::is_finished(kept, record))
+      model = read_file(kept);
+    else if (fs::equivalent(kept, record.model, ignored))
+      fail_usage("-m ", record.model, ": the calibrated network would replace it; copy it to another folder first");
+  });
+  model = ranks.communicator().broadcast(model);
+  if (model.empty()) {
+    log_info("calibrating the float model");
+    app::calibrate_network(graph, record.spec, {}, ranks.communicator());
+    model = onnx::export_bytes(graph, {.quantize_weights = false});
+    if (ranks.first()) write_file_atomically(kept, model);
+    record.outputs[kCalibrated] = hash64(model);
+  }
+  if (ranks.first()) return app::starting_network(record.spec, record.stage, kept.string());
+  const TemporaryPath copy(fs::temp_directory_path() / kCalibrated, TemporaryPath::Kind::kFile);
+  write_file_atomically(copy.path(), model);
+  return app::starting_network(record.spec, record.stage, copy.path().string());
 }
 
-ExitCode run(const Options& options) {
+// What a training starts from.
+struct Start {
+  spec::ExperimentSpec spec;
+  spec::Stage stage;
+  ir::Graph graph;
+  app::DataStream training, validation;
+  train::TrainerOptions trainer;
+  app::TrainingRecord record;
+  const train::TrainOptions& schedule() const { return spec.schedule_for(stage); }
+};
+
+Start start_of(const Options& options, const Ranks& ranks) {
+  Start s{.spec = options.spec.load(), .stage = {}};
+  s.stage = stage_of(options, s.spec);
+  const train::TrainOptions& schedule = s.schedule();
+  s.graph = app::starting_network(s.spec, s.stage, options.model);
+  app::require_lesson(s.spec, schedule);
+  s.training = app::open_training_data(s.spec, schedule, classes_to_keep(s.graph, s.spec, s.stage),
+                                       app::share_of(ranks.communicator()));
+  s.trainer = app::trainer_options(s.spec, s.stage, options.results);
+  if (ranks.world.size > 1 && schedule.sync_batch_norm) s.trainer.executor.statistics = &ranks.communicator();
+  s.trainer.executor.device = own_device(s.trainer.executor.device, ranks.world);
+  s.record = {.stage = s.stage, .spec = s.spec, .model = app::starting_file(s.spec, s.stage, options.model)};
+  if (!s.record.model.empty()) s.record.model_hash = hash64(read_file(s.record.model));
+  if (!schedule.distill.teacher.empty()) s.record.teacher_hash = hash64(read_file(schedule.distill.teacher));
+  s.record.data_hash = s.training.dataset->content_hash();
+  s.record.workers = ranks.world.size;
+  s.record.threads = schedule.threads > 0 ? schedule.threads : train::torch_threads();
+  s.record.precision = train::precision_name(s.trainer.executor.precision);
+  s.trainer.fingerprint = fingerprint(s.record);
+  return s;
+}
+
+// Before anything is opened. Only the first rank touches the folder; a restarted one goes on where it stands.
+void make_room(const Options& options, const Ranks& ranks, std::optional<FolderLock>& lock) {
   guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
-  spec::ExperimentSpec spec = options.spec.load();
+  const spec::ExperimentSpec spec = options.spec.load();
   const spec::Stage stage = stage_of(options, spec);
   if (!options.model.empty()) require_file(options.model, "-m");
+  make_results_directory(options.results);
+  lock.emplace(options.results);
+  if (!options.force || ranks.world.restarts > 0) return;
+  for (const std::string& model : {options.model, spec.model.pretrained, spec.schedule_for(stage).distill.teacher})
+    require_kept(options.results, model);
+  remove_results(options.results, options.name);
+}
+
+// Whether there is something to do; then the first rank has noted in the folder what it is.
+bool take_up_folder(const Options& options, Start& s) {
   const fs::path results = options.results, output = results / (options.name + ".onnx");
-  make_results_directory(results);
-  const FolderLock lock(results);
-  if (options.force)
-    for (const std::string& model : {options.model, spec.model.pretrained, spec.schedule_for(stage).distill.teacher})
-      require_kept(results, model);
-  if (options.force) remove_results(results, options.name);
-  const train::TrainOptions& schedule = spec.schedule_for(stage);
-  train::initialize_torch();
-  ir::Graph graph = app::starting_network(spec, stage, options.model);
-  app::require_lesson(spec, schedule);
-  app::DataStream training = app::open_training_data(spec, schedule, classes_to_keep(graph, spec, stage));
-  train::TrainerOptions trainer = app::trainer_options(spec, stage, results);
-  app::TrainingRecord record{.stage = stage, .spec = spec, .model = app::starting_file(spec, stage, options.model)};
-  if (!record.model.empty()) record.model_hash = hash64(read_file(record.model));
-  if (!schedule.distill.teacher.empty()) record.teacher_hash = hash64(read_file(schedule.distill.teacher));
-  record.data_hash = training.dataset->content_hash();
-  record.threads = schedule.threads > 0 ? schedule.threads : train::torch_threads();
-  record.precision = train::precision_name(trainer.executor.precision);
-  if (fs::exists(output) || holds_checkpoints(results)) take_up(record, results);
-  if (app::is_finished(output, record)) {
+  if (fs::exists(output) || holds_checkpoints(results)) take_up(s.record, results);
+  if (app::is_finished(output, s.record)) {
     log_info(output.string(), " is there already: nothing to do (--force trains anew)");
-    return ExitCode::kDone;
+    return false;
   }
-  if (options.spec.use_amp && trainer.executor.precision == train::Precision::kFloat32)
+  if (!own_spec_file(options, results / "spec.yaml"))
+    write_file_atomically(results / "spec.yaml", spec::to_yaml(s.spec));
+  app::write_training_record(results, s.record);
+  make_results_directory(s.trainer.checkpoints);
+  remove_leftovers(s.trainer.checkpoints);  // of runs that were killed while they wrote one
+  return true;
+}
+
+void require_same_experiment(const Start& s, const Ranks& ranks) {
+  const std::string other =
+      train::combined(ranks.communicator(), s.trainer.fingerprint, [](const std::vector<std::string>& of_ranks) {
+        const auto found = std::find_if(of_ranks.begin(), of_ranks.end(),
+                                        [&](const std::string& each) { return each != of_ranks[0]; });
+        return found == of_ranks.end() ? std::string() : std::to_string(found - of_ranks.begin());
+      });
+  if (other.empty()) return;
+  if (!ranks.first()) throw UserError("", ExitCode::kUsage);  // the first one tells
+  fail_usage("rank ", other, " has another experiment, model, precision or training images than rank 0; give all the ",
+             "same command, and the same files on every machine");
+}
+
+// What --explain prints. `times`: batches of a step.
+void explain(const Start& s, const app::Lesson& lesson, int64_t times) {
+  train::TrainerOptions trainer = s.trainer;
+  trainer.executor.statistics = nullptr;  // this process looks at it alone
+  trainer.optimizer.lr *= train::lr_scale(s.schedule().lr_scaling, static_cast<double>(times));
+  const int64_t steps = s.training.loader->batches_per_epoch() / s.schedule().accumulate;
+  std::cout << app::preview_text(train::preview(lesson.executed, trainer, steps, 1), s.schedule()) << std::flush;
+}
+
+ExitCode train_network(const Options& options, const Ranks& ranks) {
+  train::Communicator& communicator = ranks.communicator();
+  std::optional<FolderLock> lock;
+  std::optional<Start> start;
+  train::initialize_torch();
+  train::on_all_ranks(communicator, [&] {
+    if (ranks.first()) make_room(options, ranks, lock);
+  });
+  train::on_all_ranks(communicator, [&] { start.emplace(start_of(options, ranks)); });
+  Start& s = *start;
+  require_same_experiment(s, ranks);
+  std::string threads;  // empty: there is nothing to do
+  train::on_all_ranks(communicator, [&] {
+    if (ranks.first() && take_up_folder(options, s)) threads = std::to_string(s.record.threads);
+  });
+  threads = communicator.broadcast(threads);
+  if (threads.empty()) return ExitCode::kDone;
+  s.record.threads = std::stoll(threads);
+  train::set_torch_threads(static_cast<int>(s.record.threads));
+  const fs::path results = options.results, output = results / (options.name + ".onnx");
+  train::on_all_ranks(communicator, [&] {
+    if (s.training.loader->batches_per_epoch() < s.schedule().accumulate)
+      fail_usage(s.schedule().accumulate > 1 ? str("a step of ", s.schedule().accumulate, " batches") : "a batch",
+                 " of ", s.schedule().batch_size_per_gpu, " images",
+                 ranks.world.size > 1 ? str(" on each of ", ranks.world.size, " workers") : "", " is more than the ",
+                 s.training.dataset->size(), " training images; lower ",
+                 s.stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
+    s.validation = app::open_validation_data(s.spec, s.training);
+  });
+  if (options.spec.use_amp && s.trainer.executor.precision == train::Precision::kFloat32)
     log_warning("--use_amp: trains in fp32 all the same, because ",
-                stage == spec::Stage::kControl ? "stage control does" : "this CPU has no BF16 instructions");
-  train::set_torch_threads(static_cast<int>(record.threads));
-  trainer.fingerprint = fingerprint(record);
-  if (training.loader->batches_per_epoch() < 1)
-    fail_usage("a batch of ", schedule.batch_size_per_gpu, " images is more than the ", training.dataset->size(),
-               " training images; lower ", stage == spec::Stage::kFloat ? "train" : "finetune", ".batch_size_per_gpu");
-  app::DataStream validation = app::open_validation_data(spec, training);
-  if (!validation.dataset)
+                s.stage == spec::Stage::kControl ? "stage control does" : "this CPU has no BF16 instructions");
+  if (!s.validation.dataset)
     log_warning("no images validate (data.val); nothing is measured, and the model is that of the last epoch");
-  app::keep_class_names(graph.metadata, training.dataset->class_names());
-  spec.task->name_classes(training.dataset->class_names());
-  if (!own_spec_file(options, results / "spec.yaml")) write_file_atomically(results / "spec.yaml", spec::to_yaml(spec));
-  app::write_training_record(results, record);
-  make_results_directory(trainer.checkpoints);
-  remove_leftovers(trainer.checkpoints);  // of runs that were killed while they wrote one
-  log_info("stage ", spec::stage_name(stage), ": ", training.dataset->size(), " images, ", schedule.epochs, " epochs, ",
-           train::precision_name(trainer.executor.precision), " on ", trainer.executor.device);
-  if (stage == spec::Stage::kQat && !app::has_quantizers(graph)) {
-    graph = calibrated(std::move(graph), results, record);
-    app::write_training_record(results, record);
+  app::keep_class_names(s.graph.metadata, s.training.dataset->class_names());
+  s.spec.task->name_classes(s.training.dataset->class_names());
+  log_info("stage ", spec::stage_name(s.stage), ": ", s.training.dataset->size(), " images, ", s.schedule().epochs,
+           " epochs, ", train::precision_name(s.trainer.executor.precision), " on ", s.trainer.executor.device,
+           ranks.world.size > 1 ? str(", ", ranks.world.size, " workers with batches of ",
+                                      s.schedule().batch_size_per_gpu, " and ", s.record.threads, " threads each")
+                                : "");
+  const int64_t times = ranks.world.size * s.schedule().accumulate;
+  if (times > 1)
+    log_info("a step has ", times, " batches; the learning rate is ",
+             train::lr_scale(s.schedule().lr_scaling, static_cast<double>(times)),
+             " times optimizer.lr (lr_scaling: ", schema::enum_name(s.schedule().lr_scaling), ")");
+  if (s.stage == spec::Stage::kQat && !app::has_quantizers(s.graph)) {
+    s.graph = calibrated(std::move(s.graph), results, s.record, ranks);
+    if (ranks.first()) app::write_training_record(results, s.record);
   }
-  app::Lesson lesson = app::lesson_of(spec, schedule, trainer.executor, graph);
-  if (options.explain)
-    std::cout << app::preview_text(train::preview(lesson.executed, trainer, training.loader->batches_per_epoch(), 1),
-                                   schedule)
-              << std::flush;
+  app::Lesson lesson = app::lesson_of(s.spec, s.schedule(), s.trainer.executor, s.graph);
+  if (options.explain && ranks.first()) explain(s, lesson, times);
   std::optional<app::ValidationPictures> pictures;
-  if (validation.dataset && schedule.visualizer.enabled)
-    pictures.emplace(*spec.task, *validation.dataset, schedule.visualizer);
-  const train::Validation measure = tasks::validation_of(*spec.task, validation.loader.get(),
-                                                         [&](const tasks::Outputs& outputs, const data::Batch& batch) {
-                                                           if (pictures) pictures->look(outputs, batch);
-                                                         });
-  app::TrainingListener listener(results, spec::stage_name(stage), schedule, training.loader->images_per_epoch(),
-                                 pictures ? &*pictures : nullptr);
+  if (s.validation.dataset && s.schedule().visualizer.enabled)
+    pictures.emplace(*s.spec.task, *s.validation.dataset, s.schedule().visualizer);
+  const train::Validation measure = tasks::validation_of(
+      *s.spec.task, s.validation.loader.get(),
+      [&](const tasks::Outputs& outputs, const data::Batch& batch) {
+        if (pictures) pictures->look(outputs, batch);
+      },
+      communicator);
+  std::optional<app::TrainingListener> listener;
+  if (ranks.first())
+    listener.emplace(results, spec::stage_name(s.stage), s.schedule(), s.training.loader->images_per_epoch(),
+                     pictures ? &*pictures : nullptr);
   install_stop_handler();  // the training asks for it after every batch
   try {
-    const train::TrainResult result = train::train({.network = graph,
+    const train::TrainResult result = train::train({.network = s.graph,
                                                     .executed = lesson.executed,
-                                                    .loader = *training.loader,
+                                                    .loader = *s.training.loader,
                                                     .loss = *lesson.loss,
-                                                    .validation = measure},
-                                                   trainer, &listener);
-    const data::CorruptReport& corrupt = training.loader->corrupt();
+                                                    .validation = measure,
+                                                    .communicator = communicator},
+                                                   s.trainer, listener ? &*listener : nullptr);
+    const data::CorruptReport& corrupt = s.training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
+    if (result.stopped && !ranks.first()) throw UserError("", ExitCode::kFailed);  // the first one tells
+    if (!ranks.first()) return ExitCode::kDone;
     write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
     if (result.stopped) {
-      listener.finish(false, "stopped by a signal");
-      fail("stopped by a signal after ", result.run.epochs_done, " of ", schedule.epochs,
+      listener->finish(false, "stopped by a signal");
+      fail("stopped by a signal after ", result.run.epochs_done, " of ", s.schedule().epochs,
            " epochs; the state is saved and the same command goes on from there");
     }
-    if (schedule.final_model == train::FinalModel::kLast && result.run.best_epoch > 0)
-      write_model(checkpoint::load_best(trainer.checkpoints, result.run.best_epoch),
-                  results / (options.name + ".best.onnx"), record);
-    write_model(std::move(graph), output, record);
-    app::write_training_record(results, record);
-    listener.finish(true, "wrote " + output.string());
+    if (s.schedule().final_model == train::FinalModel::kLast && result.run.best_epoch > 0)
+      write_model(checkpoint::load_best(s.trainer.checkpoints, result.run.best_epoch),
+                  results / (options.name + ".best.onnx"), s.record);
+    write_model(std::move(s.graph), output, s.record);
+    app::write_training_record(results, s.record);
+    listener->finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
   } catch (const UserError& e) {
     try {
-      listener.finish(false, e.what());
+      if (listener) listener->finish(false, e.what());
     } catch (const UserError&) {
       // A full disk takes no last line either; the first error is the one to report.
     }
     throw;
   }
   return ExitCode::kDone;
+}
+
+ExitCode run(const Options& options) {
+  if (const std::optional<app::WorkersOptions> workers = workers_to_start(options.workers, options.spec.gpus)) {
+    options.spec.load();  // one message where it is wrong
+    if (!fs::is_regular_file(options.spec.path))
+      fail_usage("-e ", options.spec.path, ": is no file, and each worker reads the experiment; write it to one");
+    return app::run_workers(*workers);
+  }
+  return train_network(options, join_ranks(options.workers));
 }
 
 }  // namespace
@@ -267,12 +379,15 @@ Command train_command() {
               "fine-tune without quantization. Writes "
               "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
               "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
-              "to more epochs. Another spec, stage, model or data set in the same folder is refused.",
+              "to more epochs. With --gpus or --workers several processes train together. Another spec, stage, model "
+              "or data set in the same folder is refused.",
           .examples = {"octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
-                       "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx"},
+                       "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx",
+                       "octet train -e SPEC.yaml -r results/float --workers 2 --max-restarts 3"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec, Need::kRequired, /*training=*/true);
+            add_worker_flags(app, options->workers);
             add_results_flag(app, options->results);
             add_model_flag(app, options->model, "ONNX file to start from, also a pruned one", Need::kOptional);
             add_name_flag(app, options->name);
@@ -284,7 +399,8 @@ Command train_command() {
                          "Print types of all nodes, groups of parameters and schedule before it starts");
             app.add_flag("--force", options->force, "Start anew where results are there already");
             return [options] { return run(*options); };
-          }};
+          },
+          .single_dash = {{"-np", "--num_processes"}}};
 }
 
 }  // namespace octet::cli

@@ -1,10 +1,26 @@
 #include "train/options/train_options.h"
 
+#include <cmath>
+
 #include "schema/schema.h"
 
 namespace octet::train {
 
 OCTET_ENUM_NAMES(FinalModel, {FinalModel::kBest, "best"}, {FinalModel::kLast, "last"})
+
+OCTET_ENUM_NAMES(LrScaling, {LrScaling::kNone, "none"}, {LrScaling::kLinear, "linear"}, {LrScaling::kSqrt, "sqrt"})
+
+double lr_scale(LrScaling rule, double times_the_images) {
+  switch (rule) {
+    case LrScaling::kLinear:
+      return times_the_images;
+    case LrScaling::kSqrt:
+      return std::sqrt(times_the_images);
+    case LrScaling::kNone:
+      break;
+  }
+  return 1;
+}
 
 void describe(schema::Section& s, EmaOptions& ema) {
   s.field("enable", ema.enable).help("Keep a moving average of the weights; evaluate and export that.");
@@ -36,12 +52,30 @@ void describe(schema::Section& s, TrainOptions& train) {
       .known_elsewhere_as({"reg_config"})
       .help("Penalty on the weights, as in TAO; `optimizer.weight_decay` is another one.");
   s.section("cost_scaling", train.cost_scaling).help("Scaling of the loss by TAO's rule, instead of that of `amp`.");
+  s.section("non_finite", train.non_finite).help("A loss that is infinite or NaN.");
   s.section("distill", train.distill).known_elsewhere_as({"distillation"}).help("Learning from a teacher, too.");
   s.section("ema", train.ema).known_elsewhere_as({"model_ema"}).help("Moving average of the weights.");
   s.field("clip_grad_norm", train.clip_grad_norm)
       .range(0, 1e9)
       .known_elsewhere_as({"max_grad_norm", "clip_grad"})
       .help("Largest norm of all gradients together; larger ones are scaled down. 0: off.");
+  s.field("accumulate", train.accumulate)
+      .range(1, 65'536)
+      .unit("batches")
+      .known_elsewhere_as({"gradient_accumulation_steps", "accumulate_grad_batches", "iter_size"})
+      .help("Batches whose gradients make one step; workers agree once a step.");
+  s.field("lr_scaling", train.lr_scaling)
+      .help(
+          "With n workers times accumulated batches: none keeps optimizer.lr, linear trains with n times that, as TAO "
+          "does "
+          "in all networks but DetectNet_v2, sqrt with the root of n times.");
+  s.field("sync_batch_norm", train.sync_batch_norm)
+      .known_elsewhere_as({"sync_bn", "sync_batchnorm", "use_sync_bn"})
+      .help(
+          "With several workers, batch norm over the images of all of them, as in one process with all; false: each "
+          "over "
+          "its own batch, as in TAO, which takes less time.");
+  s.section("reduction", train.reduction).help("Traffic of gradients between workers.");
   s.field("seed", train.seed).range(0, 9e15).known_elsewhere_as({"random_seed"}).help("Seed of the initial weights.");
   s.field("checkpoint_interval", train.checkpoint_interval)
       .range(1, 100'000)

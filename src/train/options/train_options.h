@@ -6,8 +6,10 @@
 #include "train/options/amp.h"
 #include "train/options/cost_scaling.h"
 #include "train/options/distill_options.h"
+#include "train/options/non_finite.h"
 #include "train/options/optimizer_options.h"
 #include "train/options/precision.h"
+#include "train/options/reduction.h"
 #include "train/options/regularizer.h"
 #include "train/options/schedule.h"
 #include "train/options/visualizer.h"
@@ -26,6 +28,12 @@ void describe(schema::Section& s, EmaOptions& ema);
 enum class FinalModel { kBest, kLast };
 std::span<const schema::EnumName<FinalModel>> enum_names(FinalModel);
 
+// What several workers, and accumulated batches, make of the learning rate: with n times the images a step it is the
+// same, n times as much, or sqrt(n) times.
+enum class LrScaling { kNone, kLinear, kSqrt };
+std::span<const schema::EnumName<LrScaling>> enum_names(LrScaling);
+double lr_scale(LrScaling rule, double times_the_images);
+
 struct TrainOptions {
   int64_t epochs = 30;
   int64_t batch_size_per_gpu = 64;
@@ -39,6 +47,11 @@ struct TrainOptions {
   DistillOptions distill;
   EmaOptions ema;
   double clip_grad_norm = 0.0;  // 0: off
+  int64_t accumulate = 1;       // batches of a step
+  LrScaling lr_scaling = LrScaling::kNone;
+  NonFiniteOptions non_finite;  // loss
+  bool sync_batch_norm = true;  // of several workers
+  ReductionOptions reduction;   // of theirs
   int64_t seed = 1;
   int64_t checkpoint_interval = 1;  // epochs
   int64_t keep_checkpoints = 2;     // the newest; the best is kept besides

@@ -1,0 +1,53 @@
+#include "train/diagnosis.h"
+
+#include <ATen/ATen.h>
+
+#include "base/error.h"
+#include "ir/ops.h"
+#include "train/step.h"
+
+namespace octet::train {
+namespace {
+
+// "...: 3 of its 128 values are infinite or NaN"
+std::string told(const std::string& what, const at::Tensor& tensor, int64_t count) {
+  return str(what, ": ", count, " of its ", tensor.numel(), " values are infinite or NaN");
+}
+
+int64_t count_of(const at::Tensor& tensor) {
+  return tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
+}
+
+}  // namespace
+
+NotFinite first_not_finite(Executor& executor, const data::Batch& batch) {
+  const at::NoGradGuard no_grad;
+  NotFinite out;
+  int64_t order = 0;
+  const auto look = [&](const at::Tensor& tensor, const auto& name) {
+    if (out.order < 0)
+      if (const int64_t count = count_of(tensor); count > 0) out = {order, told(name(), tensor, count)};
+    ++order;
+  };
+  for (const auto& named : executor.named_parameters())
+    look(named.second, [&] { return str("the parameter '", named.first, "', since the update before"); });
+  look(images_of(batch), [] { return std::string("the images of the batch"); });
+  std::vector<at::Tensor> before;
+  for (const auto& [name, buffer] : executor.named_buffers()) before.push_back(buffer.clone());
+  const int64_t step = executor.step();
+  executor.set_tap([&](const ir::Value& value, const at::Tensor& tensor) {
+    look(tensor, [&] {
+      const ir::Node* node = value.producer;
+      return node ? str("'", value.name, "' of node '", node->name, "' (", ir::op_info(node->kind).name, ")")
+                  : str("the input '", value.name, "'");
+    });
+  });
+  executor.forward({images_of(batch)}, Mode::kTrain);
+  executor.set_tap({});
+  executor.set_step(step);
+  size_t i = 0;
+  for (const auto& [name, buffer] : executor.named_buffers()) at::Tensor(buffer).copy_(before[i++]);
+  return out;
+}
+
+}  // namespace octet::train

@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <utility>
@@ -205,6 +206,8 @@ class GlooRanks : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> join_process_group(const World& world, std::chrono::seconds timeout) {
+  // Writing to one that is gone is to be an error of a call, not the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     c10d::TCPStoreOptions where;
     where.port = static_cast<uint16_t>(world.port);

@@ -13,6 +13,7 @@
 #include "app/training/training_listener.h"
 #include "app/training/training_setup.h"
 #include "app/training/validation_pictures.h"
+#include "app/training_folder.h"
 #include "app/training_record.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -42,25 +43,6 @@ struct Options {
   bool force = false, explain = false;
 };
 
-// The start of a quantization-aware training of a float model, in the results folder.
-constexpr const char* kCalibrated = "calibrated.onnx";
-
-// What the run leaves out of reach of the next one's options.
-void remove_results(const fs::path& results, const std::string& name) {
-  for (const std::string& entry :
-       {std::string("checkpoints"), std::string("events"), std::string("status.jsonl"), std::string("history.json"),
-        std::string("training.json"), std::string(kCalibrated), name + ".onnx", name + ".best.onnx"})
-    remove_output(results / entry);
-}
-
-// What --force removes must not be what the run starts from.
-void require_kept(const fs::path& results, const std::string& model) {
-  std::error_code ignored;
-  const std::string removed = fs::weakly_canonical(results / "checkpoints", ignored).string() + "/";
-  if (!model.empty() && fs::weakly_canonical(model, ignored).string().starts_with(removed))
-    fail_usage(model, ": --force would remove it before the run can start from it; copy it to another folder first");
-}
-
 // The file in which the run keeps its experiment may be the one that it was given.
 bool own_spec_file(const Options& options, const fs::path& kept) {
   std::error_code error;
@@ -83,42 +65,6 @@ std::vector<std::string> classes_to_keep(const ir::Graph& graph, const spec::Exp
       return {};
     }
   return classes;
-}
-
-bool holds_checkpoints(const fs::path& results) {
-  std::error_code error;
-  return fs::is_directory(results / "checkpoints", error) && !fs::is_empty(results / "checkpoints", error);
-}
-
-// Whether the folder's training can go on as `wanted`. UserError (exit 2) that names what differs where it cannot. A
-// thread count that nobody chose stays what it was: the bytes depend on it.
-void take_up(app::TrainingRecord& wanted, const fs::path& results) {
-  const std::optional<app::TrainingRecord> previous = app::read_training_record(results);
-  constexpr const char* kAdvice = "; name another results folder, or give --force to start anew";
-  if (!previous)
-    fail_usage(results.string(), ": holds a training without its training.json, so nothing tells what it was made with",
-               kAdvice);
-  if (wanted.spec.schedule_for(wanted.stage).threads == 0 && wanted.workers == previous->workers)
-    wanted.threads = previous->threads;
-  std::vector<std::string> different = differences(*previous, wanted);
-  const int64_t before = epochs(*previous), after = epochs(wanted);
-  const bool same_stage = previous->stage == wanted.stage;
-  if (same_stage && (after < before || (after > before && !different.empty())))
-    different.insert(different.begin(), str(app::epochs_key(wanted), ": ", before, " -> ", after));
-  if (!different.empty()) {
-    std::string list;
-    for (const std::string& each : different) list += (list.empty() ? "" : ", ") + each;
-    fail_usage(results.string(), ": holds a training that differs from this command in ", list, kAdvice);
-  }
-  if (after == before) {
-    wanted.outputs = previous->outputs;
-  } else if (holds_checkpoints(results)) {
-    log_info("going on to ", after, " epochs where ", before, " were asked for; the schedule from here on is that of ",
-             after, ", so the model is not that of ", after, " epochs from the start");
-  } else {
-    fail_usage(results.string(), ": was trained for ", before, " epochs and has no checkpoint from which to go on to ",
-               after, kAdvice);
-  }
 }
 
 spec::Stage stage_of(const Options& options, const spec::ExperimentSpec& spec) {
@@ -146,7 +92,7 @@ void write_model(ir::Graph graph, const fs::path& path, app::TrainingRecord& rec
 // The float `graph` with quantizers. A run that goes on takes those that it began with. Each rank calibrates on its
 // part of the images; the first one keeps what comes of it, and the others take that.
 ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingRecord& record, const Ranks& ranks) {
-  const fs::path kept = results / kCalibrated;
+  const fs::path kept = results / app::kCalibrated;
   std::string model;
   train::on_all_ranks(ranks.communicator(), [&] {
     if (!ranks.first()) return;
@@ -162,10 +108,10 @@ ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingReco
     app::calibrate_network(graph, record.spec, {}, ranks.communicator());
     model = onnx::export_bytes(graph, {.quantize_weights = false});
     if (ranks.first()) write_file_atomically(kept, model);
-    record.outputs[kCalibrated] = hash64(model);
+    record.outputs[app::kCalibrated] = hash64(model);
   }
   if (ranks.first()) return app::starting_network(record.spec, record.stage, kept.string());
-  const TemporaryPath copy(fs::temp_directory_path() / kCalibrated, TemporaryPath::Kind::kFile);
+  const TemporaryPath copy(fs::temp_directory_path() / app::kCalibrated, TemporaryPath::Kind::kFile);
   write_file_atomically(copy.path(), model);
   return app::starting_network(record.spec, record.stage, copy.path().string());
 }
@@ -213,14 +159,14 @@ void make_room(const Options& options, const Ranks& ranks, std::optional<FolderL
   lock.emplace(options.results);
   if (!options.force || ranks.world.restarts > 0) return;
   for (const std::string& model : {options.model, spec.model.pretrained, spec.schedule_for(stage).distill.teacher})
-    require_kept(options.results, model);
-  remove_results(options.results, options.name);
+    app::require_outside_training(options.results, model);
+  app::remove_training(options.results, options.name);
 }
 
 // Whether there is something to do; then the first rank has noted in the folder what it is.
 bool take_up_folder(const Options& options, Start& s) {
   const fs::path results = options.results, output = results / (options.name + ".onnx");
-  if (fs::exists(output) || holds_checkpoints(results)) take_up(s.record, results);
+  if (fs::exists(output) || app::holds_checkpoints(results)) app::take_up_training(s.record, results);
   if (app::is_finished(output, s.record)) {
     log_info(output.string(), " is there already: nothing to do (--force trains anew)");
     return false;

@@ -64,7 +64,7 @@ class TrainStep {
   std::vector<at::Tensor> part_gradients_;  // of all parts in the batches of the step so far, float32, unscaled
   at::Tensor part_overflows_;  // [part]: 1 where one of its gradients was not finite in a batch of the step, else 0
   at::Tensor losses_;          // summed over the batches of the step so far
-  int batches_ = 0;    // of it
+  int batches_ = 0;            // of it
 };
 
 // The images as [N, C, H, W]; borrowed from the batch.

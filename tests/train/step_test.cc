@@ -110,7 +110,8 @@ TEST(Step, SyncBatchNormIsThatOfTheWholeBatch) {
     expect_same_state(ranks[0], ranks[1]);
     for (const auto& [name, tensor] : whole.state)
       EXPECT_TRUE(at::allclose(ranks[0].state.at(name), tensor, 1e-5, 1e-6)) << name;
-    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(ranks[0].losses[i].total, whole.losses[i].total, 1e-6);
+    // Sums of float32 in another order, through two updates.
+    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(ranks[0].losses[i].total, whole.losses[i].total, 1e-5);
     const std::vector<Trained> apart = on_two_ranks(graph, options, batches_of(*pictures, 16));
     EXPECT_FALSE(at::allclose(apart[0].state.at("bn.running_var"), whole.state.at("bn.running_var"), 1e-5, 1e-6))
         << "the test sees no difference";

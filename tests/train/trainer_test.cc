@@ -270,6 +270,7 @@ TEST(Trainer, GoesOnWithoutTheStepWhoseLossIsNotFinite) {
     TrainerOptions o;
     o.epochs = 1;
     o.optimizer.lr = 0.1;
+    o.schedule.type = ScheduleType::kConstant;
     o.non_finite = non_finite;
     o.checkpoints = folder;
     ir::Graph graph = small_network(false);

@@ -30,7 +30,10 @@ workers)
   for workers in 1 2 3 4; do
     expect 0 "wrote w$workers/model.onnx" train w$workers "${rate[@]}" --workers $workers --set train.batch_size_per_gpu=$((24 / workers))
   done
-  expect 0 'wrote apart/model.onnx' train apart "${rate[@]}" --workers 2 --set train.batch_size_per_gpu=12 --set train.sync_batch_norm=false
+  expect 0 'wrote apart/model.onnx' train apart "${rate[@]}" --workers 2 --set train.batch_size_per_gpu=12 --set train.sync_batch_norm=false \
+    --explain
+  grep -q "world: 2 processes, started by octet.* batches of 12: 24 images a step" log || die "--explain does not tell the processes"
+  grep -q "batch norm: of each process's images" log || die "--explain does not tell of whom batch norm is"
   expect 0 'wrote again/model.onnx' train again "${rate[@]}" --workers 3 --set train.batch_size_per_gpu=8
   cmp w3/model.onnx again/model.onnx || die "three workers gave other bytes the second time"
   python3 - <<'PY' || die "the curves differ"

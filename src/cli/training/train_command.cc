@@ -193,12 +193,12 @@ void require_same_experiment(const Start& s, const Ranks& ranks) {
 }
 
 // What --explain prints. `times`: batches of a step.
-void explain(const Start& s, const app::Lesson& lesson, int64_t times) {
+void explain(const Start& s, const app::Lesson& lesson, const World& world, int64_t times) {
   train::TrainerOptions trainer = s.trainer;
   trainer.executor.statistics = nullptr;  // this process looks at it alone
   trainer.optimizer.lr *= train::lr_scale(s.schedule().lr_scaling, static_cast<double>(times));
   const int64_t steps = s.training.loader->batches_per_epoch() / s.schedule().accumulate;
-  std::cout << app::preview_text(train::preview(lesson.executed, trainer, steps, 1), s.schedule()) << std::flush;
+  std::cout << app::preview_text(train::preview(lesson.executed, trainer, steps, 1), s.schedule(), world) << std::flush;
 }
 
 ExitCode train_network(const Options& options, const Ranks& ranks) {
@@ -252,7 +252,7 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
     if (ranks.first()) app::write_training_record(results, s.record);
   }
   app::Lesson lesson = app::lesson_of(s.spec, s.schedule(), s.trainer.executor, s.graph);
-  if (options.explain && ranks.first()) explain(s, lesson, times);
+  if (options.explain && ranks.first()) explain(s, lesson, ranks.world, times);
   std::optional<app::ValidationPictures> pictures;
   if (s.validation.dataset && s.schedule().visualizer.enabled)
     pictures.emplace(*s.spec.task, *s.validation.dataset, s.schedule().visualizer);
@@ -342,7 +342,7 @@ Command train_command() {
                                     "What is trained (default: float; qat with quant.enable_qat: true)"),
                      "float|qat|control");
             app.add_flag("--explain", options->explain,
-                         "Print types of all nodes, groups of parameters and schedule before it starts");
+                         "Print processes, types of all nodes, groups of parameters and schedule before it starts");
             app.add_flag("--force", options->force, "Start anew where results are there already");
             return [options] { return run(*options); };
           },

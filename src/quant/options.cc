@@ -39,16 +39,19 @@ void describe(schema::Section& s, QuantOptions& quant) {
   s.field("rules", quant.placement.rules)
       .length(1, 16)
       .help("Where fake quantization is placed; auto looks at the graph.");
-  s.list("exclude", quant.placement.exclude)
-      .shorthand("name")
-      .length(0, 10'000)
-      .help("What stays in floating point, as in [\"head/*\", {op: Sigmoid}].");
-  s.rule("exclude", [&quant]() -> std::string {
-    for (const PlacementExclusion& exclusion : quant.placement.exclude)
-      if (exclusion.name.empty() == exclusion.op.empty())
-        return "takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]";
-    return "";
-  });
+  const auto selectors = [&](const char* key, std::vector<NodeSelector>& nodes, const char* help) {
+    s.list(key, nodes).shorthand("name").length(0, 10'000).help(help);
+    s.rule(key, [&nodes]() -> std::string {
+      for (const NodeSelector& selector : nodes)
+        if (std::string problem = problem_of(selector); !problem.empty()) return problem;
+      return "";
+    });
+  };
+  selectors("exclude", quant.placement.exclude,
+            "What stays in floating point, as in [\"head/*\", {op: Sigmoid}, {chain: Conv > Sigmoid}].");
+  selectors("only", quant.placement.only,
+            "Quantization in part: nothing but these, as far as the rules quantize them. Empty: all.");
+  selectors("inputs", quant.placement.inputs, "Nodes whose inputs are quantized although no rule says so.");
 }
 
 }  // namespace octet::quant

@@ -1,7 +1,5 @@
 #include "quant/placement.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,9 +7,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "quant/fusion_model.h"
-#include "schema/schema.h"
 
 namespace octet::quant {
 namespace {
@@ -43,34 +39,22 @@ Rules combine(const std::vector<PlacementRule>& names) {
   return r;
 }
 
-std::unordered_set<const Node*> excluded_nodes(const Graph& graph, const std::vector<PlacementExclusion>& exclusions) {
-  std::unordered_set<const Node*> out;
-  for (const PlacementExclusion& e : exclusions) {
-    if (e.name.empty() == e.op.empty())
-      fail_usage("an exclusion from quantization needs either a node name or an operator, not ",
-                 e.name.empty() ? "neither" : "both");
-    if (!e.op.empty()) {
-      if (!ir::find_op(e.op)) {
-        std::vector<std::string> names;
-        for (const ir::OpInfo& info : ir::all_ops()) names.push_back(info.name);
-        fail_usage("quantization exclude: unknown operator '", e.op, "'", did_you_mean(e.op, names));
-      }
-      for (const auto& node : graph.nodes())
-        if (node->info().name == e.op) out.insert(node.get());
-      continue;
-    }
-    bool found = false;
-    std::vector<std::string> names;
-    for (const auto& node : graph.nodes()) {
-      names.push_back(node->name);
-      if (fnmatch(e.name.c_str(), node->name.c_str(), 0) != 0) continue;
-      out.insert(node.get());
-      found = true;
-    }
-    if (!found)
-      fail_usage("quantization exclude: no node of graph '", graph.name, "' is named '", e.name, "'",
-                 did_you_mean(e.name, names));
+// What must stay float: the excluded nodes, and where only some are to be quantized, all others.
+std::unordered_set<const Node*> float_nodes(const Graph& graph, const PlacementOptions& options,
+                                            const std::unordered_set<const Node*>& asked) {
+  std::unordered_set<const Node*> out = select_nodes(graph, options.exclude, "quantization exclude");
+  for (const auto& node : graph.nodes())
+    if (asked.count(node.get()) && out.count(node.get()))
+      fail_usage("quantization: node '", node->name, "' is excluded, and its inputs are to be quantized");
+  if (options.only.empty()) return out;
+  const std::unordered_set<const Node*> only = select_nodes(graph, options.only, "quantization only");
+  bool some = false;
+  for (const auto& node : graph.nodes()) {
+    const bool wanted = only.count(node.get()) || asked.count(node.get());
+    some |= wanted && !out.count(node.get());
+    if (!wanted) out.insert(node.get());
   }
+  if (!some) fail_usage("quantization: all nodes that only selects are excluded");
   return out;
 }
 
@@ -100,7 +84,8 @@ class Planner {
       : graph_(graph),
         options_(options),
         rules_(combine(options.rules)),
-        excluded_(excluded_nodes(graph, options.exclude)) {
+        asked_(select_nodes(graph, options.inputs, "quantization inputs")),
+        excluded_(float_nodes(graph, options, asked_)) {
     for (const auto& node : graph.nodes())
       if (node->kind == OpKind::kFakeQuantize || node->kind == OpKind::kQuantizeLinear ||
           node->kind == OpKind::kDequantizeLinear)
@@ -109,8 +94,13 @@ class Planner {
              node->kind == OpKind::kFakeQuantize
                  ? ", or take the quantizers out with 'octet export --data_type fp32' and quantize what that writes"
                  : "");
-    if (!options.quantize_first_layer) excluded_.merge(outermost_weighted(graph, true));
-    if (!options.quantize_last_layer) excluded_.merge(outermost_weighted(graph, false));
+    // Whoever names a node by himself gets it, also where it is the first or the last one.
+    std::unordered_set<const Node*> named = select_nodes(graph, options.only, "quantization only");
+    named.insert(asked_.begin(), asked_.end());
+    for (const bool first : {true, false})
+      if (!(first ? options.quantize_first_layer : options.quantize_last_layer))
+        for (const Node* node : outermost_weighted(graph, first))
+          if (!named.count(node)) excluded_.insert(node);
   }
 
   std::vector<PlacedQuantizer> run() {
@@ -137,7 +127,10 @@ class Planner {
 
   void visit(Node& node) {
     if (excluded_.count(&node)) return;
-    if (is_quantized_weighted(node)) {
+    if (asked_.count(&node) && !is_weighted(node)) {
+      for (size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i]) quantize(node, i);
+    } else if (is_quantized_weighted(node)) {
       quantize(node, 0);
       quantize_weights(node);
     } else if (is_average_pool(node) || (rules_.max_pool && node.kind == OpKind::kMaxPool) ||
@@ -231,7 +224,7 @@ class Planner {
   const Graph& graph_;
   const PlacementOptions& options_;
   Rules rules_;
-  std::unordered_set<const Node*> excluded_;
+  std::unordered_set<const Node*> asked_, excluded_;
   std::vector<PlacedQuantizer> plan_;
   std::unordered_map<const Value*, size_t> activation_;
   std::map<std::pair<const Value*, int>, size_t> weights_;
@@ -242,11 +235,6 @@ class Planner {
 OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::kResNetV1, "resnet_v1"},
                  {PlacementRule::kResNetV2, "resnet_v2"}, {PlacementRule::kMobileNet, "mobilenet"},
                  {PlacementRule::kEfficientNet, "efficientnet"}, {PlacementRule::kInception, "inception"})
-
-void describe(schema::Section& s, PlacementExclusion& exclusion) {
-  s.field("name", exclusion.name).help("Node names, with * and ?; an item that is plain text means this.");
-  s.field("op", exclusion.op).help("ONNX operator, as in Sigmoid.");
-}
 
 std::vector<PlacedQuantizer> plan_placement(const Graph& graph, const PlacementOptions& options) {
   return Planner(graph, options).run();

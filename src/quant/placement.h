@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "quant/node_selection.h"
 #include "schema/enum_names.h"
 
 namespace octet::quant {
@@ -31,18 +32,12 @@ namespace octet::quant {
 enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNet, kInception };
 std::span<const schema::EnumName<PlacementRule>> enum_names(PlacementRule);
 
-// What stays in floating point: a glob over node names ("head/*", as fnmatch with * also matching /) or an ONNX
-// operator. Exactly one of the two is given.
-struct PlacementExclusion {
-  std::string name;
-  std::string op;
-};
-void describe(schema::Section& s, PlacementExclusion& exclusion);
-
 struct PlacementOptions {
   std::vector<PlacementRule> rules = {PlacementRule::kAuto};  // several: the union
-  std::vector<PlacementExclusion> exclude;                    // wins over every rule
-  bool weights_per_tensor = false;                            // one scale for all output channels, as TAO's QAT has it
+  std::vector<NodeSelector> exclude;                          // stay in floating point, whatever a rule says
+  std::vector<NodeSelector> only;     // quantization in part: no other node is quantized; empty: whom the rules choose
+  std::vector<NodeSelector> inputs;   // read quantized inputs although no rule says so
+  bool weights_per_tensor = false;    // one scale for all output channels, as TAO's QAT has it
   bool unsigned_activations = false;  // u8 (0 .. 255) for tensors that cannot be negative; false: s8 everywhere
   bool quantize_input = true;         // false: nothing reads a quantized graph input, so first layers stay float
   bool quantize_first_layer = true;   // weighted nodes without a weighted node above them
@@ -67,8 +62,7 @@ struct PlacedQuantizer {
 };
 
 // The quantizers for `graph` in the order of its nodes; does not change it. Requires inferred types. UserError for a
-// graph that is quantized already, and (exit 2) for an exclusion that matches no node (with the nearest name) or an
-// operator that does not exist.
+// graph that is quantized already, and (exit 2) for a selector that selects no node, or for contradicting ones.
 std::vector<PlacedQuantizer> plan_placement(const ir::Graph& graph, const PlacementOptions& options = {});
 
 // One line each: "layer1.0.relu1  s8 per tensor  -> Conv 'layer1.0.conv2'".

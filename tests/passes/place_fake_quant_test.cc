@@ -20,8 +20,11 @@ namespace octet::passes {
 namespace {
 
 using ir::OpKind;
+using quant::NodeSelector;
+using quant::parse_selector;
 using quant::PlacementOptions;
 using quant::PlacementRule;
+using quant::select_nodes;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -222,13 +225,72 @@ TEST(PlacementTest, TheUserWinsAndMistakesAreNamed) {
   b.graph.add_output(y);
   EXPECT_EQ(activations(b.graph, {.exclude = {{.name = "head/*"}}}), "input  s8 per tensor  -> Conv 'backbone/conv'\n");
   EXPECT_EQ(activations(b.graph, {.exclude = {{.op = "Conv"}}}), "");
-  EXPECT_EQ(activations(b.graph, {.exclude = {{.op = "Softmax"}}}), activations(b.graph));
+  EXPECT_THAT(
+      [&] { plan_text(b.graph, {.exclude = {{.op = "Softmax"}}}); },
+      ThrowsMessage<UserError>(HasSubstr("no node of graph 'block' is a Softmax; its operators are Conv, Relu")));
   EXPECT_THAT(
       [&] { plan_text(b.graph, {.exclude = {{.name = "head/bbx"}}}); },
       ThrowsMessage<UserError>(HasSubstr("no node of graph 'block' is named 'head/bbx'; did you mean 'head/bbox'?")));
   EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Sigmod"}}}); },
               ThrowsMessage<UserError>(HasSubstr("unknown operator 'Sigmod'; did you mean 'Sigmoid'?")));
-  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{}}}); }, ThrowsMessage<UserError>(HasSubstr("neither")));
+  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{}}}); },
+              ThrowsMessage<UserError>(HasSubstr("exactly one of name, regex, op and chain")));
+}
+
+// Names as regular expressions, and chains of operators with a branch.
+TEST(PlacementTest, NodesAreChosenInManyWays) {
+  BlockBuilder b;
+  auto* y = b.conv(b.x, "stem", 4);
+  auto* gate = b.op(OpKind::kSigmoid, "gate", {y});
+  y = b.conv(b.op(OpKind::kMul, "silu", {y, gate}), "layer1.0.conv", 4);
+  b.graph.add_output(b.conv(b.relu(y, "relu"), "layer10.conv", 4));
+  const auto nodes = [&](const NodeSelector& selector) {
+    std::set<std::string> out;
+    for (const ir::Node* node : select_nodes(b.graph, {selector}, "test")) out.insert(node->name);
+    return std::vector<std::string>(out.begin(), out.end());
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(nodes({.regex = "layer1\\..*"}), ElementsAre("layer1.0.conv"));
+  EXPECT_THAT(nodes({.name = "layer1*"}), ElementsAre("layer1.0.conv", "layer10.conv"));
+  EXPECT_THAT(nodes({.chain = "Conv > Sigmoid > Mul"}), ElementsAre("gate", "silu", "stem"));
+  EXPECT_THAT(nodes({.chain = "Conv>Mul"}), ElementsAre("silu", "stem"));
+  EXPECT_THAT(nodes({.chain = "* > Conv"}), ElementsAre("layer1.0.conv", "layer10.conv", "relu", "silu"));
+  const std::pair<NodeSelector, const char*> mistakes[] = {
+      {{.regex = "layer1"}, "the regular expression 'layer1' matches from its first to its last letter"},
+      {{.regex = "(layer"}, "'(layer' is no regular expression"},
+      {{.chain = "Conv"}, "chain 'Conv' has one operator"},
+      {{.chain = "Conv > "}, "no operator beside a '>'"},
+      {{.chain = "Conv > Rleu"}, "unknown operator 'Rleu'; did you mean 'Relu'?"},
+      {{.chain = "Relu > Mul"}, "no node of graph 'block' begins the chain Relu > Mul"},
+      {{.name = "stem", .op = "Conv"}, "exactly one of"}};
+  for (const auto& [selector, sentence] : mistakes)
+    EXPECT_THAT([&] { nodes(selector); }, ThrowsMessage<UserError>(HasSubstr(sentence)));
+  EXPECT_EQ(parse_selector("re:a.*"), NodeSelector{.regex = "a.*"});
+  EXPECT_EQ(parse_selector("op:Conv"), NodeSelector{.op = "Conv"});
+  EXPECT_EQ(parse_selector("chain:Conv > Relu"), NodeSelector{.chain = "Conv > Relu"});
+  EXPECT_EQ(parse_selector("head/*"), NodeSelector{.name = "head/*"});
+}
+
+TEST(PlacementTest, OnlySomeNodesAndSomeMore) {
+  BlockBuilder b;
+  auto* y = b.relu(b.conv(b.x, "conv1", 4), "relu1");
+  y = b.conv(y, "conv2", 4);
+  b.graph.add_output(b.op(OpKind::kSigmoid, "sigmoid", {y}));
+  EXPECT_EQ(activations(b.graph, {.only = {{.name = "conv2"}}}), "relu1  s8 per tensor  -> Conv 'conv2'\n");
+  EXPECT_EQ(activations(b.graph, {.only = {{.name = "conv2"}}, .quantize_last_layer = false}),
+            "relu1  s8 per tensor  -> Conv 'conv2'\n")
+      << "the user's word wins";
+  EXPECT_EQ(activations(b.graph, {.inputs = {{.op = "Sigmoid"}}}),
+            "input  s8 per tensor  -> Conv 'conv1'\nrelu1  s8 per tensor  -> Conv 'conv2'\n"
+            "conv2  s8 per tensor  -> Sigmoid 'sigmoid'\n");
+  EXPECT_EQ(activations(b.graph, {.only = {{.name = "conv1"}}, .inputs = {{.op = "Sigmoid"}}}),
+            "input  s8 per tensor  -> Conv 'conv1'\nconv2  s8 per tensor  -> Sigmoid 'sigmoid'\n");
+  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Sigmoid"}}, .inputs = {{.name = "sigmoid"}}}); },
+              ThrowsMessage<UserError>(HasSubstr("node 'sigmoid' is excluded, and its inputs are to be quantized")));
+  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Conv"}}, .only = {{.name = "conv1"}}}); },
+              ThrowsMessage<UserError>(HasSubstr("all nodes that only selects are excluded")));
+  EXPECT_THAT([&] { plan_text(b.graph, {.only = {{.name = "conv3"}}}); },
+              ThrowsMessage<UserError>(HasSubstr("quantization only: no node of graph 'block' is named 'conv3'")));
 }
 
 TEST(PlaceFakeQuantTest, NodesNamesAndReaders) {

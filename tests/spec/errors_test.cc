@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"quant: {zzzz: 1}\n",
              "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, heads, calibration, activations, "
              "weights, "
-             "rules, exclude"},
+             "rules, exclude, only, inputs"},
         Case{"data: {train: {format: idx}}\n",
              "s.yaml:1:15: the key 'path' is missing in 'data.train': Folder of the images; idx: folder with the usual "
              "file names, or the image file."},
@@ -111,7 +111,9 @@ INSTANTIATE_TEST_SUITE_P(
              "s.yaml:1:48: 'data.val.labels' belongs to the format idx, voc, kitti, coco or tfrecord; other formats "
              "hold their labels themselves"},
         Case{"quant: {exclude: [{}]}\n",
-             "s.yaml:1:18: 'quant.exclude' takes items with either a name or an op, as in [\"head/*\", {op: Sigmoid}]"},
+             "s.yaml:1:18: 'quant.exclude' takes items with exactly one of name, regex, op and chain, as in "
+             "[\"head/*\", "
+             "{op: Sigmoid}, {chain: Conv > Relu}]"},
         Case{"model: {load_graph: true}\n",
              "s.yaml:1:21: 'model.load_graph' needs model.pretrained, the ONNX file whose graph is meant"}));
 

@@ -23,7 +23,7 @@ namespace {
 struct Options {
   SpecFlags spec;
   std::string model, json, dump_passes, method, cache;
-  std::vector<std::string> images, exclude, exclude_ops;
+  std::vector<std::string> images, exclude, exclude_ops, only, inputs;
   std::vector<double> mean, std;
   int64_t count = 0;
   bool unsigned_activations = false;
@@ -41,8 +41,11 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
-  for (const std::string& name : options.exclude) spec.quant.placement.exclude.push_back({name, ""});
-  for (const std::string& op : options.exclude_ops) spec.quant.placement.exclude.push_back({"", op});
+  quant::PlacementOptions& placement = spec.quant.placement;
+  for (const std::string& text : options.exclude) placement.exclude.push_back(quant::parse_selector(text));
+  for (const std::string& op : options.exclude_ops) placement.exclude.push_back({.op = op});
+  for (const std::string& text : options.only) placement.only.push_back(quant::parse_selector(text));
+  for (const std::string& text : options.inputs) placement.inputs.push_back(quant::parse_selector(text));
   const data::NetworkInput input = tasks::image_input(graph);
   if (input.channels > 0) spec.model.input[0] = input.channels;
   if (input.height > 0) spec.model.input[1] = input.height;
@@ -105,7 +108,14 @@ Command quantize_command() {
             app.add_option("--method", options->method, "Calibrator (default: that of the experiment, mse)"));
         add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
                         "Images to use at most (default: the spec's, 1000)");
-        app.add_option("--exclude", options->exclude, "Glob of node names that stay float (repeatable)");
+        app.add_option("--exclude", options->exclude,
+                       "Nodes that stay float: a glob of names, re:REGEX, op:OPERATOR or 'chain:Conv > Sigmoid' "
+                       "(repeatable)")
+            ->type_name("NODES");
+        app.add_option("--only", options->only, "Quantize nothing but these nodes (repeatable)")->type_name("NODES");
+        app.add_option("--quantize-inputs", options->inputs,
+                       "Nodes whose inputs are quantized although no rule says so (repeatable)")
+            ->type_name("NODES");
         app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
         app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
         app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file for everything not given here");

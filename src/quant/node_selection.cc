@@ -1,0 +1,153 @@
+#include "quant/node_selection.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+#include <set>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace octet::quant {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+
+constexpr const char* kForms =
+    "one of name, regex, op and chain, as in [\"head/*\", {op: Sigmoid}, {chain: Conv > Relu}]";
+
+// The operators between the signs of a chain; an empty one where there is none.
+std::vector<std::string> links_of(const std::string& chain) {
+  std::vector<std::string> out(1);
+  for (const char c : chain) {
+    if (c == '>')
+      out.emplace_back();
+    else if (c != ' ')
+      out.back() += c;
+  }
+  return out;
+}
+
+std::string unknown_operator(const std::string& op) {
+  if (ir::find_op(op)) return "";
+  std::vector<std::string> names;
+  for (const ir::OpInfo& info : ir::all_ops()) names.push_back(info.name);
+  return str("unknown operator '", op, "'", did_you_mean(op, names));
+}
+
+std::string problem_of_chain(const std::string& chain) {
+  const std::vector<std::string> links = links_of(chain);
+  if (links.size() < 2) return str("chain '", chain, "' has one operator; expected two or more, as in Conv > Relu");
+  for (const std::string& link : links) {
+    if (link.empty()) return str("chain '", chain, "' has no operator beside a '>'");
+    if (link == "*") continue;
+    if (std::string problem = unknown_operator(link); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::optional<std::regex> compiled(const std::string& pattern) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error&) {
+    return std::nullopt;
+  }
+}
+
+// Depth-first over the readers, from `node` as the link `at`. Whether a whole chain begins here; its nodes go to `out`.
+bool follow(const Node& node, const std::vector<std::string>& links, size_t at, std::unordered_set<const Node*>& out) {
+  if (links[at] != "*" && links[at] != node.info().name) return false;
+  if (at + 1 == links.size()) return out.insert(&node), true;
+  bool whole = false;
+  for (const ir::Value* value : node.outputs)
+    if (value)
+      for (const Node* reader : value->users) whole |= follow(*reader, links, at + 1, out);
+  if (whole) out.insert(&node);
+  return whole;
+}
+
+std::vector<std::string> names_of(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const auto& node : graph.nodes()) out.push_back(node->name);
+  return out;
+}
+
+std::string operators_of(const Graph& graph) {
+  std::set<std::string> names;
+  for (const auto& node : graph.nodes()) names.insert(node->info().name);
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+// Why it selects nothing.
+std::string nothing_found(const Graph& graph, const NodeSelector& s) {
+  const std::string none = str("no node of graph '", graph.name, "' ");
+  if (!s.name.empty()) return str(none, "is named '", s.name, "'", did_you_mean(s.name, names_of(graph)));
+  if (!s.regex.empty())
+    return str(none, "has a name that the regular expression '", s.regex, "' matches from its first to its last letter",
+               did_you_mean(s.regex, names_of(graph)));
+  if (!s.op.empty()) return str(none, "is a ", s.op, "; its operators are ", operators_of(graph));
+  return str(none, "begins the chain ", s.chain, "; its operators are ", operators_of(graph));
+}
+
+std::unordered_set<const Node*> selected(const Graph& graph, const NodeSelector& s) {
+  std::unordered_set<const Node*> out;
+  const std::optional<std::regex> regex = compiled(s.regex);
+  const std::vector<std::string> links = links_of(s.chain);
+  for (const auto& node : graph.nodes()) {
+    if (!s.chain.empty())
+      follow(*node, links, 0, out);
+    else if (!s.op.empty()      ? node->info().name == s.op
+             : !s.regex.empty() ? std::regex_match(node->name, *regex)
+                                : fnmatch(s.name.c_str(), node->name.c_str(), 0) == 0)
+      out.insert(node.get());
+  }
+  return out;
+}
+
+}  // namespace
+
+void describe(schema::Section& s, NodeSelector& selector) {
+  s.field("name", selector.name).help("Node names, with * and ?; an item that is plain text means this.");
+  s.field("regex", selector.regex).help("Regular expression (ECMAScript) over whole node names.");
+  s.field("op", selector.op).help("ONNX operator, as in Sigmoid.");
+  s.field("chain", selector.chain)
+      .help("Operators that read one another, as in `Conv > Sigmoid > Mul`; * is any operator. All nodes of it.");
+}
+
+std::string problem_of(const NodeSelector& s) {
+  const int given = !s.name.empty() + !s.regex.empty() + !s.op.empty() + !s.chain.empty();
+  if (given != 1) return str("takes items with exactly ", kForms);
+  if (!s.op.empty()) return unknown_operator(s.op);
+  if (!s.chain.empty()) return problem_of_chain(s.chain);
+  if (!s.regex.empty() && !compiled(s.regex)) return str("'", s.regex, "' is no regular expression (ECMAScript)");
+  return "";
+}
+
+NodeSelector parse_selector(const std::string& text) {
+  NodeSelector out;
+  const std::pair<const char*, std::string NodeSelector::*> kinds[] = {
+      {"re:", &NodeSelector::regex}, {"op:", &NodeSelector::op}, {"chain:", &NodeSelector::chain}};
+  for (const auto& [prefix, member] : kinds)
+    if (text.starts_with(prefix)) return out.*member = text.substr(std::string(prefix).size()), out;
+  out.name = text;
+  return out;
+}
+
+std::unordered_set<const Node*> select_nodes(const Graph& graph, const std::vector<NodeSelector>& selectors,
+                                             const std::string& what) {
+  std::unordered_set<const Node*> out;
+  for (const NodeSelector& selector : selectors) {
+    if (const std::string problem = problem_of(selector); !problem.empty()) fail_usage(what, ": ", problem);
+    std::unordered_set<const Node*> nodes = selected(graph, selector);
+    if (nodes.empty()) fail_usage(what, ": ", nothing_found(graph, selector));
+    out.merge(nodes);
+  }
+  return out;
+}
+
+}  // namespace octet::quant

@@ -76,8 +76,10 @@ bool quantizes_activations(const ir::Graph& graph) {
 
 void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const std::string& name,
                  const quant::QuantOptions& options, const std::filesystem::path& dump_passes) {
+  if (options.equalize != quant::Equalization::kNo)
+    fail_usage(name, ": has the ranges of the network as it is; quant.equalize would change them, so leave it out");
   const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(options.placement), {.dump_directory = dump_passes});
+      passes::run_pipeline(graph, passes::placement_passes(options), {.dump_directory = dump_passes});
   const quant::TensorRanges ranges = matching_ranges(take_quantizers_out(graph).graph, cache, name);
   if (const std::vector<std::string> dropped = drop_quantizers_without_range(graph, ranges); !dropped.empty())
     log_warning(name, ": has no range for ", some_of(dropped), "; what reads ", dropped.size() == 1 ? "it" : "them",

@@ -31,14 +31,6 @@ std::optional<Limits> limits_of(const Node* node) {
   return Limits{*low, *high};
 }
 
-void make_relu(Graph& graph, Node* node, Value* x) {
-  graph.set_input(node, 0, x);
-  for (size_t i = 1; i < node->inputs.size(); ++i) graph.set_input(node, i, nullptr);
-  node->inputs.resize(1);
-  node->attributes.clear();
-  node->kind = OpKind::kRelu;
-}
-
 // Clip(x, 0, high), the node's limits becoming `high` and a zero of the same type.
 void make_clip(Graph& graph, Node* node, Value* x, Value* high) {
   Value* zero = graph.add_constant(graph.unique_name(node->name + "/min"), ir::Tensor::scalar<float>(0));

@@ -12,6 +12,7 @@
 #include "ir/verify.h"
 #include "passes/cancel_transposes.h"
 #include "passes/canonicalize_activations.h"
+#include "passes/equalize_channels.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_pad.h"
@@ -51,6 +52,8 @@ const std::vector<Pass>& all_passes() {
       {"fuse_pad", "move zero padding into convolutions and pools", fuse_pad},
       {"canonicalize_activations", "write ReLU and clipped ReLU in one form", canonicalize_activations},
       {"fold_batch_norm", "fold batch normalization into weights", fold_batch_norm},
+      {"equalize_channels", "even out the ranges of channels across layers, by powers of two",
+       [](ir::Graph& g) { return equalize_channels(g); }},
       {"place_fake_quant", "put quantizers where the rules want them",
        [](ir::Graph& g) { return place_fake_quant(g); }},
       {"remove_fake_quant", "take all quantizers out", remove_fake_quant},

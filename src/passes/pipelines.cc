@@ -1,5 +1,6 @@
 #include "passes/pipelines.h"
 
+#include "passes/equalize_channels.h"
 #include "passes/place_fake_quant.h"
 #include "passes/remove_identity.h"
 #include "passes/set_scales.h"
@@ -28,10 +29,15 @@ std::vector<Pass> preparation_passes(bool keep_dropout) {
           find_pass("fold_constants")};
 }
 
-std::vector<Pass> placement_passes(const quant::PlacementOptions& options) {
+std::vector<Pass> placement_passes(const quant::QuantOptions& options) {
   // Dropout stays: stage qat goes on from here.
   std::vector<Pass> passes = preparation_passes(/*keep_dropout=*/true);
-  passes.push_back(with("place_fake_quant", [options](ir::Graph& g) { return place_fake_quant(g, options); }));
+  if (options.equalize != quant::Equalization::kNo) {
+    const EqualizeOptions equalize{.relax_clips = options.equalize == quant::Equalization::kRelaxed};
+    passes.push_back(with("equalize_channels", [equalize](ir::Graph& g) { return equalize_channels(g, equalize); }));
+  }
+  passes.push_back(with("place_fake_quant",
+                        [placement = options.placement](ir::Graph& g) { return place_fake_quant(g, placement); }));
   return passes;
 }
 

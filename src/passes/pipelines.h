@@ -7,8 +7,7 @@
 
 #include "passes/pipeline.h"
 #include "quant/observer.h"
-#include "quant/placement.h"
-#include "quant/weight_calibrator.h"
+#include "quant/options.h"
 
 namespace octet::passes {
 
@@ -17,7 +16,7 @@ namespace octet::passes {
 std::vector<Pass> preparation_passes(bool keep_dropout);
 
 // calibrate, quantize: before the images run through the network. place_fake_quant is the last.
-std::vector<Pass> placement_passes(const quant::PlacementOptions& options);
+std::vector<Pass> placement_passes(const quant::QuantOptions& options);
 // ... and behind them.
 std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges,
                                const quant::WeightCalibrationOptions& weights);

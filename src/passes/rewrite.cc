@@ -81,6 +81,14 @@ void supersede(Graph& graph, Value* from, Value* to) {
   graph.rename(to, name);
 }
 
+void make_relu(Graph& graph, Node* node, Value* x) {
+  graph.set_input(node, 0, x);
+  for (size_t i = 1; i < node->inputs.size(); ++i) graph.set_input(node, i, nullptr);
+  node->inputs.resize(1);
+  node->attributes.clear();
+  node->kind = OpKind::kRelu;
+}
+
 void take_bias(Graph& graph, Node* layer, Node* add, Value* bias) {
   if (layer->kind == OpKind::kMatMul) layer->kind = OpKind::kGemm;
   graph.set_input(layer, 2, bias);

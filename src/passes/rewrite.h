@@ -9,6 +9,9 @@ namespace octet::passes {
 // `to` takes over everything that `from` was, its name included, and the node that makes `from` goes.
 void supersede(ir::Graph& graph, ir::Value* from, ir::Value* to);
 
+// The node becomes the Relu of `x`.
+void make_relu(ir::Graph& graph, ir::Node* node, ir::Value* x);
+
 // A Conv, ConvTranspose or MatMul without a bias takes over the constant that `add`, its only reader, adds. A MatMul
 // (of matrices) becomes a Gemm; all keep their names.
 void take_bias(ir::Graph& graph, ir::Node* layer, ir::Node* add, ir::Value* bias);

@@ -6,6 +6,9 @@ namespace octet::quant {
 
 OCTET_ENUM_NAMES(Heads, {Heads::kAuto, "auto"}, {Heads::kInt8, "int8"}, {Heads::kFloat, "float"})
 
+OCTET_ENUM_NAMES(Equalization, {Equalization::kNo, "no"}, {Equalization::kExact, "exact"},
+                 {Equalization::kRelaxed, "relaxed"})
+
 void describe(schema::Section& s, QuantOptions& quant) {
   s.choice("enable_qat", quant.enable_qat, {{std::nullopt, "auto"}, {true, "true"}, {false, "false"}})
       .help(
@@ -16,6 +19,11 @@ void describe(schema::Section& s, QuantOptions& quant) {
       .help(
           "Convolutions and products with no other behind them: the outputs of a detector, the last product of a "
           "classifier. auto: float for detectnet_v2, as in TAO, else int8.");
+  s.field("equalize", quant.equalize)
+      .help(
+          "Cross-layer equalization of channels before calibration, where one scale serves channels of very different "
+          "ranges. exact: by powers of two, so that the float network computes the same bits. relaxed: also through "
+          "ReLU6, which becomes ReLU.");
   s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
   s.section("activations", [&](schema::Section& activations) {
      activations.field("averaging_constant", quant.averaging.activations)

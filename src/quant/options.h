@@ -13,11 +13,16 @@ namespace octet::quant {
 enum class Heads { kAuto, kInt8, kFloat };  // auto: as the task wants it
 std::span<const schema::EnumName<Heads>> enum_names(Heads);
 
+// Cross-layer equalization of channels before calibration (passes/equalize_channels.h).
+enum class Equalization { kNo, kExact, kRelaxed };  // relaxed: ReLU6 becomes ReLU where it is in the way
+std::span<const schema::EnumName<Equalization>> enum_names(Equalization);
+
 struct QuantOptions {
   // true: a training that no stage is named for is quantization-aware, and calibrates its float model first. false:
   // stage qat is refused. None: each stage is what it is called.
   std::optional<bool> enable_qat;
   Heads heads = Heads::kAuto;
+  Equalization equalize = Equalization::kNo;
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;
   PlacementOptions placement;

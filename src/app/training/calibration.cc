@@ -13,12 +13,14 @@ namespace octet::app {
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
                                 const std::filesystem::path& dump_passes, train::Communicator& communicator) {
   const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(options.placement), {.dump_directory = dump_passes});
+      passes::run_pipeline(graph, passes::placement_passes(options), {.dump_directory = dump_passes});
   const int placed = before.back().changes;
   if (placed == 0)
     fail("there is nothing to quantize: the network has no convolution, product, sum or pooling",
          options.placement.exclude.empty() ? "" : " that is not excluded",
          "; octet compile takes the float model as it is");
+  for (const passes::PassResult& pass : before)
+    if (pass.name == "equalize_channels") log_info("equalized the channels of ", pass.changes, " pairs of layers");
   log_info("placed ", placed, " quantizers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed = train::observe_activations(

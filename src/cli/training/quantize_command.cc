@@ -22,7 +22,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, dump_passes, method, cache;
+  std::string model, json, dump_passes, method, cache, equalize;
   std::vector<std::string> images, exclude, exclude_ops, only, inputs;
   std::vector<double> mean, std;
   int64_t count = 0;
@@ -39,6 +39,8 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
     if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
   if (!options.method.empty())
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
+  if (!options.equalize.empty())
+    spec.quant.equalize = schema::parse_enum<quant::Equalization>("--equalize", options.equalize);
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
   quant::PlacementOptions& placement = spec.quant.placement;
@@ -108,6 +110,8 @@ Command quantize_command() {
             app.add_option("--method", options->method, "Calibrator (default: that of the experiment, mse)"));
         add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
                         "Images to use at most (default: the spec's, 1000)");
+        limit_to<quant::Equalization>(
+            app.add_option("--equalize", options->equalize, "Even out the ranges of channels first (default: no)"));
         app.add_option("--exclude", options->exclude,
                        "Nodes that stay float: a glob of names, re:REGEX, op:OPERATOR or 'chain:Conv > Sigmoid' "
                        "(repeatable)")

@@ -78,6 +78,7 @@ void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const s
                  const quant::QuantOptions& options, const std::filesystem::path& dump_passes) {
   if (options.equalize != quant::Equalization::kNo)
     fail_usage(name, ": has the ranges of the network as it is; quant.equalize would change them, so leave it out");
+  if (options.bias_correction) fail_usage("quant.bias_correction needs images; ", name, " has ranges alone");
   const std::vector<passes::PassResult> before =
       passes::run_pipeline(graph, passes::placement_passes(options), {.dump_directory = dump_passes});
   const quant::TensorRanges ranges = matching_ranges(take_quantizers_out(graph).graph, cache, name);

@@ -24,6 +24,10 @@ void describe(schema::Section& s, QuantOptions& quant) {
           "Cross-layer equalization of channels before calibration, where one scale serves channels of very different "
           "ranges. exact: by powers of two, so that the float network computes the same bits. relaxed: also through "
           "ReLU6, which becomes ReLU.");
+  s.field("bias_correction", quant.bias_correction)
+      .help(
+          "After calibration, on the same images: what quantization moves the mean of a channel by is taken out of its "
+          "bias.");
   s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
   s.section("activations", [&](schema::Section& activations) {
      activations.field("averaging_constant", quant.averaging.activations)

@@ -23,6 +23,7 @@ struct QuantOptions {
   std::optional<bool> enable_qat;
   Heads heads = Heads::kAuto;
   Equalization equalize = Equalization::kNo;
+  bool bias_correction = false;  // of the means that quantization moves (train/bias_correction.h)
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;
   PlacementOptions placement;

@@ -14,13 +14,6 @@
 namespace octet::train {
 namespace {
 
-ir::Graph without_quantization(const ir::Graph& graph) {
-  ir::Graph copy = graph.clone();
-  for (const auto& node : copy.nodes())
-    if (node->kind == ir::OpKind::kFakeQuantize) node->attributes["state"] = std::string(ir::kObserving);
-  return copy;
-}
-
 // Cuts a large tensor into parts for the threads. The histogram is a function of the multiset of values, so neither the
 // parts nor the order in which they are merged can be seen in the result.
 void observe(quant::CalibrationSet& set, const std::string& name, const at::Tensor& tensor) {
@@ -71,6 +64,13 @@ void share_observations(CalibrationRun& run, Communicator& communicator) {
 }
 
 }  // namespace
+
+ir::Graph without_quantization(const ir::Graph& graph) {
+  ir::Graph copy = graph.clone();
+  for (const auto& node : copy.nodes())
+    if (node->kind == ir::OpKind::kFakeQuantize) node->attributes["state"] = std::string(ir::kObserving);
+  return copy;
+}
 
 CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source,
                                const CalibrationRunOptions& options) {

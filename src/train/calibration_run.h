@@ -33,6 +33,9 @@ struct CalibrationRun {
   int64_t images = 0;
 };
 
+// A copy whose FakeQuantize nodes pass their input through.
+ir::Graph without_quantization(const ir::Graph& graph);
+
 // Gives the next batch into `batch` (float32, [N, C, H, W], as the graph's only input takes it); false: no more.
 using BatchSource = std::function<bool(at::Tensor* batch)>;
 

@@ -38,7 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train: {num_epochs: 1}\n", "s.yaml:1:9: unknown key 'num_epochs' in 'train'; did you mean 'epochs'?"},
         Case{"epochs: 1\n", "s.yaml:1:1: unknown key 'epochs' in the file; it belongs in 'train'"},
         Case{"quant: {zzzz: 1}\n",
-             "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, heads, equalize, calibration, activations, "
+             "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, heads, equalize, bias_correction, "
+             "calibration, activations, "
              "weights, "
              "rules, exclude, only, inputs"},
         Case{"data: {train: {format: idx}}\n",

@@ -5,11 +5,27 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "passes/pipelines.h"
+#include "passes/shift_biases.h"
 #include "report/progress.h"
 #include "tasks/image_graph.h"
+#include "train/bias_correction.h"
 #include "train/observe.h"
 
 namespace octet::app {
+namespace {
+
+void correct_biases(ir::Graph& graph, data::Loader& loader, train::Communicator& communicator) {
+  report::Progress progress({.label = "bias correction", .total = loader.images_per_epoch()});
+  const auto corrections = train::bias_corrections(
+      tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done * communicator.size()); },
+      communicator);
+  progress.finish();
+  log_info("corrected the biases of ", passes::shift_biases(graph, corrections), " nodes");
+  passes::run_pipeline(graph, passes::deployment_passes());  // onto the accumulator's grid
+}
+
+}  // namespace
+
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
                                 const std::filesystem::path& dump_passes, train::Communicator& communicator) {
   const std::vector<passes::PassResult> before =
@@ -29,6 +45,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   progress.finish();
   passes::run_pipeline(graph, passes::scale_passes(observed.ranges(options.calibration), options.weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
+  if (options.bias_correction) correct_biases(graph, loader, communicator);
   return observed;
 }
 

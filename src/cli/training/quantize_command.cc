@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> images, exclude, exclude_ops, only, inputs;
   std::vector<double> mean, std;
   int64_t count = 0;
-  bool unsigned_activations = false;
+  bool unsigned_activations = false, bias_correction = false;
   OutputFlags output;
 };
 
@@ -41,6 +41,7 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
   if (!options.equalize.empty())
     spec.quant.equalize = schema::parse_enum<quant::Equalization>("--equalize", options.equalize);
+  if (options.bias_correction) spec.quant.bias_correction = true;
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
   quant::PlacementOptions& placement = spec.quant.placement;
@@ -112,6 +113,8 @@ Command quantize_command() {
                         "Images to use at most (default: the spec's, 1000)");
         limit_to<quant::Equalization>(
             app.add_option("--equalize", options->equalize, "Even out the ranges of channels first (default: no)"));
+        app.add_flag("--bias-correction", options->bias_correction,
+                     "Take out of the biases by what quantization moves the means of channels");
         app.add_option("--exclude", options->exclude,
                        "Nodes that stay float: a glob of names, re:REGEX, op:OPERATOR or 'chain:Conv > Sigmoid' "
                        "(repeatable)")

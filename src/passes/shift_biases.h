@@ -1,0 +1,15 @@
+// Adds to the biases of nodes: how bias correction (train/bias_correction.h) ends. A node without a bias gets one,
+// named after its weights.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace octet::passes {
+
+// By the name of a Conv, ConvTranspose or Gemm, an element for each output channel. Returns the number of nodes.
+int shift_biases(ir::Graph& graph, const std::map<std::string, std::vector<double>>& shifts);
+
+}  // namespace octet::passes

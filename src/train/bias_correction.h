@@ -1,0 +1,25 @@
+// Empirical bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction,
+// 2019, section 4.2 and appendix D): quantization moves the mean of a channel, because the errors of weights and
+// activations do not cancel; the difference to the float network's mean goes into the bias.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/loader.h"
+#include "ir/graph.h"
+#include "train/communicator.h"
+
+namespace octet::train {
+
+// For each Conv, ConvTranspose and Gemm with quantized weights, by its name: what to add to the bias of each output
+// channel. `graph` has scales (frozen); its only input takes [N, C, H, W]. Both networks run over one epoch of
+// `loader`, batch by batch: what a node is corrected by is found behind the corrected nodes before it, on this batch,
+// and the mean over the batches counts. UserError where there is no image.
+std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& graph, data::Loader& loader,
+                                                            const std::function<void(int64_t images)>& progress = {},
+                                                            Communicator& communicator = single_process());
+
+}  // namespace octet::train

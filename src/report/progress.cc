@@ -97,11 +97,11 @@ void Progress::update(int64_t done, const std::string& metrics) {
   print_line(line(metrics, time - begin_, false));
 }
 
-void Progress::finish(const std::string& metrics) {
+void Progress::finish(const std::string& metrics, std::optional<double> seconds) {
   if (silent_ || finished_) return;
   clear();
   finished_ = true;
-  out_ << line(metrics, now() - begin_, true) << '\n' << std::flush;
+  out_ << line(metrics, seconds.value_or(now() - begin_), true) << '\n' << std::flush;
 }
 
 void Progress::clear() {

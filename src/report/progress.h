@@ -32,8 +32,9 @@ class Progress {
 
   // `done` items of the total; `metrics` is shown at the end ("loss 0.31"). Cheap enough to call for every batch.
   void update(int64_t done, const std::string& metrics = {});
-  // The last line, which stays: what was done, in which time, at which speed.
-  void finish(const std::string& metrics = {});
+  // The last line, which stays: what was done, in which time, at which speed. `seconds`: that it took, where that is
+  // not the whole time since the beginning.
+  void finish(const std::string& metrics = {}, std::optional<double> seconds = {});
   // Takes the bar away before something else is printed; the next update draws it again.
   void clear();
 

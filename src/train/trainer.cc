@@ -223,6 +223,7 @@ class Run {
     const std::optional<int64_t> annealing_from = annealing().annealing_from;
     checkpoint::EpochRecord record;
     record.epoch = run_.epochs_done + 1;
+    if (listener_) listener_->on_epoch_start(record.epoch, run_.batches_done, steps_per_epoch_);
     loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done * options_.accumulate);
     while (run_.batches_done < steps_per_epoch_) {
       for (int64_t i = 1; i < options_.accumulate; ++i)

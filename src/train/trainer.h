@@ -52,6 +52,8 @@ class TrainListener {
  public:
   virtual ~TrainListener() = default;
   virtual void on_resume(const checkpoint::RunState& run) {}
+  // Before the first step of an epoch, or of what is left of it behind `done` of its `steps`.
+  virtual void on_epoch_start(int64_t epoch, int64_t done, int64_t steps) {}
   virtual void on_step(const StepRecord& step) {}
   virtual void on_epoch(const checkpoint::EpochRecord& epoch) {}
 };

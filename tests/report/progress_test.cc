@@ -47,6 +47,17 @@ TEST(Progress, ALogGetsALineNowAndThen) {
   EXPECT_EQ(bench.take(), "");
 }
 
+TEST(Progress, TheLastLineMayTellOfAPartOfTheTime) {
+  Bench bench;
+  Progress progress(bench.options(false));
+  bench.time += 30;
+  progress.update(1000);
+  bench.take();
+  bench.time += 10;  // a validation
+  progress.finish("loss 0.2", 20);
+  EXPECT_EQ(bench.take(), "epoch 1/3  1000 images  in 20 s  50 images/s  loss 0.2\n");
+}
+
 TEST(Progress, ATerminalGetsABarThatIsTakenAway) {
   Bench bench;
   {

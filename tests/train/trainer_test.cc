@@ -72,8 +72,14 @@ struct Interruption : TrainListener {
   int64_t kill_at = -1;
   int64_t seen = 0;
   bool resumed = false;
+  int64_t next = -1;  // step of the epoch
   void on_resume(const checkpoint::RunState&) override { resumed = true; }
-  void on_step(const StepRecord&) override {
+  void on_epoch_start(int64_t, int64_t done, int64_t steps) override {
+    EXPECT_LT(done, steps);
+    next = done + 1;
+  }
+  void on_step(const StepRecord& step) override {
+    EXPECT_EQ(step.step, next++) << "an epoch starts before its first step";
     if (++seen == kill_at) ::kill(::getpid(), SIGKILL);
   }
 };

@@ -36,15 +36,15 @@ void TrainingListener::on_resume(const checkpoint::RunState& run) {
   status_.write({.kind = "train", .message = "resumed", .epoch = run.epochs_done, .max_epoch = epochs_});
 }
 
+void TrainingListener::on_epoch_start(int64_t epoch, int64_t done, int64_t steps) {
+  images_ = done * images_per_epoch_ / steps;
+  progress_ = std::make_unique<report::Progress>(report::ProgressOptions{
+      .label = str(stage_, " epoch ", epoch, "/", epochs_), .total = images_per_epoch_, .start = images_});
+}
+
 void TrainingListener::on_step(const train::StepRecord& step) {
-  const int64_t before = (step.step - 1) * images_per_epoch_ / step.steps;
-  if (!progress_) {
-    images_ = before;
-    progress_ = std::make_unique<report::Progress>(report::ProgressOptions{
-        .label = str(stage_, " epoch ", step.epoch, "/", epochs_), .total = images_per_epoch_, .start = before});
-  }
   images_ += step.images;
-  progress_->update(images_, "loss " + fixed(step.loss, 4));
+  if (progress_) progress_->update(images_, "loss " + fixed(step.loss, 4));
   const int64_t global = (step.epoch - 1) * step.steps + step.step;
   if (global % steps_between_points_ == 0) {
     events_.scalar("train/loss", global, step.loss);
@@ -68,7 +68,7 @@ void TrainingListener::on_epoch(const checkpoint::EpochRecord& epoch) {
       events_.image(picture.tag, epoch.epoch, picture.png, picture.width, picture.height);
   kpi["loss"] = epoch.loss;
   kpi["seconds"] = epoch.seconds;
-  if (progress_) progress_->finish(metrics);
+  if (progress_) progress_->finish(metrics, epoch.seconds);
   progress_.reset();
   status_.write({.kind = "epoch", .message = metrics, .epoch = epoch.epoch, .max_epoch = epochs_, .kpi = kpi});
 }

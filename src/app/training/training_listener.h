@@ -19,6 +19,7 @@ class TrainingListener : public train::TrainListener {
   TrainingListener(const std::filesystem::path& results, std::string stage, const train::TrainOptions& options,
                    int64_t images_per_epoch, ValidationPictures* pictures);
   void on_resume(const checkpoint::RunState& run) override;
+  void on_epoch_start(int64_t epoch, int64_t done, int64_t steps) override;
   void on_step(const train::StepRecord& step) override;
   void on_epoch(const checkpoint::EpochRecord& epoch) override;
   // The last line of status.jsonl.

@@ -263,8 +263,8 @@ TEST(PlacementTest, NodesAreChosenInManyWays) {
       {{.chain = "Conv > Rleu"}, "unknown operator 'Rleu'; did you mean 'Relu'?"},
       {{.chain = "Relu > Mul"}, "no node of graph 'block' begins the chain Relu > Mul"},
       {{.name = "stem", .op = "Conv"}, "exactly one of"}};
-  for (const auto& [selector, sentence] : mistakes)
-    EXPECT_THAT([&] { nodes(selector); }, ThrowsMessage<UserError>(HasSubstr(sentence)));
+  for (const auto& mistake : mistakes)
+    EXPECT_THAT([&] { nodes(mistake.first); }, ThrowsMessage<UserError>(HasSubstr(mistake.second)));
   EXPECT_EQ(parse_selector("re:a.*"), NodeSelector{.regex = "a.*"});
   EXPECT_EQ(parse_selector("op:Conv"), NodeSelector{.op = "Conv"});
   EXPECT_EQ(parse_selector("chain:Conv > Relu"), NodeSelector{.chain = "Conv > Relu"});

@@ -1,5 +1,6 @@
 #include "ir/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/evaluate_parts.h"
@@ -52,6 +53,17 @@ std::optional<Tensor> packed_values(DataType type, const Shape& shape, const std
   }
 }
 
+// Where no output has an element, whatever the sizes of its other axes are: rules walk over those.
+std::optional<std::vector<Tensor>> empty_outputs(const Node& node) {
+  std::vector<Tensor> out;
+  for (const Value* v : node.outputs) {
+    const std::optional<Shape>& shape = v->type.shape;
+    if (!shape || std::count(shape->begin(), shape->end(), 0) == 0) return std::nullopt;
+    out.emplace_back(v->type.data_type, *shape, std::vector<std::byte>());
+  }
+  return out;
+}
+
 }  // namespace
 
 void MemoryBudget::charge(int64_t bytes) {
@@ -61,7 +73,9 @@ void MemoryBudget::charge(int64_t bytes) {
 
 std::optional<std::vector<Tensor>> evaluate(const Node& node, const std::vector<const Tensor*>& inputs,
                                             MemoryBudget& budget) {
-  return node.info().evaluate(Alone(node, inputs).node(), budget);
+  const Alone alone(node, inputs);
+  if (auto nothing = empty_outputs(alone.node())) return nothing;
+  return node.info().evaluate(alone.node(), budget);
 }
 
 Alone::Alone(const Node& like, const std::vector<const Tensor*>& inputs)

@@ -1,6 +1,7 @@
 // Evaluation of operators that slide a window: convolutions, pools, LRN. Any number of spatial axes.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/evaluate_parts.h"
 #include "ir/evaluate_rules.h"
@@ -22,24 +23,37 @@ struct Tap {
   size_t number, place;
 };
 
-// The taps of the window at `position`. `padded`: how many more of them lie where the stated padding reaches.
+// How many of the offsets 0, step, 2 * step ... of `count` lie below `limit`.
+int64_t offsets_below(int64_t limit, int64_t step, int64_t count) {
+  return limit <= 0 ? 0 : std::min(count, (limit - 1) / step + 1);
+}
+
+// The taps of the window at `position`. `padded`: how many more of them lie where the stated padding reaches. Takes as
+// long as there are taps: a file may state a window that is far larger than its image.
 std::vector<Tap> taps_at(const std::vector<int64_t>& position, const Shape& image, const WindowGeometry& g,
                          int64_t* padded = nullptr) {
+  std::vector<int64_t> first(image.size());
+  Shape inside(image.size());
+  int64_t in_padding = 1;
+  for (size_t d = 0; d < image.size(); ++d) {
+    const int64_t start = position[d] * g.strides[d] - g.pads[d];
+    first[d] = offsets_below(-start, g.dilations[d], g.kernel[d]);
+    inside[d] = std::max<int64_t>(offsets_below(image[d] - start, g.dilations[d], g.kernel[d]) - first[d], 0);
+    const int64_t reached = offsets_below(image[d] + g.pads[d + image.size()] - start, g.dilations[d], g.kernel[d]);
+    if (__builtin_mul_overflow(in_padding, reached, &in_padding)) in_padding = std::numeric_limits<int64_t>::max();
+  }
   std::vector<Tap> taps;
-  size_t number = 0;
-  for_each_index(g.kernel, [&](const std::vector<int64_t>& k) {
-    bool inside = true, in_padding = true;
+  for_each_index(inside, [&](const std::vector<int64_t>& k) {
+    size_t number = 0;
     int64_t place = 0;
     for (size_t d = 0; d < image.size(); ++d) {
-      const int64_t at = position[d] * g.strides[d] - g.pads[d] + k[d] * g.dilations[d];
-      inside = inside && at >= 0 && at < image[d];
-      in_padding = in_padding && at < image[d] + g.pads[d + image.size()];
-      place = place * image[d] + at;
+      const int64_t tap = first[d] + k[d];
+      number = number * static_cast<size_t>(g.kernel[d]) + static_cast<size_t>(tap);
+      place = place * image[d] + position[d] * g.strides[d] - g.pads[d] + tap * g.dilations[d];
     }
-    if (inside) taps.push_back({number, static_cast<size_t>(place)});
-    if (!inside && in_padding && padded) ++*padded;
-    ++number;
+    taps.push_back({number, static_cast<size_t>(place)});
   });
+  if (padded) *padded += in_padding - static_cast<int64_t>(taps.size());
   return taps;
 }
 

@@ -71,6 +71,15 @@ TEST(Evaluate, Pools) {
   counting["count_include_pad"] = int64_t{1};
   EXPECT_EQ(result(OpKind::kAveragePool, {x}, counting).to_floats(), (Floats{0, 0.75f}));
   EXPECT_EQ(result(OpKind::kGlobalAveragePool, {x}).to_floats(), Floats{2.5f});
+  // A window far larger than the image takes no longer than the image.
+  const int64_t wide = int64_t{1} << 20;
+  const Attributes vast = {{"kernel_shape", Ints{wide, wide}}, {"pads", Ints{wide - 1, wide - 1, 0, 0}}};
+  EXPECT_EQ(result(OpKind::kMaxPool, {x}, vast).to_floats(), x.to_floats());
+  EXPECT_EQ(result(OpKind::kAveragePool, {x}, vast).to_floats(), (Floats{0, 0.5f, 1, 1.5f, 2, 2.5f}));
+  // Nor does one of no images that are vast.
+  const Tensor none = Tensor::of<float>({0, 1, int64_t{1} << 31, 4}, std::vector<float>());
+  EXPECT_EQ(result(OpKind::kMaxPool, {none}, {{"kernel_shape", Ints{2, 2}}}).shape(),
+            (Shape{0, 1, (int64_t{1} << 31) - 1, 3}));
   const Attributes lrn = {{"size", int64_t{3}}, {"alpha", 3.0f}, {"beta", 1.0f}, {"bias", 1.0f}};
   EXPECT_EQ(result(OpKind::kLRN, {floats({1, 3, 1, 1}, {1, 2, 3})}, lrn).to_floats(),
             (Floats{1.0f / 6, 2.0f / 15, 3.0f / 14}));
@@ -138,6 +147,14 @@ TEST(Evaluate, RoundsOnceAndCountsExactly) {
                    {{"epsilon", 0.0f}})
                 .to_floats(),
             (Floats{1, 5}));
+}
+
+TEST(Evaluate, NormalizesLayers) {
+  // Means 2 and 0, deviations 1 and 3.
+  const Tensor x = floats({2, 2}, {1, 3, -3, 3}), scale = floats({2}, {1, 2}), shift = floats({2}, {0, 10});
+  const Attributes exact = {{"epsilon", 0.0f}};
+  EXPECT_EQ(result(OpKind::kLayerNormalization, {x, scale, shift}, exact).to_floats(), (Floats{-1, 12, -1, 12}));
+  EXPECT_EQ(result(OpKind::kLayerNormalization, {x, scale}, exact).to_floats(), (Floats{-1, 2, -1, 2}));
 }
 
 TEST(Evaluate, RefusesWhatItCannot) {

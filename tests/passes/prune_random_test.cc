@@ -53,7 +53,7 @@ std::optional<size_t> prune_and_compare(const ir::Graph& graph, double threshold
 // What may happen in a file: every operator, joined without sense.
 TEST(PruneRandom, OddGraphs) {
   size_t tried = 0, cut = 0;
-  for (uint32_t seed = 1; seed <= 4000; ++seed) {
+  for (uint32_t seed = 1; seed <= 16000; ++seed) {
     std::mt19937 random(seed);
     std::vector<uint8_t> bytes(400);
     for (uint8_t& b : bytes) b = static_cast<uint8_t>(random());

@@ -82,6 +82,7 @@ constexpr struct {
     {"binary", none},
     {"strided_copy", none},
     {"softmax", none},
+    {"layer_norm", none},
     {"reduce", none},
     {"arg_max", none},
     {"index_to_float", none},

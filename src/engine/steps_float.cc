@@ -149,6 +149,36 @@ PreparedStep softmax(const Plan& plan, const Step& step, const KernelTable& tabl
           table.softmax.isa};
 }
 
+// Scale and shift are constants, or inputs behind the first, in this order.
+PreparedStep layer_norm(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  const bool statistics = step.outputs.size() > 1, reads_scale = !step.constants.count("scale"),
+             reads_shift = !step.constants.count("shift");
+  r.arity(1 + size_t{reads_scale} + size_t{reads_shift}, statistics ? 3 : 1);
+  const int64_t length = r.integer("length", 1, kMaxExtent), count = r.float_in(0).elements();
+  r.check(count % length == 0 && r.float_out().elements() == count, "sizes do not fit");
+  for (size_t i = 1; i < step.inputs.size(); ++i)
+    r.check(r.float_in(i).elements() == length, "scale or shift have another size");
+  for (size_t i = 1; i < step.outputs.size(); ++i)
+    r.check(plan.buffers[step.outputs[i]].layout == Layout::kFloatDense &&
+                plan.buffers[step.outputs[i]].elements() == count / length,
+            "statistics are no float for each line");
+  kernels::LayerNormArgs base{.length = length, .epsilon = static_cast<float>(r.real("epsilon"))};
+  if (!reads_scale) base.scale = r.constant<float>("scale", length).data();
+  if (!reads_shift) base.shift = r.constant<float>("shift", length).data();
+  const int x = r.in(0), scale = reads_scale ? r.in(1) : -1, shift = reads_shift ? r.in(step.inputs.size() - 1) : -1,
+            y = r.out(), means = statistics ? step.outputs[1] : -1, inverses = statistics ? step.outputs[2] : -1;
+  return {[=, kernel = table.layer_norm](const Memory& m, int part, int parts) {
+            kernels::LayerNormArgs args = base;
+            args.in = m.f(x), args.out = m.f(y);
+            if (scale >= 0) args.scale = m.f(scale);
+            if (shift >= 0) args.shift = m.f(shift);
+            if (means >= 0) args.means = m.f(means), args.inverses = m.f(inverses);
+            kernel(args, share_of(count / length, part, parts));
+          },
+          table.layer_norm.isa};
+}
+
 PreparedStep reduce(const Plan& plan, const Step& step, const KernelTable& table) {
   const StepReader r(plan, step);
   r.arity(1, 1);
@@ -278,6 +308,7 @@ constexpr StepKind kKinds[] = {
     {"binary", binary},
     {"strided_copy", strided_copy},
     {"softmax", softmax},
+    {"layer_norm", layer_norm},
     {"reduce", reduce},
     {"arg_max", arg_max},
     {"index_to_float", index_to_float},

@@ -111,4 +111,34 @@ Tensors evaluate_softmax(const Node& node, MemoryBudget& budget) {
   return only_output(node, y);
 }
 
+// And the mean of every line and 1 / its deviation, where they are asked for.
+Tensors evaluate_layer_norm(const Node& node, MemoryBudget& budget) {
+  const Tensor& x = tensor_of(node, 0);
+  if (!is_float(x.data_type())) return std::nullopt;
+  budget.charge(8 * (x.size() + 2 * tensor_of(node, 1).size()));
+  std::vector<double> y = to_doubles(x), means, inverses;
+  const std::vector<double> scale = doubles_of(node, 1),
+                            shift = has_value(node, 2) ? doubles_of(node, 2) : std::vector<double>(scale.size(), 0.0);
+  const size_t length = scale.size();
+  if (length == 0) return std::nullopt;  // the mean of nothing
+  for (size_t start = 0; start < y.size(); start += length) {
+    double mean = 0, variance = 0;
+    for (size_t k = 0; k < length; ++k) mean += y[start + k] / static_cast<double>(length);
+    for (size_t k = 0; k < length; ++k)
+      variance += (y[start + k] - mean) * (y[start + k] - mean) / static_cast<double>(length);
+    const double inverse = 1 / std::sqrt(variance + node.get_float("epsilon"));
+    for (size_t k = 0; k < length; ++k) y[start + k] = (y[start + k] - mean) * inverse * scale[k] + shift[k];
+    means.push_back(mean), inverses.push_back(inverse);
+  }
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::vector<double>& values = i == 0 ? y : i == 1 ? means : inverses;
+    const std::optional<Tensor> packed_values =
+        packed(i == 0 ? x.data_type() : DataType::kFloat32, i == 0 ? x.shape() : output_shape(node, i), values);
+    if (!packed_values) return std::nullopt;
+    out.push_back(*packed_values);
+  }
+  return out;
+}
+
 }  // namespace octet::ir

@@ -7,6 +7,7 @@ struct Node;
 void infer_same(Node&);       // output 0 has the type of input 0
 void infer_broadcast(Node&);  // numpy broadcasting over all inputs
 void infer_batch_norm(Node&);
+void infer_layer_norm(Node&);
 void infer_clip(Node&);
 void infer_prelu(Node&);
 void infer_softmax(Node&);  // and LogSoftmax

@@ -67,6 +67,24 @@ void infer_batch_norm(Node& node) {
   infer_same(node);
 }
 
+// Scale and shift have the shape of what is normalized together; statistics keep its axes, with one element.
+void infer_layer_norm(Node& node) {
+  const DataType type = input_data_type(node, 0);
+  for (size_t i = 1; i < 3; ++i)
+    if (has_value(node, i)) require_same_data_type(node, 0, i);
+  const Shape* x = input_shape(node, 0);
+  std::optional<Shape> statistics;
+  if (x) {
+    const auto axis = static_cast<std::ptrdiff_t>(normal_axis(node, node.get_int("axis"), x->size()));
+    for (size_t i = 1; i < 3; ++i)
+      require_shape(node, i, {x->begin() + axis, x->end()}, "one element for each that is normalized");
+    statistics = *x;
+    std::fill(statistics->begin() + axis, statistics->end(), 1);
+  }
+  set_output(node, 0, type, optional_shape(node, 0));
+  for (size_t i = 1; i < 3; ++i) set_output(node, i, DataType::kFloat32, statistics);
+}
+
 void infer_clip(Node& node) {
   for (size_t i = 1; i < 3; ++i) {
     const Shape* bound = input_shape(node, i);

@@ -5,7 +5,9 @@
 #include <sstream>
 #include <unordered_set>
 
+#include "base/error.h"
 #include "base/printable.h"
+#include "ir/infer.h"
 #include "ir/traits.h"
 
 namespace octet::ir {
@@ -63,6 +65,24 @@ std::optional<int64_t> macs_of(const Node& node) {
   }
 }
 
+// The graph for one image: rows that a dynamic batch is a part of (the tokens of all images) have their number then.
+Graph of_one_image(const Graph& graph) {
+  Graph one = graph.clone();
+  bool dynamic = false;
+  for (Value* input : one.inputs())
+    if (input->type.shape && !input->type.shape->empty() && input->type.shape->front() == kDynamic) {
+      input->type.shape->front() = 1;
+      dynamic = true;
+    }
+  if (!dynamic) return one;
+  try {
+    infer_shapes(one);
+  } catch (const UserError&) {  // one is no batch for it
+    return graph.clone();
+  }
+  return one;
+}
+
 std::string shapes(const std::vector<ValueSummary>& values) {
   std::string out;
   for (const ValueSummary& v : values)
@@ -87,6 +107,8 @@ GraphSummary summarize(const Graph& graph) {
   for (const Value* v : graph.outputs()) out.outputs.push_back(summary_of(*v));
   for (const Value* v : graph.constants()) out.constant_bytes += static_cast<int64_t>(v->constant->bytes().size());
   std::unordered_set<const Value*> counted;
+  const Graph one = of_one_image(graph);
+  auto sized = one.nodes().begin();
   for (const auto& node : graph.nodes()) {
     NodeSummary& n = out.nodes.emplace_back();
     n.name = node->name;
@@ -100,7 +122,7 @@ GraphSummary summarize(const Graph& graph) {
     }
     for (const Value* v : node->outputs)
       if (v) n.outputs.push_back(summary_of(*v));
-    n.macs = macs_of(*node);
+    n.macs = macs_of(**sized++);
     out.parameters += n.parameters;
     int64_t sum;
     if (out.macs && n.macs && !__builtin_add_overflow(*out.macs, *n.macs, &sum))

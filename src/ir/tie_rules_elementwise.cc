@@ -76,6 +76,15 @@ void tie_batch_norm(const Node& node, IndexTies& t) {
   tie_together(t, {y, 1}, channels);
 }
 
+// What is normalized together stays whole.
+void tie_layer_norm(const Node& node, IndexTies& t) {
+  const Value *x = node.input(0), *y = node.output();
+  if (y == nullptr || t.rank(x) == 0 || t.rank(x) != t.rank(y)) return;
+  const size_t axis = normal_axis(node, node.get_int("axis"), t.rank(x));
+  for (const Value* out : present(node.outputs))
+    for (size_t i = 0; i < axis; ++i) t.tie_axes(x, i, out, i);
+}
+
 // Channels are normalized by their neighbors.
 void tie_lrn(const Node& node, IndexTies& t) {
   tie_all_axes(t, node.input(0), node.output(), {1});

@@ -17,7 +17,8 @@ void emit_float_chain(PlanBuilder& builder, const Chain& chain, const ir::Value*
 // False when `node` is none of them.
 bool emit_float_move(PlanBuilder& builder, const ir::Node& node);
 
-// Matrix products, and nodes that work on lines along axes: Softmax, ArgMax, Reduce*. False for other nodes.
+// Matrix products, and nodes that work on lines along axes: Softmax, LayerNormalization, ArgMax, Reduce*. False for
+// other nodes.
 bool emit_float_lines(PlanBuilder& builder, const ir::Node& node);
 // UserError: the engine has no kernel for this.
 [[noreturn]] void unsupported(const ir::Node& node, const std::string& what);

@@ -1,10 +1,13 @@
 // Float steps over matrices and over lines along axes.
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "ir/axes.h"
 #include "lower/emit_float.h"
+#include "lower/quant_params.h"
 
 namespace octet::lower {
 namespace {
@@ -79,6 +82,34 @@ void emit_softmax(PlanBuilder& b, const Node& node) {
   Step& s = b.step("softmax", node, {in}, {out});
   write_axis(s, v);
   s.ints["logarithm"] = node.kind == OpKind::kLogSoftmax;
+}
+
+// The normalized axes are the last: lines of neighboring elements where the tensor is row-major.
+void emit_layer_norm(PlanBuilder& b, const Node& node) {
+  const Value *scale = node.input(1), *shift = node.has_input(2) ? node.input(2) : nullptr;
+  const int64_t length = ir::element_count(shape_of(scale));
+  std::vector<int> inputs = {b.dense(node.input(0))};
+  std::map<std::string, engine::ConstantRef> constants;
+  const auto parameter = [&](const char* key, const Value* value) {
+    if (value == nullptr) {
+      constants[key] = b.constant(std::vector<float>(static_cast<size_t>(length), 0.0f));
+    } else if (is_constant(value)) {
+      constants[key] = b.constant(finite_weights(node, value));
+    } else {
+      inputs.push_back(b.dense(value));
+    }
+  };
+  parameter("scale", scale);
+  parameter("shift", shift);
+  std::vector<int> outputs = {b.define_dense(node.output())};
+  if (node.output(1) != nullptr || node.output(2) != nullptr)
+    for (size_t i = 1; i < 3; ++i)
+      outputs.push_back(node.output(i) != nullptr ? b.define_dense(node.output(i))
+                                                  : b.scratch(node.name + "/unused", Layout::kFloatDense,
+                                                              {ir::element_count(shape_of(node.input(0))) / length}));
+  Step& s = b.step("layer_norm", node, inputs, outputs);
+  s.ints["length"] = length, s.floats["epsilon"] = node.get_float("epsilon");
+  for (const auto& [key, ref] : constants) s.constants[key] = ref;
 }
 
 void emit_arg_max(PlanBuilder& b, const Node& node) {
@@ -167,6 +198,9 @@ bool emit_float_lines(PlanBuilder& b, const Node& node) {
     case OpKind::kSoftmax:
     case OpKind::kLogSoftmax:
       emit_softmax(b, node);
+      return true;
+    case OpKind::kLayerNormalization:
+      emit_layer_norm(b, node);
       return true;
     case OpKind::kArgMax:
       emit_arg_max(b, node);

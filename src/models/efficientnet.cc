@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "models/net_builder.h"
 #include "models/networks.h"
@@ -13,6 +14,19 @@ struct StageSpec {
   int64_t expansion, kernel, stride, out;
   int repeats;
 };
+
+// Of B0: channels are multiplied by the width, blocks of a stage by the depth.
+struct Scaling {
+  std::string_view arch;
+  double width, depth, dropout;
+};
+
+const Scaling& scaling_of(const NetBuilder& net) {
+  static constexpr Scaling kScalings[] = {{"efficientnet_b0", 1, 1, 0.2}, {"efficientnet_b3", 1.2, 1.4, 0.3}};
+  for (const Scaling& s : kScalings)
+    if (net.options().arch == s.arch) return s;
+  OCTET_CHECK(false, net.options().arch);
+}
 
 using Padding = ConvSpec::Padding;
 
@@ -61,28 +75,32 @@ Levels efficientnet_features(NetBuilder& net) {
   const auto ends = [&](const std::string& ours, const std::string& theirs) {
     return net.tao() ? LayerNames{theirs + "_conv", theirs + "_bn", theirs + "_activation"} : torchvision_names(ours);
   };
+  const Scaling& scaling = scaling_of(net);
+  const auto channels = [&](int64_t of_b0) { return rounded_channels(static_cast<double>(of_b0) * scaling.width); };
   Levels levels;
   int64_t total = 2;
   net.begin_block(0);
-  Value* x = layer(net, net.input(), ends("features.0", "stem"), {.out = 32, .kernel = 3, .stride = 2});
+  Value* x = layer(net, net.input(), ends("features.0", "stem"), {.out = channels(32), .kernel = 3, .stride = 2});
   int index = 1;
-  for (const StageSpec& spec : kStages) {
+  for (StageSpec spec : kStages) {
+    spec.out = channels(spec.out);
+    const int repeats = static_cast<int>(std::ceil(spec.repeats * scaling.depth));
     net.begin_block(index);
-    for (int i = 0; i < spec.repeats; ++i)
+    for (int i = 0; i < repeats; ++i)
       x = mb_conv(net, x, str("features.", index, ".", i), str("block", index, static_cast<char>('a' + i), "_"), spec,
                   i == 0 ? spec.stride : 1);
     ++index;
     add_level(levels, x, total *= spec.stride);
   }
   net.begin_block(index);
-  add_level(levels, layer(net, x, ends(str("features.", index), "top"), {.out = 1280}), total);
+  add_level(levels, layer(net, x, ends(str("features.", index), "top"), {.out = 4 * NetBuilder::channels(x)}), total);
   return levels;
 }
 
 Value* efficientnet_classifier(NetBuilder& net, Value* x) {
   const bool tao = net.tao();
   x = net.flatten(net.global_average(x, tao ? "avg_pool" : "avgpool"), "flatten");
-  x = net.dropout(x, tao ? "top_dropout" : "classifier.0", 0.2);
+  x = net.dropout(x, tao ? "top_dropout" : "classifier.0", scaling_of(net).dropout);
   return net.classes(x, tao ? "predictions" : "classifier.1",
                      {.uniform_bound = 1 / std::sqrt(static_cast<double>(net.options().num_classes))});
 }

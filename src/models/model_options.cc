@@ -7,7 +7,7 @@ namespace octet::models {
 OCTET_ENUM_NAMES(Layout, {Layout::kTorchvision, "torchvision"}, {Layout::kTao, "tao"})
 OCTET_ENUM_NAMES(Activation, {Activation::kPublished, "published"}, {Activation::kRelu, "relu"},
                  {Activation::kRelu6, "relu6"}, {Activation::kLeakyRelu, "leaky_relu"}, {Activation::kElu, "elu"},
-                 {Activation::kSilu, "silu"})
+                 {Activation::kSilu, "silu"}, {Activation::kGelu, "gelu"}, {Activation::kHardSwish, "hard_swish"})
 
 namespace {
 

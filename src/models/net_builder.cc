@@ -28,6 +28,10 @@ Value* NetBuilder::filled(const std::string& name, int64_t count, float value, b
   return graph_.add_constant(name, Tensor::of<float>({count}, values), trainable);
 }
 
+Value* NetBuilder::ints(const std::string& name, const std::vector<int64_t>& values) {
+  return graph_.add_constant(name, Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
 Value* NetBuilder::shared_scalar(const std::string& name, float value) {
   Value* found = graph_.find_value(name);
   return found ? found : graph_.add_constant(name, Tensor::scalar<float>(value));
@@ -44,19 +48,21 @@ Value* NetBuilder::add_node(OpKind kind, const std::string& name, std::vector<Va
 
 Value* NetBuilder::conv(Value* x, const std::string& name, const ConvSpec& spec) {
   using Ints = std::vector<int64_t>;
-  const int64_t k = spec.kernel, in = channels(x) / spec.groups;
-  const int64_t pad = spec.padding == ConvSpec::Padding::kNone ? 0 : (k - 1) / 2;
-  Ints pads = {pad, pad, pad, pad};
+  const int64_t down = spec.kernel, across = spec.width > 0 ? spec.width : spec.kernel;
+  const int64_t in = channels(x) / spec.groups;
+  Ints pads = {(down - 1) / 2, (across - 1) / 2, (down - 1) / 2, (across - 1) / 2};
+  if (spec.padding == ConvSpec::Padding::kNone) pads = {0, 0, 0, 0};
   if (spec.padding == ConvSpec::Padding::kTensorFlow && spec.stride == 2)
     for (size_t axis = 0; axis < 2; ++axis) pads[axis] -= (*x->type.shape)[axis + 2] % 2 == 0 ? 1 : 0;
   // As PyTorch counts fan out: all filters, whatever the groups.
-  const double deviation = spec.deviation.value_or(std::sqrt(2.0 / static_cast<double>(spec.out * k * k)));
+  const double deviation = spec.deviation.value_or(std::sqrt(2.0 / static_cast<double>(spec.out * down * across)));
   const std::string weight = name + ".weight";
-  std::vector<Value*> inputs = {x, parameter(weight, {spec.out, in, k, k},
-                                             normal_values(spec.out * in * k * k, deviation, options_.seed, weight))};
+  const ir::Shape shape = {spec.out, in, down, across};
+  std::vector<Value*> inputs = {
+      x, parameter(weight, shape, normal_values(ir::element_count(shape), deviation, options_.seed, weight))};
   if (spec.bias || !uses_batch_norm()) inputs.push_back(filled(name + ".bias", spec.out, 0, true));
   return add_node(OpKind::kConv, name, std::move(inputs),
-                  {{"kernel_shape", Ints{k, k}},
+                  {{"kernel_shape", Ints{down, across}},
                    {"strides", Ints{spec.stride, spec.stride}},
                    {"pads", pads},
                    {"dilations", Ints{1, 1}},
@@ -69,7 +75,7 @@ Value* NetBuilder::batch_norm(Value* x, const std::string& name, float gamma) {
   return add_node(OpKind::kBatchNormalization, name,
                   {x, filled(name + ".weight", n, gamma, true), filled(name + ".bias", n, 0, true),
                    filled(name + ".running_mean", n, 0, false), filled(name + ".running_var", n, 1, false)},
-                  {{"epsilon", tao() ? 1e-3f : published_.epsilon}, {"momentum", tao() ? 0.99f : 0.9f}});
+                  {{"epsilon", tao() ? 1e-3f : published_.epsilon}, {"momentum", tao() ? 0.99f : published_.momentum}});
 }
 
 Value* NetBuilder::activation(Value* x, const std::string& name, Activation published) {
@@ -82,6 +88,10 @@ Value* NetBuilder::activation(Value* x, const std::string& name, Activation publ
       return add_node(OpKind::kLeakyRelu, name, {x}, {{"alpha", 0.1f}});
     case Activation::kElu:
       return add_node(OpKind::kElu, name, {x});
+    case Activation::kGelu:
+      return add_node(OpKind::kGelu, name, {x});
+    case Activation::kHardSwish:
+      return add_node(OpKind::kHardSwish, name, {x});
     case Activation::kSilu:
       return multiply(x, sigmoid(x, name + ".sigmoid"), name);
     case Activation::kPublished:
@@ -92,6 +102,10 @@ Value* NetBuilder::activation(Value* x, const std::string& name, Activation publ
 
 Value* NetBuilder::sigmoid(Value* x, const std::string& name) {
   return add_node(OpKind::kSigmoid, name, {x});
+}
+
+Value* NetBuilder::hard_sigmoid(Value* x, const std::string& name) {
+  return add_node(OpKind::kHardSigmoid, name, {x}, {{"alpha", 1.0f / 6}, {"beta", 0.5f}});
 }
 
 Value* NetBuilder::add(Value* a, Value* b, const std::string& name) {
@@ -115,6 +129,15 @@ Value* NetBuilder::max_pool(Value* x, const std::string& name, const PoolSpec& s
   return add_node(OpKind::kMaxPool, name, {x}, std::move(attributes));
 }
 
+Value* NetBuilder::average_pool(Value* x, const std::string& name, const PoolSpec& spec) {
+  using Ints = std::vector<int64_t>;
+  return add_node(OpKind::kAveragePool, name, {x},
+                  {{"kernel_shape", Ints{spec.kernel, spec.kernel}},
+                   {"strides", Ints{spec.stride, spec.stride}},
+                   {"pads", Ints{spec.pad, spec.pad, spec.pad, spec.pad}},
+                   {"count_include_pad", int64_t{1}}});
+}
+
 Value* NetBuilder::global_average(Value* x, const std::string& name) {
   return add_node(OpKind::kGlobalAveragePool, name, {x});
 }
@@ -128,6 +151,63 @@ Value* NetBuilder::dropout(Value* x, const std::string& name, double published) 
   if (probability == 0) return x;
   Value* ratio = graph_.add_constant(name + ".ratio", Tensor::scalar<float>(static_cast<float>(probability)));
   return add_node(OpKind::kDropout, name, {x, ratio});
+}
+
+Value* NetBuilder::layer_norm(Value* x, const std::string& name) {
+  const int64_t n = x->type.shape->back();
+  return add_node(OpKind::kLayerNormalization, name,
+                  {x, filled(name + ".weight", n, 1, true), filled(name + ".bias", n, 0, true)}, {{"epsilon", 1e-6f}});
+}
+
+Value* NetBuilder::matmul(Value* a, Value* b, const std::string& name) {
+  return add_node(OpKind::kMatMul, name, {a, b});
+}
+
+Value* NetBuilder::softmax(Value* x, const std::string& name) {
+  return add_node(OpKind::kSoftmax, name, {x});
+}
+
+Value* NetBuilder::scaled(Value* x, const std::string& name, float factor) {
+  return add_node(OpKind::kMul, name, {x, graph_.add_constant(name + ".factor", Tensor::scalar<float>(factor))});
+}
+
+Value* NetBuilder::reshape(Value* x, const std::string& name, const std::vector<int64_t>& shape) {
+  return add_node(OpKind::kReshape, name, {x, ints(name + ".shape", shape)});
+}
+
+Value* NetBuilder::transpose(Value* x, const std::string& name, const std::vector<int64_t>& order) {
+  return add_node(OpKind::kTranspose, name, {x}, {{"perm", order}});
+}
+
+std::vector<Value*> NetBuilder::split(Value* x, const std::string& name, const std::vector<int64_t>& sizes) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < sizes.size(); ++i) parts.push_back(str(name, ".", i));
+  ir::Node* node =
+      graph_.add_node(OpKind::kSplit, name, {x, ints(name + ".sizes", sizes)}, parts, {{"axis", int64_t{1}}});
+  ir::infer_node(*node);
+  if (block_ >= 0) blocks_[name] = block_;
+  return node->outputs;
+}
+
+Value* NetBuilder::slice(Value* x, const std::string& name, int64_t begin, int64_t end) {
+  return add_node(OpKind::kSlice, name,
+                  {x, ints(name + ".begin", {begin}), ints(name + ".end", {end}), ints(name + ".axis", {1})});
+}
+
+Value* NetBuilder::pad_front(Value* x, const std::string& name, int64_t count) {
+  const size_t rank = x->type.shape->size();
+  std::vector<int64_t> pads(2 * rank, 0);
+  pads.at(1) = count;
+  return add_node(OpKind::kPad, name, {x, ints(name + ".pads", pads)});
+}
+
+Value* NetBuilder::pad_border(Value* x, const std::string& name, int64_t count) {
+  return add_node(OpKind::kPad, name, {x, ints(name + ".pads", {0, 0, count, count, 0, 0, count, count})});
+}
+
+Value* NetBuilder::embedding(const std::string& name, ir::Shape shape, double deviation) {
+  const std::vector<float> values = normal_values(ir::element_count(shape), deviation, options_.seed, name);
+  return parameter(name, std::move(shape), values);
 }
 
 Value* NetBuilder::linear(Value* x, const std::string& name, int64_t out, const LinearInit& init,

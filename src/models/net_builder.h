@@ -12,11 +12,13 @@ namespace octet::models {
 
 struct ConvSpec {
   int64_t out = 0;     // filters
-  int64_t kernel = 1;  // square
+  int64_t kernel = 1;  // square, or its height
+  int64_t width = 0;   // of the kernel; 0: square
   int64_t stride = 1;
   int64_t groups = 1;
   bool bias = false;  // starts at 0; there is one anyway where the options leave normalization out
-  // kSame: (kernel - 1) / 2 on every side. kTensorFlow: for a stride of 2 on an even size one less before it. kNone.
+  // kSame: (side of the kernel - 1) / 2 on every side. kTensorFlow: for a stride of 2 on an even size one less before
+  // it. kNone.
   enum class Padding { kSame, kTensorFlow, kNone } padding = Padding::kSame;
   std::optional<double> deviation = {};  // of the initial weights; absent: Kaiming normal, fan out, gain of ReLU
 };
@@ -37,6 +39,7 @@ struct LinearInit {
 struct Published {
   bool batch_norm = true;
   float epsilon = 1e-5f;  // of its normalization; TAO's layout has 1e-3
+  float momentum = 0.9f;  // that the running statistics keep; TAO's layout has 0.99
 };
 
 class NetBuilder {
@@ -62,13 +65,31 @@ class NetBuilder {
   ir::Value* activation(ir::Value* x, const std::string& name, Activation published);
   ir::Value* relu(ir::Value* x, const std::string& name) { return activation(x, name, Activation::kRelu); }
   ir::Value* sigmoid(ir::Value* x, const std::string& name);
+  ir::Value* hard_sigmoid(ir::Value* x, const std::string& name);  // clamp(x / 6 + 1/2, 0, 1)
   ir::Value* add(ir::Value* a, ir::Value* b, const std::string& name);
   ir::Value* multiply(ir::Value* a, ir::Value* b, const std::string& name);
   ir::Value* concat(std::vector<ir::Value*> parts, const std::string& name);  // of channels
   ir::Value* max_pool(ir::Value* x, const std::string& name, const PoolSpec& spec);
+  ir::Value* average_pool(ir::Value* x, const std::string& name, const PoolSpec& spec);  // border zeros count
   ir::Value* global_average(ir::Value* x, const std::string& name);
   // `output_name` empty: that of the layer.
   ir::Value* flatten(ir::Value* x, const std::string& name, const std::string& output_name = "");
+  // Of the last axis, with timm's epsilon.
+  ir::Value* layer_norm(ir::Value* x, const std::string& name);
+  ir::Value* matmul(ir::Value* a, ir::Value* b, const std::string& name);
+  ir::Value* softmax(ir::Value* x, const std::string& name);  // of the last axis
+  ir::Value* scaled(ir::Value* x, const std::string& name, float factor);
+  // The shape as Reshape takes it: 0 copies a dimension, -1 is what is left.
+  ir::Value* reshape(ir::Value* x, const std::string& name, const std::vector<int64_t>& shape);
+  ir::Value* transpose(ir::Value* x, const std::string& name, const std::vector<int64_t>& order);
+  // Along axis 1: the parts with these sizes; elements [begin, end); `count` zeros in front.
+  std::vector<ir::Value*> split(ir::Value* x, const std::string& name, const std::vector<int64_t>& sizes);
+  ir::Value* slice(ir::Value* x, const std::string& name, int64_t begin, int64_t end);
+  ir::Value* pad_front(ir::Value* x, const std::string& name, int64_t count);
+  // `count` zeros on every side of the image.
+  ir::Value* pad_border(ir::Value* x, const std::string& name, int64_t count);
+  // A parameter that is data of its own, drawn from a normal distribution.
+  ir::Value* embedding(const std::string& name, ir::Shape shape, double deviation);
   // The options' probability, or `published` when they leave it open.
   ir::Value* dropout(ir::Value* x, const std::string& name, double published);
   // `output_name` empty: that of the layer.
@@ -84,6 +105,7 @@ class NetBuilder {
  private:
   ir::Value* parameter(const std::string& name, ir::Shape shape, const std::vector<float>& values);
   ir::Value* filled(const std::string& name, int64_t count, float value, bool trainable);
+  ir::Value* ints(const std::string& name, const std::vector<int64_t>& values);
   ir::Value* shared_scalar(const std::string& name, float value);
   ir::Value* add_node(ir::OpKind kind, const std::string& name, std::vector<ir::Value*> inputs,
                       ir::Attributes attributes = {}, const std::string& output_name = "");

@@ -2,6 +2,8 @@
 // assume checked options, and lay both layouts: torchvision's names, or those of TAO's templates with their details
 // (`NetBuilder::tao()`).
 #pragma once
+#include <algorithm>
+
 #include "models/net_builder.h"
 #include "models/zoo.h"
 
@@ -31,6 +33,12 @@ inline ir::Value* conv_norm_activation(NetBuilder& net, ir::Value* x, const Laye
   return net.activation(net.batch_norm(net.conv(x, names.conv, spec), names.norm), names.activation, published);
 }
 
+// As torchvision rounds scaled channel counts: to a multiple of 8 that is at most a tenth below.
+inline int64_t rounded_channels(double count) {
+  const int64_t nearest = std::max<int64_t>(8, static_cast<int64_t>(count + 4) / 8 * 8);
+  return static_cast<double>(nearest) < 0.9 * count ? nearest + 8 : nearest;
+}
+
 // For networks whose pools do not pad. UserError (usage).
 inline void require_pixels(const NetBuilder& net, int64_t least) {
   const auto& [channels, height, width] = net.options().input;
@@ -44,12 +52,20 @@ Levels cifar_resnet_features(NetBuilder& net);
 // convolution.
 Levels resnet_features(NetBuilder& net);
 ir::Value* resnet_classifier(NetBuilder& net, ir::Value* x);
+// resnet50_v2, resnet101_v2 with Keras's names, as torchvision has none. A level is the normalized sum of its stride's
+// blocks.
+Levels resnet_v2_features(NetBuilder& net);
+ir::Value* resnet_v2_classifier(NetBuilder& net, ir::Value* x);
 // TAO's have plain ReLUs.
 Levels mobilenet_v1_features(NetBuilder& net);
 ir::Value* mobilenet_v1_classifier(NetBuilder& net, ir::Value* x);
 Levels mobilenet_v2_features(NetBuilder& net);
 ir::Value* mobilenet_v2_classifier(NetBuilder& net, ir::Value* x);
-// efficientnet_b0. Stochastic depth, a training-time regularizer without an ONNX form, is not in the graph.
+// mobilenet_v3_large, mobilenet_v3_small.
+Levels mobilenet_v3_features(NetBuilder& net);
+ir::Value* mobilenet_v3_classifier(NetBuilder& net, ir::Value* x);
+// efficientnet_b0, efficientnet_b3. Stochastic depth, a training-time regularizer without an ONNX form, is not in the
+// graph.
 Levels efficientnet_features(NetBuilder& net);
 ir::Value* efficientnet_classifier(NetBuilder& net, ir::Value* x);
 // vgg16, vgg16_bn, vgg19. The first linear layer takes the feature map as it is (7x7 at 224x224); inputs from 32x32 up.
@@ -64,5 +80,14 @@ ir::Value* squeezenet_classifier(NetBuilder& net, ir::Value* x);
 // GoogLeNet with batch normalization. torchvision's "5x5" branch has a 3x3 kernel, TAO's has the paper's.
 Levels googlenet_features(NetBuilder& net);
 ir::Value* googlenet_classifier(NetBuilder& net, ir::Value* x);
+// Inception v3 without its auxiliary classifier. The classifier pads neither in the stem nor where it halves, and takes
+// inputs from 75x75 up; the backbone does.
+Levels inception_features(NetBuilder& net);
+ir::Value* inception_classifier(NetBuilder& net, ir::Value* x);
+// vit_tiny. A token a square of 16x16 pixels (8x8 below 128 pixels, 4x4 below 64), whose side the size is a multiple
+// of. The class token of timm's is row 0 of the position embedding here: the same numbers in one constant. Its one
+// level is the image of the tokens, under a head of another task.
+Levels vit_features(NetBuilder& net);
+ir::Value* vit_classifier(NetBuilder& net, ir::Value* x);
 
 }  // namespace octet::models

@@ -17,8 +17,10 @@ struct Row {
 // shortcuts) are built with projection shortcuts, which quantize as ordinary convolutions and add 2,752 parameters;
 // these numbers are those of the widely used chenyaofo/pytorch-cifar-models. The others are torchvision's,
 // MobileNetV1's those of Howard et al. 2017 and Keras (trainable); ResNet-10's and the DarkNets' those of imgclsmob,
-// whose Darknet-19 is that of Redmon and Farhadi 2017 (5.58 GFLOPs). GoogLeNet is counted without its auxiliary
-// classifiers.
+// whose Darknet-19 is that of Redmon and Farhadi 2017 (5.58 GFLOPs). The pre-activation ResNets' are Keras's
+// (trainable; 25,613,800 and 44,675,560 with their running statistics). GoogLeNet and Inception v3 are counted without
+// their auxiliary classifiers; ViT-Tiny's are timm's less the 192 of a class token that stands for itself there, with
+// its products of activations among the MACs.
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
       {{"resnet20", "ResNet-20 for small images (He et al. 2015)", {3, 32, 32}, 10, 272474, 0.04081},
@@ -45,13 +47,42 @@ const std::vector<Row>& table() {
       {{"resnet101", "ResNet-101 v1.5 (He et al. 2015; stride in the 3x3)", {3, 224, 224}, 1000, 44549160, 7.801},
        resnet_features,
        resnet_classifier},
+      {{"resnet50_v2",
+        "ResNet-50 v2 with pre-activation, as in Keras (He et al. 2016)",
+        {3, 224, 224},
+        1000,
+        25568360,
+        3.482},
+       resnet_v2_features,
+       resnet_v2_classifier,
+       {.epsilon = 1.001e-5f, .momentum = 0.99f}},
+      {{"resnet101_v2",
+        "ResNet-101 v2 with pre-activation, as in Keras (He et al. 2016)",
+        {3, 224, 224},
+        1000,
+        44577896,
+        7.194},
+       resnet_v2_features,
+       resnet_v2_classifier,
+       {.epsilon = 1.001e-5f, .momentum = 0.99f}},
       {{"mobilenet_v1", "MobileNetV1 1.0 (Howard et al. 2017)", {3, 224, 224}, 1000, 4231976, 0.569},
        mobilenet_v1_features,
        mobilenet_v1_classifier},
       {{"mobilenet_v2", "MobileNetV2 1.0 (Sandler et al. 2018)", {3, 224, 224}, 1000, 3504872, 0.301},
        mobilenet_v2_features,
        mobilenet_v2_classifier},
+      {{"mobilenet_v3_large", "MobileNetV3 Large 1.0 (Howard et al. 2019)", {3, 224, 224}, 1000, 5483032, 0.217},
+       mobilenet_v3_features,
+       mobilenet_v3_classifier,
+       {.epsilon = 1e-3f, .momentum = 0.99f}},
+      {{"mobilenet_v3_small", "MobileNetV3 Small 1.0 (Howard et al. 2019)", {3, 224, 224}, 1000, 2542856, 0.05651},
+       mobilenet_v3_features,
+       mobilenet_v3_classifier,
+       {.epsilon = 1e-3f, .momentum = 0.99f}},
       {{"efficientnet_b0", "EfficientNet-B0 (Tan and Le 2019)", {3, 224, 224}, 1000, 5288548, 0.386},
+       efficientnet_features,
+       efficientnet_classifier},
+      {{"efficientnet_b3", "EfficientNet-B3 (Tan and Le 2019)", {3, 300, 300}, 1000, 12233232, 1.827},
        efficientnet_features,
        efficientnet_classifier},
       {{"vgg16", "VGG-16 (Simonyan and Zisserman 2014)", {3, 224, 224}, 1000, 138357544, 15.47},
@@ -84,6 +115,18 @@ const std::vector<Row>& table() {
        googlenet_features,
        googlenet_classifier,
        {.epsilon = 1e-3f}},
+      {{"inception_v3", "Inception v3 (Szegedy et al. 2015)", {3, 299, 299}, 1000, 23834568, 5.713},
+       inception_features,
+       inception_classifier,
+       {.epsilon = 1e-3f}},
+      {{"vit_tiny",
+        "ViT-Tiny, a vision transformer (Dosovitskiy et al. 2021; Touvron et al. 2021)",
+        {3, 224, 224},
+        1000,
+        5717224,
+        1.254},
+       vit_features,
+       vit_classifier},
   };
   return rows;
 }
@@ -103,11 +146,6 @@ bool is_resnet(const std::string& arch) {
   return arch.starts_with("resnet");
 }
 
-// The CIFAR ResNets have none.
-bool has_tao_layout(const std::string& arch) {
-  return find_row(arch).features != cifar_resnet_features;
-}
-
 // 2^14 pixels a side and 2^20 classes are far above any use and keep all sizes inside int64.
 void check_options(const ModelOptions& options) {
   const auto check = [](const char* what, int64_t value, int64_t limit) {
@@ -123,6 +161,15 @@ void check_options(const ModelOptions& options) {
 }
 
 }  // namespace
+
+// Those that NVIDIA TAO has no template of.
+bool has_tao_layout(const std::string& arch) {
+  const auto features = find_row(arch).features;
+  for (const auto other :
+       {cifar_resnet_features, resnet_v2_features, mobilenet_v3_features, inception_features, vit_features})
+    if (features == other) return false;
+  return arch != "efficientnet_b3";
+}
 
 const std::vector<ModelInfo>& all_models() {
   static const std::vector<ModelInfo> infos = [] {

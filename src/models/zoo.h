@@ -23,7 +23,7 @@ enum class Layout {
 };
 
 // Of the layers inside; gates and outputs keep theirs.
-enum class Activation { kPublished, kRelu, kRelu6, kLeakyRelu, kElu, kSilu };
+enum class Activation { kPublished, kRelu, kRelu6, kLeakyRelu, kElu, kSilu, kGelu, kHardSwish };
 
 std::span<const schema::EnumName<Layout>> enum_names(Layout);
 std::span<const schema::EnumName<Activation>> enum_names(Activation);
@@ -36,7 +36,8 @@ struct ModelOptions {
   // Probability of the Dropout before the classifier in [0, 1); negative: that of the published network. 0 leaves the
   // node out.
   double dropout = -1;
-  // Start with gamma 0 in the last normalization of every residual branch (Goyal et al. 2017).
+  // Start with gamma 0 in the last normalization of every residual branch (Goyal et al. 2017), or, where a convolution
+  // ends it, with weights of 0.
   bool zero_init_residual = false;
   Layout layout = Layout::kTorchvision;
   // Absent: as published. Without normalization its convolutions get a bias.
@@ -91,9 +92,9 @@ struct FeatureLevel {
 };
 
 // A network without its classifier, for heads of other tasks to be built on: no outputs, names and initial weights as
-// above. Where the published network cuts borders off (SqueezeNet's first convolution), the backbone pads, so that
-// every level has the input's size divided by its stride; TAO's VGG and GoogLeNet go without the pool before the
-// classifier's stage, and end at stride 16.
+// above. Where the published network cuts borders off (SqueezeNet's first convolution, Inception v3), the backbone
+// pads, so that every level has the input's size divided by its stride; TAO's VGG and GoogLeNet go without the pool
+// before the classifier's stage, and end at stride 16.
 struct Backbone {
   ir::Graph graph;
   std::vector<FeatureLevel> levels;       // by rising stride
@@ -103,6 +104,9 @@ struct Backbone {
   ir::Value* level(int64_t stride) const;
 };
 Backbone build_backbone(const ModelOptions& options);
+
+// Whether `arch` can be built in the layout tao. UserError (usage) for an unknown name.
+bool has_tao_layout(const std::string& arch);
 
 // Options that are set and that this network has no use for, as a sentence each: for those who build it to say.
 std::vector<std::string> unused_options(const ModelOptions& options);

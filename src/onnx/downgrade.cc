@@ -184,6 +184,37 @@ std::vector<SourceNode> mish(SourceNode out, const DowngradeContext& context) {
   return nodes;
 }
 
+// (x - mean) / sqrt(variance + epsilon) * scale + shift.
+std::vector<SourceNode> layer_norm(SourceNode out, const Node& node, const DowngradeContext& context) {
+  if (out.outputs.size() > 1) inexpressible(node, context.opset, "an output of means or deviations");
+  if (!node.input(0)->type.shape) inexpressible(node, context.opset, "an input of unknown rank");
+  const auto rank = static_cast<int64_t>(node.input(0)->type.shape->size());
+  std::vector<int64_t> axes;
+  for (auto i = static_cast<int64_t>(ir::normal_axis(node, node.get_int("axis"), static_cast<size_t>(rank))); i < rank;
+       ++i)
+    axes.push_back(i);
+  std::vector<SourceNode> nodes;
+  const auto mean = [&](const std::string& of) {
+    std::string y = step(nodes, out, context, "ReduceMean", {of});
+    nodes.back().attributes = {{"axes", axes}};
+    return y;
+  };
+  const std::string x = out.inputs[0], centered = step(nodes, out, context, "Sub", {x, mean(x)});
+  std::string y = mean(step(nodes, out, context, "Mul", {centered, centered}));
+  y = step(nodes, out, context, "Add",
+           {y, context.add_constant(out.name + "_epsilon", Tensor::scalar(node.get_float("epsilon")))});
+  y = step(nodes, out, context, "Sqrt", {y});
+  y = step(nodes, out, context, "Div", {centered, y});
+  const bool shifted = out.inputs.size() > 2 && !out.inputs[2].empty();
+  if (shifted) {
+    y = step(nodes, out, context, "Mul", {y, out.inputs[1]});
+    nodes.push_back({"Add", out.name, {y, out.inputs[2]}, out.outputs, {}});
+  } else {
+    nodes.push_back({"Mul", out.name, {y, out.inputs[1]}, out.outputs, {}});
+  }
+  return nodes;
+}
+
 }  // namespace
 
 std::vector<SourceNode> downgrade(const Node& node, const DowngradeContext& context) {
@@ -200,6 +231,7 @@ std::vector<SourceNode> downgrade(const Node& node, const DowngradeContext& cont
   if (node.kind == OpKind::kHardSwish && context.opset < 14) return hard_swish(std::move(out), context);
   if (node.kind == OpKind::kGelu && context.opset < 20) return gelu(std::move(out), context);
   if (node.kind == OpKind::kMish && context.opset < 18) return mish(std::move(out), context);
+  if (node.kind == OpKind::kLayerNormalization && context.opset < 17) return layer_norm(std::move(out), node, context);
   return {std::move(out)};
 }
 

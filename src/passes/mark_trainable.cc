@@ -26,7 +26,7 @@ bool is_trainable(const ir::Value& constant) {
 int mark_trainable(ir::Graph& graph) {
   int count = 0;
   for (ir::Value* constant : graph.constants()) {
-    constant->trainable = is_trainable(*constant);
+    constant->trainable |= is_trainable(*constant);
     count += constant->trainable;
   }
   return count;

@@ -44,6 +44,7 @@ StepFunction compile_node(const ir::Graph& graph, const ir::Node& node, const Sl
     case OpKind::kMatMul:
       return compile_weighted(node, w);
     case OpKind::kBatchNormalization:
+    case OpKind::kLayerNormalization:
     case OpKind::kLRN:
     case OpKind::kDropout:
       return compile_norm(node, w);

@@ -81,7 +81,7 @@ using StepFunction = std::function<void(Run&)>;
 
 // Each throws UserError naming the node for what it cannot execute.
 StepFunction compile_weighted(const ir::Node& node, const Wiring& wiring);     // Conv, ConvTranspose, Gemm, MatMul
-StepFunction compile_norm(const ir::Node& node, const Wiring& wiring);         // BatchNormalization, LRN, Dropout
+StepFunction compile_norm(const ir::Node& node, const Wiring& wiring);         // normalizations, Dropout
 StepFunction compile_elementwise(const ir::Node& node, const Wiring& wiring);  // activations, Add ... Max, Cast
 StepFunction compile_pool(const ir::Node& node, const Wiring& wiring);         // pooling, reduction, ArgMax
 StepFunction compile_shape(const ir::Node& node, const Wiring& wiring);        // Concat ... Identity

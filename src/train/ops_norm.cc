@@ -1,4 +1,4 @@
-// BatchNormalization, LRN and Dropout.
+// BatchNormalization, LayerNormalization, LRN and Dropout.
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "train/ops_common.h"
@@ -25,6 +25,19 @@ StepFunction batch_norm(const ir::Node& node, const Wiring& w) {
             "batch norm over one value a channel has no variance: use a larger batch or image");
     run.set(w.out[0], std::get<0>(at::native_batch_norm(x, gamma, beta, run.plain(w.in[3]), run.plain(w.in[4]),
                                                         batch_statistics, momentum, epsilon)));
+  };
+}
+
+StepFunction layer_norm(const ir::Node& node, const Wiring& w) {
+  for (size_t i = 1; i < w.out.size(); ++i)
+    require(w.out[i] < 0, node_text(node), ": only the first output of LayerNormalization can be used");
+  const double epsilon = node.get_float("epsilon");
+  const int64_t axis = node.get_int("axis");
+  return [=](Run& run) {
+    const at::Tensor x = run.precise(w.in[0]), scale = run.precise(w.in[1]);
+    const at::Tensor shift = w.in.size() > 2 ? run.precise(w.in[2]) : at::Tensor();
+    const auto together = x.sizes().slice(static_cast<size_t>(axis < 0 ? axis + x.dim() : axis));
+    run.set(w.out[0], run.flow(at::layer_norm(x, together, scale, shift, epsilon)));
   };
 }
 
@@ -95,6 +108,8 @@ StepFunction compile_norm(const ir::Node& node, const Wiring& w) {
   switch (node.kind) {
     case ir::OpKind::kBatchNormalization:
       return batch_norm(node, w);
+    case ir::OpKind::kLayerNormalization:
+      return layer_norm(node, w);
     case ir::OpKind::kLRN:
       return local_response_norm(node, w);
     case ir::OpKind::kDropout:

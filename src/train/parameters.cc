@@ -16,8 +16,10 @@ std::vector<NamedParameter> classify_parameters(const Executor& executor, bool m
     const ir::Value* value = executor.graph().find_value(name);
     OCTET_CHECK(value != nullptr, name);
     for (const ir::Node* user : value->users) {
-      p.is_norm |= user->kind == ir::OpKind::kBatchNormalization;
-      p.is_bias |= user->input(2) == value && user->kind != ir::OpKind::kBatchNormalization;
+      const bool normalizes =
+          user->kind == ir::OpKind::kBatchNormalization || user->kind == ir::OpKind::kLayerNormalization;
+      p.is_norm |= normalizes;
+      p.is_bias |= user->input(2) == value && !normalizes;
     }
     if (master_weights && is_low(tensor.scalar_type())) p.master = tensor.detach().to(at::kFloat);
     out.push_back(std::move(p));

@@ -10,7 +10,7 @@ namespace octet::train {
 // - of what Conv, ConvTranspose, Gemm and MatMul take and give (Run::low), and of what flows between them (Run::flow);
 // - of cheap element-wise operators, pooling and whatever moves elements, which keep the type that comes (Run::plain);
 // and float32 is the type of parameters and their gradients, statistics, scales and the graph's outputs, and of
-// operators that need range or digits: exponentials, roots, softmax, local response norm (Run::precise).
+// operators that need range or digits: exponentials, roots, softmax, layer and local response norm (Run::precise).
 // Where the model is cast (opt levels O2 and O3), parameters and their gradients are low, too, but those of
 // normalizations where they are to stay float32, and so is what every operator gives (Run::set); inside, operators
 // that need range still compute in float32. Scales and the graph's outputs are float32 in any case.

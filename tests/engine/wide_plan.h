@@ -238,6 +238,9 @@ class WidePlan {
         {"bias", floats(9)}};
     engine::Step& softmax = step("softmax", {logits}, {y});
     softmax.ints = {{"outer", 1}, {"axis", 9}, {"inner", 1}, {"logarithm", 1}};
+    engine::Step& norm = step("layer_norm", {y}, {logits});
+    norm.ints = {{"length", 9}}, norm.floats = {{"epsilon", 1e-5}};
+    norm.constants = {{"scale", floats(9)}, {"shift", floats(9)}};
     engine::Step& product = step("float_matmul", {logits, y}, {square});
     product.ints = {{"batches", 1}, {"m", 3}, {"k", 3}, {"n", 3}, {"a_batch_stride", 0}, {"b_batch_stride", 0}};
     step("reduce", {square}, {reduced}).ints = {{"outer", 1}, {"axis", 3}, {"inner", 3}, {"function", 1}};

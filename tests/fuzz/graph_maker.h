@@ -256,6 +256,14 @@ class GraphMaker {
       case K::kBatchNormalization:
         for (int i = 0; i < 4; ++i) inputs.push_back(floats({size_at(shape, 1)}));
         break;
+      case K::kLayerNormalization: {
+        const size_t first = rank == 0 ? 0 : static_cast<size_t>(bytes_.between(0, static_cast<int64_t>(rank) - 1));
+        const Ints together(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.end());
+        for (int i = 0; i < (bytes_.chance(80) ? 2 : 1); ++i) inputs.push_back(floats(together));
+        a["axis"] = bytes_.number(static_cast<int64_t>(first));
+        if (bytes_.chance(10)) outputs = 3;
+        break;
+      }
       case K::kFakeQuantize:
         quantized(x, false);
         return;

@@ -204,6 +204,9 @@ TEST(ElementRules, CheckTheirParameters) {
             "float32[?, 4, 2, 2]");
   EXPECT_THAT(Rule(OpKind::kBatchNormalization).in({kAny, 4, 2, 2}).in({4}).in({4}).in({5}).in({4}).error(),
               HasSubstr("input 3 'i3' float32[5] should have shape [4] (one element a channel)"));
+  EXPECT_EQ(Rule(OpKind::kLayerNormalization).in({kAny, 4, 6}).in({6}).in({6}).shape(), "float32[?, 4, 6]");
+  EXPECT_THAT(Rule(OpKind::kLayerNormalization, {{"axis", int64_t{1}}}).in({kAny, 4, 6}).in({6}).error(),
+              HasSubstr("one element for each that is normalized"));
   EXPECT_THAT(Rule(OpKind::kBatchNormalization, {{"training_mode", int64_t{1}}})
                   .in({1, 4})
                   .in({4})

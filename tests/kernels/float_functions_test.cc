@@ -173,6 +173,48 @@ TEST(FloatFunctions, SoftmaxHasTheSameBitsEverywhere) {
       }
 }
 
+TEST(FloatFunctions, LayerNormIsRightAndHasTheSameBitsEverywhere) {
+  std::mt19937 rng(6);
+  for (int64_t length = 1; length < 70; ++length) {
+    const int64_t lines = 3, size = lines * length;
+    std::vector<float> in(static_cast<size_t>(size)), scale(static_cast<size_t>(length)), shift(scale);
+    for (auto& x : in) x = std::normal_distribution<float>(3, 5)(rng);
+    for (auto* list : {&scale, &shift})
+      for (auto& x : *list) x = std::normal_distribution<float>(0, 1)(rng);
+    if (length % 5 == 0) in[0] = kNaN;
+    std::vector<float> first;
+    for (Isa isa : supported_isas()) {
+      std::vector<float> out(in.size()), place = in;
+      LayerNormArgs a{in.data(), out.data(), scale.data(), shift.data(), length, 1e-3f};
+      kernels(isa).layer_norm(a, Range{1, lines});
+      for (int64_t i = 0; i < length; ++i) ASSERT_EQ(out[i], 0);
+      kernels(isa).layer_norm(a, Range{0, 1});
+      a.in = a.out = place.data();
+      kernels(isa).layer_norm(a, Range{0, lines});
+      if (first.empty()) first = out;
+      for (int64_t i = 0; i < size; ++i)
+        for (const float x : {out[i], place[i]})
+          ASSERT_TRUE(same(x, first[i])) << isa_name(isa) << ", " << length << " elements, element " << i;
+    }
+    for (int64_t line = 0; line < lines; ++line) {
+      double mean = 0, variance = 0;
+      for (int64_t k = 0; k < length; ++k) mean += in[line * length + k] / static_cast<double>(length);
+      for (int64_t k = 0; k < length; ++k)
+        variance += std::pow(in[line * length + k] - mean, 2) / static_cast<double>(length);
+      for (int64_t k = 0; k < length; ++k) {
+        const double want = (in[line * length + k] - mean) / std::sqrt(variance + 1e-3) * scale[k] + shift[k];
+        if (std::isnan(want)) {
+          ASSERT_TRUE(std::isnan(first[line * length + k]));
+        } else {
+          // Of the mean by the rounding of sums of numbers up to 20, seen through 1 / deviation (up to 1 / sqrt(1e-3)).
+          const double tolerance = 1e-6 * (1 + 20 / std::sqrt(variance + 1e-3)) * (std::fabs(scale[k]) + 1);
+          ASSERT_NEAR(first[line * length + k], want, tolerance) << length;
+        }
+      }
+    }
+  }
+}
+
 TEST(FloatFunctions, HaveTheSameBitsEverywhere) {
   std::mt19937 rng(4);
   std::vector<float> in;

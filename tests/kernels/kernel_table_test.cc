@@ -29,7 +29,7 @@ TEST(KernelTable, EveryEntryIsFilledAndNotStrongerThanTheTable) {
     const auto check = [&](const auto&... entries) { (check_one(entries), ...); };
     check(k.conv, k.depthwise, k.max_pool, k.average_pool, k.global_average, k.add, k.mul, k.copy, k.resize_nearest,
           k.quantize, k.dequantize, k.float_conv, k.float_depthwise, k.float_conv_transpose, k.float_gemm,
-          k.float_matmul, k.float_pool, k.unary, k.binary, k.strided_copy, k.softmax, k.reduce, k.arg_max,
+          k.float_matmul, k.float_pool, k.unary, k.binary, k.strided_copy, k.softmax, k.layer_norm, k.reduce, k.arg_max,
           k.scale_shift, k.float_resize, k.lrn);
     EXPECT_EQ(k.conv.isa, std::min(isa, kStrongest)) << "every instruction set has a convolution of its own";
   }

@@ -68,11 +68,27 @@ TEST(Zoo, EfficientNet) {
   check(q, 0.2, plan, false);
 }
 
+TEST(Zoo, MobileNetV3) {
+  const Quantized q = quantized("mobilenet_v3_small", 32);
+  const auto plan = compile(q.graph);
+  EXPECT_THAT(float_ops(*plan), ::testing::IsEmpty());
+  check(q, 0.05, plan);
+}
+
+TEST(Zoo, PreActivationResNet) {
+  const Quantized q = quantized("resnet50_v2", 32);
+  const auto plan = compile(q.graph);
+  // The border around the first convolution's output, of which no quantizer knows.
+  EXPECT_THAT(float_ops(*plan), ::testing::Each("Pad"));
+  check(q, 0.05, plan);
+}
+
 TEST(Zoo, EveryNetworkCompilesFloatAndQuantized) {
   for (const models::ModelInfo& info : models::all_models()) {
     if (info.parameters > 30'000'000) continue;  // larger ones repeat the blocks of their families
     models::ModelOptions options = models::default_options(info.name);
-    options.input = {3, 32, 32}, options.num_classes = 10;
+    const int64_t side = info.name == "inception_v3" ? 75 : 32;
+    options.input = {3, side, side}, options.num_classes = 10;
     ir::Graph graph = models::build_model(options);
     const auto float_plan = compile(graph, 2);
     EXPECT_EQ(float_plan->buffers[float_plan->outputs[0]].shape, (std::vector<int64_t>{2, 10})) << info.name;
@@ -85,7 +101,8 @@ TEST(Zoo, EveryNetworkCompilesFloatAndQuantized) {
     const auto plan = compile(graph, 2);
     int float_convolutions = 0;
     for (const engine::Step& s : plan->steps) float_convolutions += s.kind.rfind("float_", 0) == 0;
-    EXPECT_EQ(float_convolutions, 0) << info.name;
+    // The two products of activations in every block of a transformer are float.
+    EXPECT_EQ(float_convolutions, info.name == "vit_tiny" ? 2 * 12 : 0) << info.name;
   }
 }
 

@@ -44,7 +44,7 @@ TEST_P(EveryModel, HasThePublishedParametersAndMacs) {
 TEST_P(EveryModel, TakesOtherInputsAndClassCounts) {
   const std::string& name = GetParam().name;  // VGG and its like halve five times without padding
   const bool whole = name.starts_with("vgg") || name == "darknet19" || name == "squeezenet" || name == "googlenet";
-  const int64_t side = whole ? 32 : 28;
+  const int64_t side = name == "inception_v3" ? 75 : whole ? 32 : 28;
   ir::Graph graph = build_model({.arch = GetParam().name, .num_classes = 7, .input = {1, side, side}});
   ir::verify(graph);
   ir::set_batch(graph, 5);
@@ -62,13 +62,17 @@ TEST_P(EveryModel, HasFeatureLevels) {
     EXPECT_EQ(backbone.level(stride), level.value);
     backbone.graph.add_output(level.value);
   }
-  EXPECT_GE(backbone.levels.size(), 3u);
+  EXPECT_GE(backbone.levels.size(), GetParam().name.starts_with("vit") ? 1u : 3u);
   ir::verify(backbone.graph);
   EXPECT_EQ(backbone.graph.remove_dead(), 0) << "something is no part of any level";
   // With the same weights as the whole network.
-  const ir::Graph whole = build_model({.arch = GetParam().name, .input = {3, 64, 96}});
-  for (const ir::Value* v : backbone.graph.constants())
+  const int64_t height = GetParam().name == "inception_v3" ? 96 : 64;  // the classifier pads less
+  const ir::Graph whole = build_model({.arch = GetParam().name, .input = {3, height, 96}});
+  for (const ir::Value* v : backbone.graph.constants()) {
+    if (v->type.data_type != ir::DataType::kFloat32) continue;  // shapes
+    ASSERT_NE(whole.find_value(v->name), nullptr) << v->name;
     EXPECT_EQ(hash64(v->constant->bytes()), hash64(whole.find_value(v->name)->constant->bytes())) << v->name;
+  }
   EXPECT_THAT([&] { backbone.level(3); },
               ::testing::ThrowsMessage<UserError>(HasSubstr("no features of stride 3; it has ")));
 }
@@ -103,7 +107,7 @@ TEST_P(EveryTaoModel, IsATemplateOfTao) {
 std::vector<ModelInfo> tao_models() {
   std::vector<ModelInfo> out;
   for (const ModelInfo& info : all_models())
-    if (info.input[1] > 32) out.push_back(info);
+    if (has_tao_layout(info.name)) out.push_back(info);
   return out;
 }
 
@@ -214,8 +218,9 @@ TEST(TaoLayoutTest, BlocksAreThoseOfTao) {
 }
 
 TEST(TaoLayoutTest, IsRefusedForNetworksThatTaoDoesNotHave) {
-  EXPECT_THAT([] { build_model({.arch = "resnet20", .layout = Layout::kTao}); },
-              ::testing::ThrowsMessage<UserError>(HasSubstr("NVIDIA TAO has no resnet20")));
+  for (const char* arch : {"resnet20", "resnet50_v2", "mobilenet_v3_small", "efficientnet_b3", "inception_v3"})
+    EXPECT_THAT([&] { build_model({.arch = arch, .layout = Layout::kTao}); },
+                ::testing::ThrowsMessage<UserError>(HasSubstr(str("NVIDIA TAO has no ", arch))));
 }
 
 int64_t count(const ir::Graph& graph, ir::OpKind kind) {
@@ -258,6 +263,9 @@ TEST(OptionsTest, EveryShortcutCanBeAProjection) {
   EXPECT_EQ(projections("resnet18", false), 3);
   EXPECT_EQ(projections("resnet18", true), 8);
   EXPECT_EQ(projections("resnet20", true), 9);
+  const Backbone v2 = build_backbone({.arch = "resnet50_v2", .input = {3, 64, 64}, .all_projections = true});
+  EXPECT_EQ(count(v2.graph, ir::OpKind::kConv), 1 + 16 * 4);
+  EXPECT_EQ(count(v2.graph, ir::OpKind::kMaxPool), 1);
 }
 
 TEST(OptionsTest, TheActivationIsExchanged) {
@@ -276,6 +284,8 @@ TEST(OptionsTest, WhatIsOfNoUseIsSaid) {
               ::testing::ElementsAre(HasSubstr("model.use_pooling is not used: mobilenet_v1 has no pools"),
                                      HasSubstr("model.all_projections is not used: mobilenet_v1 has no shortcuts")));
   EXPECT_THAT(unused_options({.arch = "resnet18", .use_pooling = true, .all_projections = true}), ::testing::IsEmpty());
+  EXPECT_THAT(unused_options({.arch = "resnet50_v2", .use_pooling = true, .all_projections = true}),
+              ::testing::ElementsAre(HasSubstr("model.use_pooling is not used: resnet50_v2 has no pools")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel, ::testing::ValuesIn(all_models()),
@@ -289,6 +299,16 @@ TEST(VggTest, NeedsThirtyTwoPixels) {
       ::testing::ThrowsMessage<UserError>(HasSubstr("at least 32x32 pixels, not 28x40")));
   const ir::Graph graph = build_model({.arch = "vgg16_bn", .num_classes = 10, .input = {3, 32, 32}});
   EXPECT_EQ(graph.find_value("classifier.0.weight")->type.shape, (ir::Shape{4096, 512}));
+}
+
+TEST(InceptionTest, NeedsSeventyFivePixelsUnderItsClassifier) {
+  EXPECT_THAT(
+      [] {
+        build_model({.arch = "inception_v3", .input = {3, 75, 74}});
+      },
+      ::testing::ThrowsMessage<UserError>(HasSubstr("at least 75x75 pixels, not 75x74")));
+  const Backbone backbone = build_backbone({.arch = "inception_v3", .input = {3, 32, 32}});
+  EXPECT_EQ(backbone.level(32)->type.shape, (ir::Shape{ir::kDynamic, 2048, 1, 1}));
 }
 
 uint64_t fingerprint(const ir::Graph& graph) {
@@ -306,6 +326,7 @@ TEST(ZooTest, TheSeedDecidesTheWeights) {
 // Initial weights are part of what a seed means: a change here changes every recorded training run.
 TEST(ZooTest, InitialWeightsStayTheSameBits) {
   EXPECT_EQ(hex64(fingerprint(build_model(default_options("resnet20")))), "6c7dcad77b6f8d3d");
+  EXPECT_EQ(hex64(fingerprint(build_model(default_options("efficientnet_b0")))), "81dd8bfa00abb8bb");
 }
 
 struct Moments {
@@ -370,6 +391,47 @@ TEST(ZooTest, VersionOneFiveStridesInTheThreeByThree) {
   EXPECT_EQ(strides("layer2.0.conv2"), (std::vector<int64_t>{2, 2}));
 }
 
+TEST(ZooTest, PreActivationStridesInTheLastBlockOfAStage) {
+  const ir::Graph graph = build_model(default_options("resnet50_v2"));
+  const auto strides = [&](const char* name) { return graph.find_node(name)->get_ints("strides").at(0); };
+  EXPECT_EQ(strides("conv2_block1_0_conv"), 1);
+  EXPECT_EQ(strides("conv2_block2_2_conv"), 1);
+  EXPECT_EQ(strides("conv2_block3_2_conv"), 2);
+  EXPECT_EQ(strides("conv2_block3_0_pool"), 2);
+  EXPECT_EQ(strides("conv4_block6_2_conv"), 2);
+  EXPECT_EQ(strides("conv5_block3_2_conv"), 1);
+  EXPECT_EQ(graph.find_node("conv5_block3_0_pool"), nullptr);
+  EXPECT_EQ(graph.find_node("conv2_block1_0_conv")->input(0)->name, "conv2_block1_preact_relu");
+  EXPECT_EQ(graph.find_node("conv2_block2_out")->input(0)->name, "conv2_block1_out");
+  EXPECT_EQ(graph.find_node("conv2_block2_1_conv")->inputs.size(), 2u) << "no bias before a normalization";
+  EXPECT_EQ(graph.find_node("post_bn")->get_float("epsilon"), 1.001e-5f);
+  EXPECT_EQ(graph.find_node("post_bn")->get_float("momentum"), 0.99f);
+  const auto start = build_model({.arch = "resnet50_v2", .input = {3, 32, 32}, .zero_init_residual = true});
+  for (const float v : start.find_value("conv3_block2_3_conv.weight")->constant->values<float>()) ASSERT_EQ(v, 0);
+}
+
+TEST(ZooTest, MobileNetV3HasTheHardFunctionsOfTorchvision) {
+  const ir::Graph large = build_model(default_options("mobilenet_v3_large"));
+  EXPECT_EQ(count(large, ir::OpKind::kHardSwish), 1 + 2 * 9 + 1 + 1);
+  EXPECT_EQ(count(large, ir::OpKind::kRelu), 11 + 8);  // of six blocks and of eight gates
+  EXPECT_EQ(count(large, ir::OpKind::kHardSigmoid), 8);
+  EXPECT_EQ(large.find_node("features.4.block.2.scale_activation")->get_float("alpha"), 1.0f / 6);
+  EXPECT_EQ(large.find_value("features.4.block.2.fc1.weight")->type.shape, (ir::Shape{24, 72, 1, 1}));
+  EXPECT_EQ(large.find_node("features.0.1")->get_float("epsilon"), 1e-3f);
+  EXPECT_EQ(large.find_node("features.0.1")->get_float("momentum"), 0.99f);
+}
+
+TEST(ZooTest, InceptionHasKernelsThatAreNotSquare) {
+  const ir::Graph graph = build_model(default_options("inception_v3"));
+  const ir::Node* wide = graph.find_node("Mixed_6b.branch7x7_2.conv");
+  EXPECT_EQ(wide->input(1)->type.shape, (ir::Shape{128, 128, 1, 7}));
+  EXPECT_EQ(wide->get_ints("kernel_shape"), (std::vector<int64_t>{1, 7}));
+  EXPECT_EQ(wide->get_ints("pads"), (std::vector<int64_t>{0, 3, 0, 3}));
+  EXPECT_EQ(graph.find_node("Mixed_5b.pool")->get_int("count_include_pad"), 1);
+  EXPECT_EQ(graph.find_node("Conv2d_1a_3x3.bn")->get_float("epsilon"), 1e-3f);
+  EXPECT_EQ(graph.find_value("Mixed_7c.concat")->type.shape, (ir::Shape{ir::kDynamic, 2048, 8, 8}));
+}
+
 // State dictionaries of torchvision and ONNX files made from its networks have these names.
 TEST(ZooTest, ParametersHaveTorchvisionsNames) {
   const std::pair<const char*, std::vector<const char*>> expected[] = {
@@ -384,9 +446,32 @@ TEST(ZooTest, ParametersHaveTorchvisionsNames) {
        {"features.0.0.weight", "features.1.0.block.0.0.weight", "features.1.0.block.1.fc1.bias",
         "features.1.0.block.2.1.weight", "features.4.2.block.2.fc2.weight", "features.7.0.block.3.0.weight",
         "features.8.1.running_var", "classifier.1.bias"}},
+      {"efficientnet_b3",
+       {"features.1.1.block.2.0.weight", "features.4.4.block.2.fc1.weight", "features.7.1.block.3.1.bias",
+        "features.8.0.weight"}},
+      {"mobilenet_v3_large",
+       {"features.0.1.running_mean", "features.1.block.0.0.weight", "features.1.block.1.1.weight",
+        "features.2.block.2.0.weight", "features.4.block.2.fc1.bias", "features.4.block.3.0.weight",
+        "features.7.block.2.1.bias", "features.15.block.3.1.running_var", "features.16.0.weight", "classifier.0.weight",
+        "classifier.3.bias"}},
+      {"mobilenet_v3_small",
+       {"features.1.block.0.0.weight", "features.1.block.1.fc2.weight", "features.1.block.2.1.weight",
+        "features.11.block.2.fc1.weight", "features.12.1.bias", "classifier.3.weight"}},
+      {"inception_v3",
+       {"Conv2d_1a_3x3.conv.weight", "Conv2d_2b_3x3.bn.running_var", "Conv2d_4a_3x3.bn.bias",
+        "Mixed_5b.branch1x1.conv.weight", "Mixed_5c.branch5x5_2.conv.weight", "Mixed_5d.branch3x3dbl_3.bn.weight",
+        "Mixed_5d.branch_pool.conv.weight", "Mixed_6a.branch3x3.conv.weight", "Mixed_6a.branch3x3dbl_2.bn.bias",
+        "Mixed_6b.branch7x7_2.conv.weight", "Mixed_6e.branch7x7dbl_5.bn.weight", "Mixed_7a.branch3x3_2.conv.weight",
+        "Mixed_7a.branch7x7x3_4.conv.weight", "Mixed_7b.branch3x3_2b.conv.weight", "Mixed_7c.branch3x3dbl_3a.bn.bias",
+        "fc.weight"}},
+      // Keras's; torchvision has none.
+      {"resnet101_v2",
+       {"conv1_conv.bias", "conv2_block1_preact_bn.running_mean", "conv2_block1_0_conv.bias",
+        "conv2_block1_1_conv.weight", "conv2_block3_2_bn.weight", "conv4_block23_3_conv.bias", "post_bn.running_var",
+        "predictions.bias"}},
   };
   for (const auto& [arch, names] : expected) {
-    const ir::Graph graph = build_model({.arch = arch, .num_classes = 2, .input = {3, 32, 32}});
+    const ir::Graph graph = build_model({.arch = arch, .num_classes = 2, .input = {3, 96, 96}});
     for (const char* name : names) {
       const ir::Value* value = graph.find_value(name);
       EXPECT_TRUE(value && value->is_constant()) << arch << " " << name;

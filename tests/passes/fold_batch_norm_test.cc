@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/verify.h"
@@ -120,15 +121,18 @@ TEST(FoldBatchNormTest, NamesDamagedStatistics) {
               ThrowsMessage<UserError>(HasSubstr("folding BatchNormalization 'bn' into Conv 'conv'")));
 }
 
-TEST(FoldBatchNormTest, LeavesNoBatchNormInTheZoo) {
+TEST(FoldBatchNormTest, LeavesNoBatchNormBehindAConvolutionOfTheZoo) {
   for (const models::ModelInfo& info : models::all_models()) {
     if (info.parameters > 42'000'000) continue;  // nothing new
     ir::Graph graph = models::build_model(models::default_options(info.name));
     const auto before = ir::type_string(graph.outputs()[0]->type);
-    const bool normalizes = info.name != "squeezenet";
+    const bool normalizes = info.name != "squeezenet" && info.name != "vit_tiny";
     EXPECT_EQ(fold_batch_norm(graph) > 0, normalizes) << info.name;
     ir::verify(graph);
-    for (const auto& node : graph.nodes()) EXPECT_NE(node->kind, OpKind::kBatchNormalization) << info.name;
+    // Pre-activation keeps those of its sums: before each of 16 blocks, and of the last.
+    const int standalone = info.name == "resnet50_v2" ? 16 + 1 : 0;
+    const auto is_norm = [](const auto& node) { return node->kind == OpKind::kBatchNormalization; };
+    EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().end(), is_norm), standalone) << info.name;
     EXPECT_EQ(ir::type_string(graph.outputs()[0]->type), before);
   }
 }

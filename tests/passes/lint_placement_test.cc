@@ -148,7 +148,7 @@ TEST(LintPlacementTest, FloatGraphsHaveNoNotes) {
 }
 
 TEST(LintPlacementTest, TheZooIsClean) {
-  for (const char* arch : {"resnet20", "resnet18", "mobilenet_v2", "efficientnet_b0"}) {
+  for (const char* arch : {"resnet20", "resnet18", "mobilenet_v2", "efficientnet_b0", "mobilenet_v3_small"}) {
     ir::Graph graph = models::build_model(models::default_options(arch));
     run_pipeline(graph, preparation_passes(/*keep_dropout=*/false));
     EXPECT_EQ(lint_after_placement(graph), "") << arch;

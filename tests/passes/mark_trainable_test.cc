@@ -23,15 +23,16 @@ TEST(MarkTrainable, MarksWeightsBiasesAndNormsButNoStatisticsNorScales) {
   ir::Value* y = g.add(OpKind::kConv, "conv", {x, wq, b}, {{"kernel_shape", std::vector<int64_t>{3, 3}}});
   ir::Value* gamma = g.add_constant("gamma", filled({3}, 1));
   ir::Value* beta = g.add_constant("beta", filled({3}, 0));
-  ir::Value* mean = g.add_constant("mean", filled({3}, 0), /*trainable=*/true);
+  ir::Value* mean = g.add_constant("mean", filled({3}, 0));
   ir::Value* var = g.add_constant("var", filled({3}, 1));
   y = g.add(OpKind::kBatchNormalization, "bn", {y, gamma, beta, mean, var});
   ir::Value* offset = g.add_constant("offset", filled({3, 1, 1}, 1));
   y = g.add(OpKind::kAdd, "add", {y, offset});
-  g.add_output(y);
+  ir::Value* embedding = g.add_constant("embedding", filled({3, 1, 1}, 1), /*trainable=*/true);  // says the file
+  g.add_output(g.add(OpKind::kAdd, "embedded", {y, embedding}));
 
-  EXPECT_EQ(mark_trainable(g), 4);
-  for (const ir::Value* v : {w, b, gamma, beta}) EXPECT_TRUE(v->trainable) << v->name;
+  EXPECT_EQ(mark_trainable(g), 5);
+  for (const ir::Value* v : {w, b, gamma, beta, embedding}) EXPECT_TRUE(v->trainable) << v->name;
   for (const ir::Value* v : {s, z, mean, var, offset}) EXPECT_FALSE(v->trainable) << v->name;
 }
 

@@ -346,21 +346,31 @@ TEST(RemoveFakeQuant, KeepsTheNamesOfOutputs) {
   EXPECT_EQ(made_by, (std::vector<std::string>{"Relu", "Identity", "Identity", "Relu"}));
 }
 
-class ZooPlacement : public ::testing::TestWithParam<const char*> {};
+struct ZooCase {
+  std::string arch;
+  PlacementRule family;
+  // That the family's rule quantizes and auto does not, as nothing else reads their input.
+  std::set<std::string> pools = {};
+};
+
+class ZooPlacement : public ::testing::TestWithParam<ZooCase> {};
 
 TEST_P(ZooPlacement, MatchesTheApprovedText) {
-  ir::Graph graph = models::build_model(models::default_options(GetParam()));
+  const auto& [arch, family, pools] = GetParam();
+  ir::Graph graph = models::build_model(models::default_options(arch));
   fold_batch_norm(graph);
-  const auto plan = quant::plan_placement(graph);
-  expect_approved(std::string("placement_") + GetParam() + ".txt", quant::placement_text(plan));
-  // The family's own rules place the same as auto does.
-  const std::string arch = GetParam();
-  const PlacementRule family = arch.starts_with("resnet")      ? PlacementRule::kResNetV1
-                               : arch.starts_with("mobilenet") ? PlacementRule::kMobileNet
-                                                               : PlacementRule::kEfficientNet;
-  EXPECT_EQ(plan_text(graph, {.rules = {family}}), quant::placement_text(plan));
+  const PlacementOptions options = {.rules = {family}};
+  auto plan = quant::plan_placement(graph, options);
+  expect_approved("placement_" + arch + ".txt", quant::placement_text(plan));
+  const size_t quantizers = plan.size();
+  // Beside these pools the family's own rules place the same as auto does.
+  for (const std::string& pool : pools)
+    EXPECT_EQ(std::erase_if(plan, [&](const auto& p) { return p.uses.size() == 1 && p.uses[0].node->name == pool; }),
+              1u)
+        << pool;
+  EXPECT_EQ(plan_text(graph), quant::placement_text(plan));
   // Every weighted node reads quantized activations and weights; no tensor is quantized twice.
-  EXPECT_EQ(static_cast<size_t>(place_fake_quant(graph)), plan.size());
+  EXPECT_EQ(static_cast<size_t>(place_fake_quant(graph, options)), quantizers);
   ir::verify(graph);
   std::set<const ir::Value*> seen;
   for (const auto& node : graph.nodes()) {
@@ -376,9 +386,17 @@ TEST_P(ZooPlacement, MatchesTheApprovedText) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, ZooPlacement,
-                         ::testing::Values("resnet20", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2",
-                                           "efficientnet_b0"),
-                         [](const auto& info) { return std::string(info.param); });
+                         ::testing::Values(ZooCase{"resnet20", PlacementRule::kResNetV1},
+                                           ZooCase{"resnet18", PlacementRule::kResNetV1},
+                                           ZooCase{"resnet50", PlacementRule::kResNetV1},
+                                           ZooCase{"resnet50_v2", PlacementRule::kResNetV2, {"pool1_pool"}},
+                                           ZooCase{"mobilenet_v1", PlacementRule::kMobileNet},
+                                           ZooCase{"mobilenet_v2", PlacementRule::kMobileNet},
+                                           ZooCase{"mobilenet_v3_small", PlacementRule::kAuto},
+                                           ZooCase{"efficientnet_b0", PlacementRule::kEfficientNet},
+                                           ZooCase{"inception_v3", PlacementRule::kInception, {"maxpool1", "maxpool2"}},
+                                           ZooCase{"vit_tiny", PlacementRule::kAuto}),
+                         [](const auto& info) { return info.param.arch; });
 
 }  // namespace
 }  // namespace octet::passes

@@ -92,9 +92,14 @@ int main(int argc, char** argv) {
     octet::write_case(argv[1], "mobilenet_v1", {3, 64, 64}, 19, octet::Form::kFloat);
     octet::write_case(argv[1], "mobilenet_v2", {3, 64, 64}, 20, octet::Form::kFloat);
     octet::write_case(argv[1], "efficientnet_b0", {3, 64, 64}, 19, octet::Form::kFloat);
+    octet::write_case(argv[1], "resnet50_v2", {3, 64, 64}, 13, octet::Form::kFloat);
+    octet::write_case(argv[1], "mobilenet_v3_small", {3, 64, 64}, 13, octet::Form::kFloat);
+    octet::write_case(argv[1], "inception_v3", {3, 96, 96}, 19, octet::Form::kFolded);
     octet::write_case(argv[1], "vgg16_bn", {3, 32, 32}, 13, octet::Form::kFloat);
-    for (const octet::models::ModelInfo& model : octet::models::all_models())
-      octet::write_case(argv[1], model.name, {3, 32, 32}, 19, octet::Form::kPruned);
+    for (const octet::models::ModelInfo& model : octet::models::all_models()) {
+      const int64_t side = model.name == "inception_v3" ? 75 : 32;
+      octet::write_case(argv[1], model.name, {3, side, side}, 19, octet::Form::kPruned);
+    }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -88,6 +88,10 @@ inline const std::map<OpKind, Maker>& makers() {
        [](OneNode& n) {
          n.done({n.x(), n.floats({4}), n.floats({4}), n.floats({4}), n.floats({4})}, {{"epsilon", 0.001f}});
        }},
+      {OpKind::kLayerNormalization,
+       [](OneNode& n) {
+         n.done({n.x(), n.floats({6}, 1.5f), n.floats({6})}, {{"epsilon", 0.001f}});
+       }},
       {OpKind::kLRN,
        [](OneNode& n) {
          n.done({n.x()}, {{"size", int64_t{3}}});

@@ -123,6 +123,12 @@ std::vector<OpCase> make_cases() {
                        g.add_constant("variance", random_constant({4}, 6, 0.5, 2))},
                       {{"epsilon", 1e-3f}});
        }},
+      {"layer norm", OpKind::kLayerNormalization, {2, 3, 4},
+       [](Graph& g, Value* x) { return g.add(OpKind::kLayerNormalization, "y", {x, parameter(g, {4}), parameter(g, {4})}); }},
+      {"layer norm of two axes without a shift", OpKind::kLayerNormalization, {2, 3, 4},
+       [](Graph& g, Value* x) {
+         return g.add(OpKind::kLayerNormalization, "y", {x, parameter(g, {3, 4})}, {{"axis", int64_t{1}}, {"epsilon", 0.01f}});
+       }},
       {"lrn", OpKind::kLRN, {2, 6, 3, 3},
        [](Graph& g, Value* x) { return g.add(OpKind::kLRN, "y", {x}, {{"size", int64_t{4}}, {"alpha", 0.3f}, {"beta", 0.6f}}); }},
       unary("relu", OpKind::kRelu),

@@ -1,4 +1,5 @@
-// A model of NVIDIA TAO, written as its Keras writes it, is the network of the layout tao.
+// A model of NVIDIA TAO, written as its Keras writes it, is the network of the layout tao. The pre-activation ResNets
+// have Keras's names in the default one.
 #include <gtest/gtest.h>
 
 #include "models/zoo.h"
@@ -53,8 +54,10 @@ std::vector<KerasLayer> keras_layers(const ir::Graph& graph) {
 }
 
 TEST(TaoModelTest, GivesEveryWeightOfTheNetwork) {
-  for (const char* arch : {"resnet10", "mobilenet_v2", "googlenet", "squeezenet", "efficientnet_b0", "darknet19"}) {
-    models::ModelOptions options = {.arch = arch, .input = {3, 32, 32}, .seed = 5, .layout = models::Layout::kTao};
+  for (const char* arch :
+       {"resnet10", "mobilenet_v2", "googlenet", "squeezenet", "efficientnet_b0", "darknet19", "resnet50_v2"}) {
+    models::ModelOptions options = {.arch = arch, .input = {3, 32, 32}, .seed = 5};
+    if (models::has_tao_layout(arch)) options.layout = models::Layout::kTao;
     const ir::Graph source = models::build_backbone(options).graph;
     options.seed = 6;
     models::Backbone network = models::build_backbone(options);

@@ -97,6 +97,18 @@ struct SoftmaxArgs {
 };
 using SoftmaxFunction = void(const SoftmaxArgs& args, Range outer);
 
+// out = (in - mean) / sqrt(variance + epsilon) * scale + shift over lines of `length` neighboring elements (ONNX
+// LayerNormalization); `out` may be `in`. Work: lines.
+struct LayerNormArgs {
+  const float* in = nullptr;
+  float* out = nullptr;
+  const float *scale = nullptr, *shift = nullptr;  // [length]
+  int64_t length = 1;
+  float epsilon = 1e-5f;
+  float *means = nullptr, *inverses = nullptr;  // [lines], or both nullptr: of each line, and 1 / its deviation
+};
+using LayerNormFunction = void(const LayerNormArgs& args, Range lines);
+
 enum class ReduceOp { kMean, kSum, kMax };
 struct ReduceArgs {
   AxisArgs shape;  // out: [outer][inner]

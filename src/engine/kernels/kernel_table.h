@@ -59,6 +59,7 @@ struct KernelTable {
   Entry<BinaryFunction> binary;
   Entry<StridedCopyFunction> strided_copy;
   Entry<SoftmaxFunction> softmax;
+  Entry<LayerNormFunction> layer_norm;
   Entry<ReduceFunction> reduce;
   Entry<ArgMaxFunction> arg_max;
   Entry<ScaleShiftFunction> scale_shift;

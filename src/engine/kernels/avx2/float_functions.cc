@@ -1,6 +1,7 @@
-// Element-wise float functions and Softmax with 256-bit vectors.
+// Element-wise float functions, Softmax and layer normalization with 256-bit vectors.
 #include "engine/kernels/avx2/float_vector.h"
 #include "engine/kernels/avx2/functions.h"
+#include "engine/kernels/layer_norm_kernel.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 #include "engine/kernels/softmax_kernel.h"
 #include "engine/kernels/unary_kernel.h"
@@ -12,6 +13,9 @@ void unary_avx2(const UnaryArgs& a, Range elements) {
 }
 void softmax_avx2(const SoftmaxArgs& a, Range outer) {
   softmax<F8>(a, outer);
+}
+void layer_norm_avx2(const LayerNormArgs& a, Range lines) {
+  layer_norm<F8>(a, lines);
 }
 
 }  // namespace octet::kernels

@@ -29,5 +29,6 @@ FloatGemmFunction float_gemm_avx2;
 FloatMatMulFunction float_matmul_avx2;
 UnaryFunction unary_avx2;
 SoftmaxFunction softmax_avx2;
+LayerNormFunction layer_norm_avx2;
 
 }  // namespace octet::kernels

@@ -30,6 +30,7 @@ void add_avx2_kernels(KernelTable& table) {
   table.float_matmul = {float_matmul_avx2, kIsa};
   table.unary = {unary_avx2, kIsa};
   table.softmax = {softmax_avx2, kIsa};
+  table.layer_norm = {layer_norm_avx2, kIsa};
 }
 
 }  // namespace octet::kernels

@@ -1,6 +1,7 @@
-// Element-wise float functions and Softmax with 512-bit vectors.
+// Element-wise float functions, Softmax and layer normalization with 512-bit vectors.
 #include "engine/kernels/avx512_vnni/float_vector.h"
 #include "engine/kernels/avx512_vnni/functions.h"
+#include "engine/kernels/layer_norm_kernel.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 #include "engine/kernels/softmax_kernel.h"
 #include "engine/kernels/unary_kernel.h"
@@ -12,6 +13,9 @@ void unary_avx512(const UnaryArgs& a, Range elements) {
 }
 void softmax_avx512(const SoftmaxArgs& a, Range outer) {
   softmax<F16>(a, outer);
+}
+void layer_norm_avx512(const LayerNormArgs& a, Range lines) {
+  layer_norm<F16>(a, lines);
 }
 
 }  // namespace octet::kernels

@@ -36,5 +36,6 @@ FloatGemmFunction float_gemm_avx512;
 FloatMatMulFunction float_matmul_avx512;
 UnaryFunction unary_avx512;
 SoftmaxFunction softmax_avx512;
+LayerNormFunction layer_norm_avx512;
 
 }  // namespace octet::kernels

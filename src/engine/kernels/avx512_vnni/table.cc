@@ -47,6 +47,7 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.float_matmul = {float_matmul_avx512, kIsa};
   table.unary = {unary_avx512, kIsa};
   table.softmax = {softmax_avx512, kIsa};
+  table.layer_norm = {layer_norm_avx512, kIsa};
 }
 
 }  // namespace octet::kernels

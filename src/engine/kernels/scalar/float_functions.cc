@@ -1,10 +1,12 @@
-// Element-wise float functions and Softmax, one element at a time; the compiler makes vectors of some.
+// Element-wise float functions, Softmax and layer normalization, one element at a time; the compiler makes vectors of
+// some.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "engine/kernels/float_limits.h"
 #include "engine/kernels/float_ops.h"
+#include "engine/kernels/layer_norm_kernel.h"
 #include "engine/kernels/scalar/scalar_kernels.h"
 #include "engine/kernels/softmax_kernel.h"
 #include "engine/kernels/unary_kernel.h"
@@ -77,6 +79,9 @@ struct F1 {
 void softmax_scalar(const SoftmaxArgs& a, Range outer) {
   softmax<F1>(a, outer);
 }
+void layer_norm_scalar(const LayerNormArgs& a, Range lines) {
+  layer_norm<F1>(a, lines);
+}
 
 }  // namespace
 
@@ -88,6 +93,7 @@ void unary_scalar(const UnaryArgs& a, Range elements) {
 void add_scalar_float_functions(KernelTable& table) {
   table.unary = {unary_scalar};
   table.softmax = {softmax_scalar};
+  table.layer_norm = {layer_norm_scalar};
 }
 
 }  // namespace octet::kernels

@@ -70,7 +70,8 @@ DataStream open(const spec::ExperimentSpec& spec, const Role& role, data::Loader
   const auto classes = static_cast<int64_t>(stream.dataset->class_names().size());
   if (stream.dataset->labeled() && classes > spec.model.num_classes)
     fail_usage(data::paths_of(role.sources), ": ", role.sources.size() > 1 ? "hold " : "holds ", classes,
-               " classes, the spec says model.num_classes: ", spec.model.num_classes);
+               " classes, the spec says model.num_classes: ", spec.model.num_classes,
+               stream.dataset->findings().as_reasons());
   stream.loader = std::make_unique<data::Loader>(*stream.dataset, options);
   return stream;
 }

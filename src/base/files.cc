@@ -182,6 +182,10 @@ void MappedFile::copy_pages(size_t begin, size_t end) {
   fail("a file cannot be copied into memory: ", std::strerror(error));
 }
 
+void MappedFile::expect_sparse_reads() const {
+  if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_RANDOM);
+}
+
 void MappedFile::release(std::span<const std::byte> part) const {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;

@@ -61,6 +61,8 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Says that few bytes are read, here and there, so that no more than their pages is fetched.
+  void expect_sparse_reads() const;
   // Gives back the memory of the whole pages within `part`; reading them again brings them back from the file.
   void release(std::span<const std::byte> part) const;
   // Replaces pages by copies in memory, at the same place: whatever happens to the file, they stay. The bounds are

@@ -98,6 +98,18 @@ size_t InputFile::read(std::span<char> out) const {
   return static_cast<size_t>(n);
 }
 
+size_t InputFile::read_at(uint64_t offset, std::span<char> out) const {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t n = ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_.string(), ": reading failed: ", std::strerror(errno));
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
 bool InputFile::unchanged() const {
   struct stat now {};
   return ::fstat(descriptor_, &now) == 0 && now.st_size == info_.st_size &&

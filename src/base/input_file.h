@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 
@@ -19,6 +20,8 @@ class InputFile {
   const struct stat& info() const { return info_; }
   // Fills `out` from its front with the next bytes and says how many they are; 0 at the end. UserError.
   size_t read(std::span<char> out) const;
+  // The bytes from `offset` on, which fill `out` unless the file ends before; says how many they are. UserError.
+  size_t read_at(uint64_t offset, std::span<char> out) const;
   // Whether nobody wrote to the file since it was opened, as far as its size and time of change tell.
   bool unchanged() const;
   // UserError for pipes, devices and sockets.

@@ -7,7 +7,7 @@
 namespace octet {
 namespace {
 
-constexpr size_t kHeader = 12, kFooter = 4;  // bytes around a payload
+constexpr size_t kHeader = 12, kFooter = kRecordFooter;  // bytes around a payload
 
 template <typename Integer>
 void append_little_endian(std::string& out, Integer value) {
@@ -65,6 +65,12 @@ std::string framed_record(std::string_view payload) {
   return record;
 }
 
+bool payload_holds(std::string_view bytes) {
+  if (bytes.size() < kFooter) return false;
+  const std::string_view payload = bytes.substr(0, bytes.size() - kFooter);
+  return little_endian<uint32_t>(bytes.substr(payload.size())) == masked_crc32c(payload);
+}
+
 std::optional<std::string_view> RecordReader::next() {
   if (at_ == bytes_.size()) return std::nullopt;
   const std::string_view rest = bytes_.substr(at_);
@@ -76,8 +82,9 @@ std::optional<std::string_view> RecordReader::next() {
   if (rest.size() - kHeader < kFooter || length > rest.size() - kHeader - kFooter)
     refuse("it has ", length, " bytes, and ", rest.size() - kHeader, " are left of the file; is it cut off?");
   const std::string_view payload = rest.substr(kHeader, length);
-  if (little_endian<uint32_t>(rest.substr(kHeader + length)) != masked_crc32c(payload))
+  if (check_ == RecordCheck::kAll && !payload_holds(rest.substr(kHeader, length + kFooter)))
     refuse("the checksum of its ", length, " bytes does not hold; the file is damaged");
+  place_ = at_;
   at_ += kHeader + length + kFooter;
   ++count_;
   return payload;

@@ -21,6 +21,7 @@ Command bench_command();
 Command verify_command();
 Command convert_command();
 Command convert_dataset_command();
+Command convert_images_command();
 Command convert_spec_command();
 Command inspect_command();
 Command report_command();

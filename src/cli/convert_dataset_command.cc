@@ -9,11 +9,9 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
+#include "cli/key_flags.h"
 #include "data/objects/conversion.h"
 #include "report/progress.h"
-#include "schema/schema.h"
-#include "schema/tree.h"
 
 namespace octet::cli {
 namespace {
@@ -21,15 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string spec, output;
-  std::vector<std::string> overrides;
+  KeyFlags keys;
+  std::string output;
   bool force = false;
 };
 
-// Flags that are keys of the spec. `type` lists the words with | between them where only some are taken.
-struct KeyFlag {
-  const char *flag, *key, *type, *help;
-};
 constexpr KeyFlag kKeyFlags[] = {
     {"--format", "source.format", "kitti|voc|coco|tfrecord", "Of the data set"},
     {"--path", "source.path", "FOLDER", "Of the data set, from which the ids of the records lead to the images"},
@@ -41,17 +35,6 @@ constexpr KeyFlag kKeyFlags[] = {
     {"--num_shards", "num_shards", "N", "Files of each partition"},
     {"--seed", "seed", "N", "Of the random order"},
 };
-
-data::ConversionOptions load(const Options& options) {
-  const std::string name = options.spec.empty() ? "the command line" : options.spec;
-  schema::Node root = schema::parse_yaml(options.spec.empty() ? "" : read_file_or_pipe(options.spec), name);
-  for (const std::string& assignment : options.overrides) schema::apply_override(root, assignment);
-  data::ConversionOptions conversion;
-  schema::Section section;
-  describe(section, conversion);
-  schema::read_section(section, root, "", {});
-  return conversion;
-}
 
 // The files that are to be replaced.
 std::vector<fs::path> check_output(const Options& options) {
@@ -68,7 +51,7 @@ std::vector<fs::path> check_output(const Options& options) {
 }
 
 ExitCode run(const Options& options) {
-  const data::ConversionOptions conversion = load(options);
+  const auto conversion = options.keys.load<data::ConversionOptions>();
   std::vector<fs::path> earlier = check_output(options);
   data::AnnotatedSet set = data::read_objects(conversion.source);
   data::drop_unusable(set, conversion.source.exif_orientation, conversion.source.path.string());
@@ -110,23 +93,10 @@ Command convert_dataset_command() {
                        "octet convert dataset -d convert.yaml -o tfrecords/kitti"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            app.add_option("-d,--dataset-export-spec,spec", options->spec, "YAML file")->type_name("SPEC");
+            add_key_flags(app, options->keys, "-d,--dataset-export-spec,spec", kKeyFlags);
             app.add_option("-o,--output", options->output, "Beginning of the files' names, with their folder")
                 ->required()
                 ->type_name("NAME");
-            for (const KeyFlag& flag : kKeyFlags) {
-              CLI::Option* option = app.add_option_function<std::string>(
-                  flag.flag,
-                  [options, key = std::string(flag.key)](const std::string& value) {
-                    options->overrides.push_back(key + "=" + value);
-                  },
-                  flag.help);
-              if (const std::string type = flag.type; type.find('|') != std::string::npos)
-                limit_to(option, type);
-              else
-                option->type_name(type);
-            }
-            app.add_option("--set", options->overrides, "Any key of SPEC, as --set seed=3")->type_name("KEY=VALUE");
             app.add_flag("--force", options->force, "Replace files of that name");
             return [options] { return run(*options); };
           }};

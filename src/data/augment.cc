@@ -11,6 +11,9 @@
 #include "data/warp.h"
 
 namespace octet::data {
+
+OCTET_ENUM_NAMES(ChannelOrder, {ChannelOrder::kRgb, "rgb"}, {ChannelOrder::kBgr, "bgr"})
+
 namespace {
 
 int shorter_side(const TransformOptions& options) {
@@ -38,6 +41,10 @@ void check_options(const TransformOptions& o) {
                o.width, ")");
   if (o.preprocessing && o.preprocessing->moves_pixels() && o.mode != ResizeMode::kStretch)
     fail_usage("transform: preprocessing cuts and scales only what is resized straight to the input");
+  if (!(o.central_fraction > 0 && o.central_fraction <= 1))
+    fail_usage("transform: the central fraction ", o.central_fraction, " must lie in (0, 1]");
+  if (o.central_fraction < 1 && ((o.preprocessing && o.preprocessing->moves_pixels()) || o.resize > 0))
+    fail_usage("transform: a central fraction is resized straight to the input, without another crop");
   if (o.crop_padding < 0) fail_usage("transform: crop_padding ", o.crop_padding, " is negative");
   const double min_area = o.scale.at(0), max_area = o.scale.at(1), narrowest = o.ratio.at(0), widest = o.ratio.at(1);
   if (!(min_area > 0 && min_area <= max_area && max_area <= 1))
@@ -64,19 +71,28 @@ Region random_region(int height, int width, const TransformOptions& o, CounterRn
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 
+// The middle of the image, as tf.image.central_crop takes it.
+Region central_region(int height, int width, double fraction) {
+  const int top = static_cast<int>((height - height * fraction) / 2);
+  const int left = static_cast<int>((width - width * fraction) / 2);
+  return {top, left, height - 2 * top, width - 2 * left};
+}
+
 // Resizes the shorter side and takes the middle.
-void center_crop(Geometry& g, int shorter) {
-  const bool tall = g.source.height > g.source.width;
+void center_crop(Geometry& g, int shorter, Interpolation interpolation) {
+  const bool tall = g.source.height > g.source.width, slim = interpolation == Interpolation::kTensorflow1;
   const auto longer = [&](int64_t other, int64_t side) {
-    const int64_t length = shorter * other / side;
+    const int64_t length =
+        slim ? std::llrint(shorter * (static_cast<double>(other) / static_cast<double>(side))) : shorter * other / side;
     require(length <= INT32_MAX, "is ", g.source.height, " x ", g.source.width, " pixels, too long to be resized");
     return static_cast<int>(length);
   };
   g.resized_height = tall ? longer(g.source.height, g.source.width) : shorter;
   g.resized_width = tall ? shorter : longer(g.source.width, g.source.height);
   // Half to even, as torchvision rounds.
-  g.top = static_cast<int>(std::nearbyint((g.resized_height - g.height) / 2.0));
-  g.left = static_cast<int>(std::nearbyint((g.resized_width - g.width) / 2.0));
+  const auto half = [slim](int beyond) { return slim ? beyond / 2 : static_cast<int>(std::nearbyint(beyond / 2.0)); };
+  g.top = half(g.resized_height - g.height);
+  g.left = half(g.resized_width - g.width);
 }
 
 // Stretches what preprocessing cuts out, where that lies in the image, else leads through a matrix.
@@ -93,21 +109,18 @@ bool is_whole(const Region& region, int height, int width) {
   return region.top == 0 && region.left == 0 && region.height == height && region.width == width;
 }
 
-// The pixels that the input is cut from.
-Image resized(const Image& image, const Geometry& g) {
-  if (g.resized_height == g.height && g.resized_width == g.width)
-    return resize_bilinear(image, g.source, g.height, g.width);
-  OCTET_CHECK(is_whole(g.source, image.height, image.width), "a cut of a cut");
-  return resize_bilinear_part(image, g.resized_height, g.resized_width, {g.top, g.left, g.height, g.width});
-}
-
 Normalization normalization(const TransformOptions& o, int channels) {
   check_statistics("mean", o.mean, channels, false);
   check_statistics("stddev", o.std, channels, true);
-  const auto for_each = [channels](const std::vector<double>& values, float otherwise) {
+  if (o.order == ChannelOrder::kBgr && channels != 3)
+    fail_usage("transform: the order bgr is of 3 channels, images have ", channels);
+  // In the order of images.
+  const auto for_each = [channels, &o](const std::vector<double>& values, float otherwise) {
     const auto count = static_cast<size_t>(channels);
-    if (values.size() == count) return std::vector<float>(values.begin(), values.end());
-    return std::vector<float>(count, values.empty() ? otherwise : static_cast<float>(values[0]));
+    std::vector<float> out(count, values.empty() ? otherwise : static_cast<float>(values[0]));
+    if (values.size() == count) out.assign(values.begin(), values.end());
+    if (o.order == ChannelOrder::kBgr) std::reverse(out.begin(), out.end());
+    return out;
   };
   return {for_each(o.mean, 0), for_each(o.std, 1)};
 }
@@ -133,10 +146,11 @@ Geometry Transform::choose(int height, int width, const AugmentKey& key) const {
               " pixels (height x width), expected ", shape_.height, " x ", shape_.width, "; choose a way of resizing");
       break;
     case ResizeMode::kStretch:
+      if (options_.central_fraction < 1) g.source = central_region(height, width, options_.central_fraction);
       if (options_.preprocessing) preprocess(g, *options_.preprocessing, options_.tao_compatible);
       break;
     case ResizeMode::kCenterCrop:
-      center_crop(g, shorter_side(options_));
+      center_crop(g, shorter_side(options_), options_.interpolation);
       break;
     case ResizeMode::kRandomResizedCrop:
       g.source = random_region(height, width, options_, random);
@@ -175,18 +189,24 @@ void Transform::paint(const Image& image, const Geometry& g, float* out, const C
   require(image.channels == shape_.channels, "has ", image.channels, " channels, expected ", shape_.channels);
   OCTET_CHECK(g.height == shape_.height && g.width == shape_.width);
   const PixelPainter painter(normalization_, color);
-  if (g.warp) return paint_warped(image, g, out, painter);
+  // Channel c of the image goes to `out` + c * `plane`.
+  ptrdiff_t plane = static_cast<ptrdiff_t>(shape_.height) * shape_.width;
+  if (options_.order == ChannelOrder::kBgr) {
+    out += 2 * plane;
+    plane = -plane;
+  }
+  if (g.warp) return paint_warped(image, g, out, plane, painter);
   Image changed;
   const Image* source = &image;
   const bool as_it_is = is_whole(g.source, g.height, g.width) && image.height == g.height && image.width == g.width &&
                         g.resized_height == g.height && g.resized_width == g.width;
   if (!as_it_is) {
-    changed = resized(image, g);
+    changed = resized_part(image, g.source, g.resized_height, g.resized_width, {g.top, g.left, g.height, g.width},
+                           options_.interpolation);
     source = &changed;
   }
   const int dy = g.shift_y, dx = g.shift_x;
   const int channels = shape_.channels, height = shape_.height, width = shape_.width;
-  const ptrdiff_t plane = static_cast<ptrdiff_t>(height) * width;
   // Output columns [begin, end) read source column x + dx before the flip; the others are border.
   const int begin = std::clamp(-dx, 0, width), end = std::clamp(width - dx, begin, width);
   for (int y = 0; y < height; ++y, out += width) {
@@ -204,9 +224,9 @@ void Transform::paint(const Image& image, const Geometry& g, float* out, const C
   }
 }
 
-void Transform::paint_warped(const Image& image, const Geometry& g, float* out, const PixelPainter& painter) const {
+void Transform::paint_warped(const Image& image, const Geometry& g, float* out, ptrdiff_t plane,
+                             const PixelPainter& painter) const {
   const WarpedImage warp(image, *g.warp, g.width);
-  const ptrdiff_t plane = static_cast<ptrdiff_t>(g.height) * g.width;
   std::vector<uint8_t> pixels(static_cast<size_t>(g.width) * static_cast<size_t>(image.channels));
   for (int y = 0; y < g.height; ++y, out += g.width) {
     const Span seen = warp.row(y, pixels.data());
@@ -223,6 +243,8 @@ void Transform::paint_warped(const Image& image, const Geometry& g, float* out, 
 int decode_hint(const TransformOptions& options) {
   const bool enlarges = options.spatial && options.spatial->zoom_max > 1;
   if (enlarges || (options.preprocessing && options.preprocessing->moves_pixels())) return 0;  // in pixels of the file
+  // These look at single pixels, of which a decoder that shrinks has other ones; a fraction is in pixels of the file.
+  if (options.interpolation != Interpolation::kAntialias || options.central_fraction < 1) return 0;
   switch (options.mode) {
     case ResizeMode::kStretch:
       return std::max(options.height, options.width);
@@ -236,7 +258,8 @@ int decode_hint(const TransformOptions& options) {
 }
 
 TransformOptions evaluation_transform(TransformOptions training) {
-  if (training.mode == ResizeMode::kRandomResizedCrop) training.mode = ResizeMode::kCenterCrop;
+  if (training.mode == ResizeMode::kRandomResizedCrop)
+    training.mode = training.central_fraction < 1 ? ResizeMode::kStretch : ResizeMode::kCenterCrop;
   training.crop_padding = 0;
   training.flip = false;
   training.color.reset();

@@ -1,6 +1,7 @@
 // From an 8-bit image to the floats that a network takes: resize, random crop, random flip, random colors, normalize.
 // Where the pixels go (Geometry) and how their colors change (Color) is chosen first, then painted.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "data/color.h"
 #include "data/geometry.h"
 #include "data/image.h"
+#include "data/interpolation.h"
 #include "data/pixel_painter.h"
 #include "data/spatial.h"
 
@@ -20,11 +22,17 @@ enum class ResizeMode {
   kRandomResizedCrop,  // cut a random rectangle (area and aspect ratio as below), resize it to the output size
 };
 
+// Of the channels that the network sees.
+enum class ChannelOrder { kRgb, kBgr };
+std::span<const schema::EnumName<ChannelOrder>> enum_names(ChannelOrder);
+
 struct TransformOptions {
   int height = 0, width = 0;  // of the output, pixels; 0: as the images (only with kNone)
   ResizeMode mode = ResizeMode::kNone;
   // kCenterCrop, pixels of the shorter side; 0: the longer output side / 0.875, rounded (224 -> 256).
   int64_t resize = 0;
+  Interpolation interpolation = Interpolation::kAntialias;  // but for what goes through a matrix (warp.h)
+  double central_fraction = 1;                              // kStretch: of height and width, from the middle
   std::vector<double> scale = {0.08, 1.0};          // kRandomResizedCrop: smallest and largest fraction of the image
   std::vector<double> ratio = {0.75, 1.333333333};  // kRandomResizedCrop: smallest and largest width / height
   int64_t crop_padding = 0;  // after resizing: shift by up to this many pixels either way, black beyond the border
@@ -34,7 +42,9 @@ struct TransformOptions {
   std::optional<PreprocessingOptions> preprocessing;    // kStretch: what part of the image lies where
   std::optional<SpatialOptions> spatial;                // after all of these
   bool tao_compatible = false;  // choose_spatial, preprocessing_matrix with scale_first, Geometry::two_corners
-  std::vector<double> mean = {0.0}, std = {1.0};  // per channel (or one for all) of x / 255; empty: 0 and 1
+  ChannelOrder order = ChannelOrder::kRgb;
+  std::vector<double> mean = {0.0},
+                      std = {1.0};  // per channel in that order (or one for all) of x / 255; empty: 0 and 1
 };
 
 // Floats per image, in the order of the output (CHW).
@@ -74,7 +84,8 @@ class Transform {
   void paint(const Image& image, const Geometry& geometry, float* out, const Color& color = {}) const;
 
  private:
-  void paint_warped(const Image& image, const Geometry& geometry, float* out, const PixelPainter& painter) const;
+  void paint_warped(const Image& image, const Geometry& geometry, float* out, ptrdiff_t plane,
+                    const PixelPainter& painter) const;
 
   TransformOptions options_;
   ImageShape shape_;

@@ -93,7 +93,7 @@ std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const 
     for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int>(i);
     if (own.size() > names.size())
       fail_usage(where, ": has labels up to ", own.size() - 1, ", but the classes ", whose, " are ", names.size(), ": ",
-                 some_of(names));
+                 some_of(names), dataset->findings().as_reasons());
   } else if (!unknown.empty()) {
     fail_usage(where, ": has ", unknown.size() == 1 ? "a class" : "classes", " that ",
                unknown.size() == 1 ? "is" : "are", " not among those ", whose, ": ", some_of(unknown),

@@ -73,16 +73,29 @@ void describe(schema::Section& s, DataOptions& data) {
         return "";
     return "maps to none of data.target_classes";
   });
+  s.field("preset", data.preset)
+      .written_when([&data] { return data.preset != InputPreset::kNone; })
+      .known_elsewhere_as({"preprocess_mode", "preprocess_input", "preprocessing_name"})
+      .help(
+          "What a library does to images before its networks see them, in evaluation: resize, interpolation, "
+          "central_fraction, color_order, mean and std of docs/data.md. Each of these keys that is given wins over "
+          "it.");
   s.field("mean", data.transform.mean)
+      // The first key that a preset sets.
+      .starting_from("`preset`", [&data] { apply(data.preset, data.transform); })
       .range(-1000, 1000)
       .length(1, 64)
       .unit("of pixels in [0, 1]")
-      .help("Subtracted from every pixel; one value, or one for each channel.");
+      .help("Subtracted from every pixel; one value, or one for each channel in the order of color_order.");
   s.field("std", data.transform.std)
       .above(0, 1000)
       .length(1, 64)
       .unit("of pixels in [0, 1]")
       .help("Every pixel is divided by it after the mean is subtracted.");
+  s.field("color_order", data.transform.order)
+      .written_when([&data] { return data.preset != InputPreset::kNone || data.transform.order != ChannelOrder::kRgb; })
+      .known_elsewhere_as({"channel_order", "input_type"})
+      .help("Order of the channels that the network sees; bgr is that of Caffe and of what was converted from it.");
   s.field("exif_orientation", data.exif_orientation)
       .known_elsewhere_as({"exif_transpose", "auto_orient"})
       .help(
@@ -93,6 +106,27 @@ void describe(schema::Section& s, DataOptions& data) {
       .range(0, 16'384)
       .unit("pixels")
       .help("Length of the shorter side before the center crop of evaluation; 0: resize straight to the input size.");
+  s.field("interpolation", data.transform.interpolation)
+      .written_when([&data] {
+        return data.preset != InputPreset::kNone || data.transform.interpolation != Interpolation::kAntialias;
+      })
+      .help(
+          "How images are resized. antialias: every pixel counts where they shrink, as Pillow and torchvision; "
+          "bilinear: "
+          "of four pixels each, as tf.image.resize and OpenCV; tensorflow1: of the pixels that TensorFlow 1 and "
+          "TF-slim "
+          "took. Images that are rotated, zoomed or scaled by preprocessing keep a way of their own.");
+  s.field("central_fraction", data.transform.central_fraction)
+      .above(0, 1)
+      .unit("of height and width")
+      .written_when([&data] { return data.preset != InputPreset::kNone || data.transform.central_fraction != 1; })
+      .help("Middle part of the image that is resized straight to the input size.");
+  s.rule("central_fraction", [&transform = data.transform] {
+    if (transform.central_fraction == 1) return "";
+    if (transform.preprocessing && transform.preprocessing->moves_pixels())
+      return "does not go with preprocessing, which cuts or scales";
+    return transform.resize > 0 ? "does not go with resize, which cuts from the middle, too; give one of them" : "";
+  });
   s.section("preprocessing", data.transform.preprocessing)
       .help("Which part of every image the network sees, and in what size, as in TAO; absent: all of it, resized.");
   s.rule("preprocessing", [&transform = data.transform, &cut = data.random_resized_crop] {

@@ -7,6 +7,7 @@
 #include "data/augment.h"
 #include "data/class_mapping.h"
 #include "data/dataset.h"
+#include "data/input_preset.h"
 #include "data/sampling.h"
 
 namespace octet::data {
@@ -19,6 +20,7 @@ struct DataOptions {
   Sources calibration;       // empty: the training images, without augmentation
   // Of training images. The size of the output and the mode are decided by training_transform().
   TransformOptions transform;
+  InputPreset preset = InputPreset::kNone;  // what `transform` has that no key says
   bool random_resized_crop = false;
   bool exif_orientation = false;  // turn image files as their EXIF data say
   int64_t threads = 0;            // 0: as many as CPUs

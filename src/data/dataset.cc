@@ -6,6 +6,7 @@
 #include "data/idx.h"
 #include "data/image_cache.h"
 #include "data/image_folder.h"
+#include "data/imagenet_tfrecord.h"
 #include "data/objects/annotated_set.h"
 #include "data/objects/coco.h"
 #include "data/objects/kitti.h"
@@ -30,6 +31,10 @@ constexpr DatasetFormat kFormats[] = {
      .class_names = image_folder_class_names},
     {.name = "cifar10", .help = "", .open = open_cifar, .fixed_splits = true, .decoded = true},
     {.name = "cifar100", .help = "binary version", .open = open_cifar, .fixed_splits = true, .decoded = true},
+    {.name = "imagenet_tfrecord",
+     .help = "ImageNet's records, as of TF-slim",
+     .open = open_imagenet_tfrecord,
+     .patterns = true},
     {.name = "voc", .help = "PASCAL VOC, objects in XML files", .read_objects = read_voc, .separate_labels = true},
     {.name = "kitti", .help = "objects in text files", .read_objects = read_kitti, .separate_labels = true},
     {.name = "coco", .help = "objects in a JSON file", .read_objects = read_coco, .separate_labels = true},
@@ -65,9 +70,11 @@ void describe(schema::Section& s, DatasetOptions& source) {
   s.choice("format", source.format, names).required().help(help + ".");
   s.field("path", source.path)
       .required()
-      .input_path()
+      .input_pattern()
       .known_elsewhere_as({"root", "dir", "directory", "image_directory_path"})
-      .help("Folder of the images; idx: folder with the usual file names, or the image file.");
+      .help(
+          "Folder of the images; idx: folder with the usual file names, or the image file; imagenet_tfrecord: folder, "
+          "file or a pattern like records/train-*.");
   s.field("labels", source.labels)
       .known_elsewhere_as({"annotations", "ann_file", "tfrecords_path", "label_directory_path"})
       .help(
@@ -85,7 +92,15 @@ void describe(schema::Section& s, DatasetOptions& source) {
       .help(
           "idx and cifar: train or test (empty or auto: train for `train` and `calibration`, test for `val` and "
           "`test`); voc: the images that ImageSets/Main/SPLIT.txt lists; coco: annotations/instances_SPLIT.json with "
-          "the images in the sub-folder SPLIT; image_folder and kitti: sub-folder of that name. Empty or auto: all.");
+          "the images in the sub-folder SPLIT; image_folder and kitti: sub-folder of that name; imagenet_tfrecord: the "
+          "files SPLIT-00000-of-01024 and so on. Empty or auto: all.");
+  s.field("label_offset", source.label_offset)
+      .range(0, 1e6)
+      .written_when([&source] { return source.label_offset != DatasetOptions().label_offset; })
+      .known_elsewhere_as({"labels_offset", "first_label"})
+      .help(
+          "imagenet_tfrecord: image/class/label of the first class. 1: records of TF-slim and the TensorFlow models, "
+          "where 0 is the background; 0: records that count from 0, and networks that learn the background, too.");
   s.field("offset", source.offset)
       .range(0, 1e12)
       .unit("images")
@@ -137,6 +152,11 @@ void describe(schema::Section& s, DatasetOptions& source) {
                  : "";
     });
   };
+  s.rule("label_offset", [&source]() -> std::string {
+    return source.label_offset != DatasetOptions().label_offset && source.format != "imagenet_tfrecord"
+               ? str("belongs to the format imagenet_tfrecord, not to ", source.format)
+               : "";
+  });
   of_objects("source_weight", [&source] { return source.source_weight != 1; });
   of_objects("lower_case_classes", [&source] { return source.lower_case_classes; });
   of_objects("masks", [&source] { return source.masks; });
@@ -175,7 +195,7 @@ std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options) {
   if (format.fixed_splits && !options.split.empty() && options.split != "train" && options.split != "test")
     fail_usage("dataset ", options.path.string(), ": unknown split '", options.split, "', expected train or test");
   std::error_code ignored;
-  require(std::filesystem::exists(options.path, ignored), options.path.string(),
+  require(format.patterns || std::filesystem::exists(options.path, ignored), options.path.string(),
           ": no such file or directory (dataset of format ", options.format, ")");
   std::unique_ptr<Dataset> dataset = take_subset(open_whole(format, options), options.offset, options.limit);
   if (options.fold && !format.own_folds)

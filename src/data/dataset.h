@@ -45,6 +45,9 @@ class Dataset {
   virtual Annotation truth(int64_t index) const = 0;
   // The file of an image, with the record number where a file holds many.
   virtual std::string name(int64_t index) const = 0;
+  // The bytes of an image's file, where the dataset keeps such: to be copied without loss. Throws CorruptSample where
+  // they cannot be read.
+  virtual std::optional<std::string> encoded(int64_t /*index*/) const { return std::nullopt; }
   // Changes when the images or labels change: hash of the bytes where the dataset lives in memory, else of the sorted
   // file names and sizes. For provenance, not security.
   virtual uint64_t content_hash() const = 0;
@@ -79,6 +82,8 @@ struct DatasetOptions {
   // image_folder  one sub-directory per class, classes sorted by name; or a flat folder of images without labels.
   //               With `split`, the sub-directory of that name. JPEG, PNG, BMP, WebP, PPM, PGM.
   // cifar10, cifar100  the binary version: one .bin file, or the directory with the batches, of which `split` chooses.
+  // imagenet_tfrecord  images and classes in records. `path` is a file, a pattern, or a folder, of which `split` names
+  //               the set of files.
   // voc, kitti, coco, tfrecord  objects in images: objects/<format>.h says where.
   std::string format = "image_folder";
   std::filesystem::path path;
@@ -94,6 +99,7 @@ struct DatasetOptions {
   int min_decode_side = 0;
   bool exif_orientation = false;    // of image folders: DecodeOptions::exif_orientation
   std::string image_extension;      // tfrecord: of the image files; empty: any that is found
+  int64_t label_offset = 1;         // imagenet_tfrecord: the label of the first class
   bool masks = false;               // coco: outlines of objects are read, too
   bool lower_case_classes = false;  // names of classes as TAO's converters write them
   double source_weight = 1;         // of each image in the loss: Annotation::weight
@@ -116,6 +122,7 @@ struct DatasetFormat {
   AnnotatedSet (*read_objects)(const DatasetOptions&) = nullptr;  // in place of `open`, where images have objects
   bool fixed_splits = false;                                      // train and test only; others name their own
   bool separate_labels = false;                                   // takes DatasetOptions::labels
+  bool patterns = false;                                          // DatasetOptions::path may have * and ?
   bool own_folds = false;                                         // its files say which fold they are of
   bool decoded = false;                                           // its datasets lie decoded in memory
   // Where the images themselves name the classes, whose numbers are then the order of the names: the names, without

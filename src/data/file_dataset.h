@@ -28,6 +28,7 @@ class FileDataset : public Dataset {
   Sample get(int64_t index) const override { return {read_image_file(entry(index).path, decode_), truth(index)}; }
   Annotation truth(int64_t index) const override { return entry(index).truth; }
   std::string name(int64_t index) const override { return entry(index).path.string(); }
+  std::optional<std::string> encoded(int64_t index) const override { return read_image_bytes(entry(index).path); }
   uint64_t content_hash() const override { return content_hash_; }
 
  private:

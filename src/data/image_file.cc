@@ -39,13 +39,16 @@ ImageSize read_image_size(const std::filesystem::path& path, bool exif_orientati
   }
 }
 
-Image read_image_file(const std::filesystem::path& path, const DecodeOptions& options) {
-  std::string bytes;
+std::string read_image_bytes(const std::filesystem::path& path) {
   try {
-    bytes = read_file(path);
+    return read_file(path);
   } catch (const UserError&) {
     throw CorruptSample(path.string(), "cannot be read");
   }
+}
+
+Image read_image_file(const std::filesystem::path& path, const DecodeOptions& options) {
+  const std::string bytes = read_image_bytes(path);
   try {
     return decode_image(std::as_bytes(std::span(bytes)), options);
   } catch (const DecodeError& error) {

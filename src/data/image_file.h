@@ -1,6 +1,7 @@
 // Images in files of their own.
 #pragma once
 #include <filesystem>
+#include <string>
 
 #include "data/image.h"
 
@@ -13,6 +14,7 @@ extern const char* const kImageFormats;
 
 // Throw CorruptSample (dataset.h) where the file cannot be read or decoded. For the size no more is read than needed.
 ImageSize read_image_size(const std::filesystem::path& path, bool exif_orientation);
+std::string read_image_bytes(const std::filesystem::path& path);
 Image read_image_file(const std::filesystem::path& path, const DecodeOptions& options);
 
 }  // namespace octet::data

@@ -20,6 +20,7 @@ class Selection : public Dataset {
   Sample get(int64_t index) const override { return whole_->get(in_whole(index)); }
   Annotation truth(int64_t index) const override { return whole_->truth(in_whole(index)); }
   std::string name(int64_t index) const override { return whole_->name(in_whole(index)); }
+  std::optional<std::string> encoded(int64_t index) const override { return whole_->encoded(in_whole(index)); }
   uint64_t content_hash() const override { return content_hash_; }
 
  private:

@@ -174,13 +174,19 @@ class Reader {
     require_range(field, value, node, path);
     return value;
   }
+  static bool is_pattern_in_a_folder(const std::filesystem::path& path) {
+    if (path.filename().string().find_first_of("*?") == std::string::npos) return false;
+    std::error_code error;
+    return std::filesystem::is_directory(path.has_parent_path() ? path.parent_path() : ".", error);
+  }
   std::string read_text(const Field& field, const Node& node, const std::string& path) const {
     if (node.kind != Node::Kind::kScalar) refuse_type(field, node, path);
     if (!field.accepts(node.text))
       fail_usage(node.location, ": '", path, "' must be ", field.allowed_text(), ", found ", describe_node(node));
-    if (field.path_kind() == PathKind::kInput && options_.check_files && !node.text.empty()) {
+    const bool pattern = field.path_kind() == PathKind::kInputPattern;
+    if ((field.path_kind() == PathKind::kInput || pattern) && options_.check_files && !node.text.empty()) {
       std::error_code error;
-      if (!std::filesystem::exists(node.text, error))
+      if (!std::filesystem::exists(node.text, error) && !(pattern && is_pattern_in_a_folder(node.text)))
         fail_usage(node.location, ": '", path, "' names ", node.text, ", which does not exist",
                    node.text.front() == '/' ? ""
                                             : str(" in ", std::filesystem::current_path(error).string(),

@@ -80,6 +80,7 @@ std::string Field::type_text() const {
     std::string operator()(std::filesystem::path*) const { return text(); }
     std::string text() const {
       if (field.path_kind() == PathKind::kInput) return "path (must exist)";
+      if (field.path_kind() == PathKind::kInputPattern) return "path (must exist)";
       if (field.path_kind() == PathKind::kOutput) return "path (output)";
       return field.allowed_text().empty() ? "text" : field.allowed_text();
     }

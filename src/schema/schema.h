@@ -72,7 +72,7 @@ using Slot = std::variant<bool*, int64_t*, double*, std::string*, std::filesyste
                           std::span<int64_t>, std::vector<double>*, std::vector<std::string>*, NamedList<std::string>*,
                           EnumSlot, EnumListSlot, SectionSlot, OptionalSectionSlot, SectionListSlot, SectionMapSlot>;
 
-enum class PathKind { kNone, kInput, kOutput };
+enum class PathKind { kNone, kInput, kInputPattern, kOutput };
 
 // A key and everything that is known about it. The setters return the field, to be chained.
 class Field {
@@ -95,6 +95,8 @@ class Field {
   Field& required() { return required_ = true, *this; }
   // Text that names a file or folder which must exist (where it is not empty), or which will be written.
   Field& input_path() { return path_ = PathKind::kInput, *this; }
+  // The same, or a pattern with * and ? in its last part, of which the folder must exist.
+  Field& input_pattern() { return path_ = PathKind::kInputPattern, *this; }
   Field& output_path() { return path_ = PathKind::kOutput, *this; }
   // What other tools call this key; only for "did you mean".
   Field& known_elsewhere_as(std::vector<std::string> names) { return synonyms_ = std::move(names), *this; }

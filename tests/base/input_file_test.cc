@@ -50,6 +50,17 @@ TEST_F(InputFileTest, FilesOfAnySizeAreRead) {
   EXPECT_NE(read_file("/proc/self/status"), "") << "a file whose size is said to be 0";
 }
 
+TEST_F(InputFileTest, PartsAreReadFromWhereTheyLie) {
+  write_file_atomically(folder_ / "f", "0123456789");
+  const InputFile file(folder_ / "f");
+  std::string part(4, '?');
+  EXPECT_EQ(file.read_at(3, part), 4u);
+  EXPECT_EQ(part, "3456");
+  EXPECT_EQ(file.read_at(8, part), 2u);
+  EXPECT_EQ(part.substr(0, 2), "89");
+  EXPECT_EQ(file.read_at(20, part), 0u);
+}
+
 TEST_F(InputFileTest, ATextComesFromAPipe) {
   EXPECT_EQ(read_file_or_pipe("/dev/null"), "");
   std::thread writer([&] {

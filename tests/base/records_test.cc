@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <vector>
+
 #include "base/error.h"
 
 namespace octet {
@@ -63,6 +65,23 @@ TEST(Records, DamageIsFoundAndPlaced) {
   std::string damaged = both;
   damaged[first.size() + 13] ^= 1;
   EXPECT_THAT(joined(damaged), HasSubstr(str("record 2 (byte ", first.size(), "): the checksum of its 6 bytes")));
+}
+
+// A file of images is gone through without reading them.
+TEST(Records, PayloadsMayBeLeftToLater) {
+  const std::string first = framed_record("one");
+  std::string bytes = first + framed_record("second") + framed_record("");
+  bytes[first.size() + 13] ^= 1;
+  RecordReader reader(bytes, "x.tfrecord", RecordCheck::kHeader);
+  std::vector<bool> hold;
+  std::vector<size_t> places;
+  while (const auto payload = reader.next()) {
+    hold.push_back(payload_holds({payload->data(), payload->size() + kRecordFooter}));
+    places.push_back(reader.place());
+  }
+  EXPECT_EQ(hold, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(places, (std::vector<size_t>{0, first.size(), first.size() + 22}));
+  EXPECT_FALSE(payload_holds("abc"));
 }
 
 }  // namespace

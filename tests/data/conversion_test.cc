@@ -137,7 +137,8 @@ TEST_F(ConversionTest, DealsSequencesAsTaoDoes) {
 
 TEST_F(ConversionTest, RefusesFormatsWithoutObjects) {
   EXPECT_THAT(message_of([&] { read_objects({.format = "image_folder", .path = directory_}); }),
-              HasSubstr("has no objects in images to convert; voc, kitti, coco or tfrecord have"));
+              HasSubstr("has no objects in images to convert; voc, kitti, coco or tfrecord have; octet convert images "
+                        "writes the records of classifiers"));
 }
 
 // An independent reader: CRC bit by bit, protobuf by hand, in Python without any package.

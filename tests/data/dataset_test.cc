@@ -218,7 +218,7 @@ TEST_F(ImageFolderTest, ACorruptImageIsNamed) {
 
 TEST(OpenDataset, NamesTheFormats) {
   EXPECT_THAT(message_of([] { open_dataset({.format = "yolo", .path = "."}); }),
-              HasSubstr("idx, image_folder, cifar10, cifar100, voc, kitti, coco, tfrecord"));
+              HasSubstr("idx, image_folder, cifar10, cifar100, imagenet_tfrecord, voc, kitti, coco, tfrecord"));
   EXPECT_THAT(message_of([] { open_dataset({.format = "idx", .path = ".", .channels = 2}); }), HasSubstr("2 channels"));
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads TFRecord files of tf.train.Examples without any package, checks both checksums of every record, and prints each
-Example as a line of JSON, its keys sorted.
+Example as a line of JSON, its keys sorted. Bytes that are no text become hexadecimal digits.
 
     read_tfrecords.py FILE ...
 """
@@ -64,7 +64,10 @@ def values(feature):
         for number, item in fields(items):
             assert number == 1
             if kind == 1:
-                out.append(item.decode())
+                try:
+                    out.append(item.decode())
+                except UnicodeDecodeError:
+                    out.append(item.hex())
             elif kind == 2:
                 out += struct.unpack(f"<{len(item) // 4}f", item)
             else:

@@ -3,6 +3,7 @@
 #include "base/records.h"
 #include "data/image.h"
 #include "data/objects/example.h"
+#include "example_bytes.h"
 #include "object_folder.h"
 
 namespace octet::data {
@@ -11,20 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Protobuf by hand: a field of bytes.
-std::string field(int number, const std::string& bytes) {
-  OCTET_CHECK(bytes.size() < 1 << 14);
-  std::string out{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size() & 0x7f)};
-  if (bytes.size() >= 128) {
-    out.back() |= '\x80';
-    out += static_cast<char>(bytes.size() >> 7);
-  }
-  return out + bytes;
-}
-// An entry of the map of features, with the list `kind` (1 bytes, 2 floats, 3 integers).
-std::string feature(const std::string& key, int kind, const std::string& list) {
-  return field(1, field(1, key) + field(2, field(kind, list)));
-}
 std::string example_error(const std::string& features) {
   return decode_error([&] { parse_example(field(1, features)); });
 }

@@ -45,8 +45,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         int64_t{image.height} * image.width > options.max_pixels || image.pixels.size() != image.size())
       std::abort();
     constexpr ResizeMode kModes[] = {ResizeMode::kStretch, ResizeMode::kCenterCrop, ResizeMode::kRandomResizedCrop};
-    const Transform transform(
-        {.height = 16, .width = 16, .mode = kModes[choice / 8 % 3], .crop_padding = 2, .flip = true}, image);
+    const Transform transform({.height = 16,
+                               .width = 16,
+                               .mode = kModes[choice / 8 % 3],
+                               .interpolation = enum_names(Interpolation{})[size % 3].value,
+                               .central_fraction = size % 2 ? 1 : 0.875,
+                               .crop_padding = 2,
+                               .flip = true,
+                               .order = image.channels == 3 && size % 5 == 0 ? ChannelOrder::kBgr : ChannelOrder::kRgb},
+                              image);
     std::vector<float> out(static_cast<size_t>(transform.output_shape().size()), -1);
     const Geometry geometry = transform.choose(image.height, image.width, {.seed = size, .epoch = 0, .index = choice});
     transform.paint(image, geometry, out.data());

@@ -194,7 +194,7 @@ AnnotatedSet read_objects(const DatasetOptions& source) {
     for (const DatasetFormat& other : dataset_formats())
       if (other.read_objects) names.push_back(other.name);
     fail_usage("the format ", source.format, " has no objects in images to convert; ", schema::alternatives(names),
-               " have");
+               " have; octet convert images writes the records of classifiers");
   }
   require(fs::exists(source.path), source.path.string(), ": no such file or directory");
   return format.read_objects(source);

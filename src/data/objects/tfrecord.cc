@@ -10,30 +10,11 @@
 #include "data/image.h"
 #include "data/image_file.h"
 #include "data/objects/example.h"
+#include "data/record_shards.h"
 
 namespace octet::data {
 namespace fs = std::filesystem;
 namespace {
-
-// `*` stands for any text, `?` for any character.
-bool fits(std::string_view text, std::string_view pattern) {
-  size_t t = 0, p = 0, star = std::string_view::npos, retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      retry = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  return pattern.substr(p).find_first_not_of('*') == std::string_view::npos;
-}
 
 // Finds images by the ids of records; most of a data set have the same ending.
 class ImageFinder {
@@ -114,7 +95,8 @@ std::vector<fs::path> record_files(const fs::path& pattern) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with('.') || name.starts_with("idx-") || name.ends_with(".json") || !fits(name, wanted)) continue;
+    if (name.starts_with('.') || name.starts_with("idx-") || name.ends_with(".json") || !fits_pattern(name, wanted))
+      continue;
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   require(!files.empty(), pattern.string(), ": there is no such file", folder ? " in that folder" : "",

@@ -65,6 +65,8 @@ Normalization normalization_of(const data::TransformOptions& transform) {
 std::string resize_warning(const data::TransformOptions& transform) {
   if (transform.mode == data::ResizeMode::kCenterCrop)
     return "the experiment cuts the input from the middle of the resized image, nvinfer stretches the whole frame";
+  if (transform.central_fraction < 1)
+    return "the experiment takes the middle of the image (data.central_fraction), nvinfer stretches the whole frame";
   if (transform.mode == data::ResizeMode::kNone)
     return "the experiment takes images of the network's size only, nvinfer stretches every frame to it";
   if (transform.preprocessing && transform.preprocessing->moves_pixels())
@@ -128,7 +130,7 @@ DeepStreamFiles deepstream_files(const DeepStreamModel& model, const tasks::Task
     offsets.resize(static_cast<size_t>(input.channels), offsets.back());
     key("offsets", joined(offsets, number));
   }
-  key("model-color-format", input.channels == 1 ? "2" : "0");
+  key("model-color-format", input.channels == 1 ? "2" : model.transform.order == data::ChannelOrder::kBgr ? "1" : "0");
   key("maintain-aspect-ratio", "0");
   key("infer-dims", str(input.channels, ";", input.height, ";", input.width));  // in this order for NHWC, too
   key("network-input-order", input.nhwc ? "1" : "0");

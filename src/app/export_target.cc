@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/clean_network.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "ir/infer.h"
 #include "passes/pipelines.h"
+#include "quant/target.h"
 
 namespace octet::app {
 namespace {
@@ -91,6 +93,20 @@ std::vector<passes::Pass> target_passes(const std::string& target) {
   return {{"make_signed", "give unsigned activations signed codes of half the resolution", make_signed},
           {"fit_conv_transpose", "give weights of transposed convolutions the scales that the version takes",
            [version](ir::Graph& graph) { return fit_conv_transpose(graph, version); }}};
+}
+
+std::string integer_products_text(const ir::Graph& graph, const std::string& target) {
+  const auto kind = schema::parse_enum<quant::Target>("target", target.substr(0, target.find(':')));
+  const quant::IntegerProducts count = quant::integer_products(graph, kind);
+  const char* name = kind == quant::Target::kOnnxRuntime ? "ONNX Runtime"
+                     : kind == quant::Target::kOpenVino  ? "OpenVINO"
+                                                         : "TensorRT";
+  std::string out = str(name, " will run ", count.integer, " of ", count.all, " convolutions and products in INT8");
+  if (count.reasons.empty()) return out;
+  out += str("; not ", some_of(count.reasons, "layer"));
+  if (kind == quant::Target::kOnnxRuntime && quant::target_of(graph) != kind)
+    out += ". It wants quantizers of its own: quantize with --target onnxruntime (quant.target of a spec)";
+  return out;
 }
 
 void prepare_for_target(ir::Graph& graph, const std::string& target, const ExportPreparation& options) {

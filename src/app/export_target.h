@@ -19,6 +19,10 @@ struct ExportPreparation {
   std::filesystem::path dump_passes;  // a folder for the text of the graph after each pass; empty: none
 };
 
+// "ONNX Runtime will run 20 of 21 convolutions and products in INT8 (the others: ...)", with what to do where it is not
+// all; for what is written for `target` (as above) and was quantized as the graph's metadata say.
+std::string integer_products_text(const ir::Graph& graph, const std::string& target);
+
 // Runs the passes of every export and those of the target.
 void prepare_for_target(ir::Graph& graph, const std::string& target, const ExportPreparation& options);
 

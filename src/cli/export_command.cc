@@ -25,6 +25,7 @@
 #include "onnx/export.h"
 #include "passes/free_batch.h"
 #include "passes/place_fake_quant.h"
+#include "quant/target.h"
 
 namespace octet::cli {
 namespace {
@@ -165,6 +166,7 @@ class Export {
       engine =
           app::build_engine(graph_, {.batch = options_.batch_size, .input_shape = {}, .isa = isa, .dump_passes = {}});
     files_.write();
+    if (options_.int8()) log_info(app::integer_products_text(graph_, target_));
     if (engine) {
       engine::save_engine(*engine, options_.engine_file);
       log_info("wrote ", options_.engine_file, ": engine, ", app::engine_summary(*engine, isa));
@@ -195,9 +197,11 @@ class Export {
 
   int64_t opset() const { return options_.opset > 0 ? options_.opset : spec_.export_options.opset; }
   std::string onnx_bytes(const ir::Graph& graph) const {
-    return onnx::export_bytes(
-        graph,
-        {.opset = static_cast<int>(opset()), .quantize_weights = true, .half_precision = options_.data_type == "fp16"});
+    const bool integers = target_ == "onnxruntime" && quant::profile(quant::target_of(graph)).onnxruntime_forms;
+    return onnx::export_bytes(graph, {.opset = static_cast<int>(opset()),
+                                      .quantize_weights = true,
+                                      .onnxruntime_forms = integers,
+                                      .half_precision = options_.data_type == "fp16"});
   }
 
   void add_clean_network() {

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "ir/verify.h"
 #include "numerics/quantize.h"
 #include "onnx/downgrade.h"
@@ -42,7 +43,11 @@ class Exporter {
         add_fake_quantize(*node);
         continue;
       }
-      for (SourceNode& made : downgrade(*node, context)) add_node(std::move(made));
+      const std::string bias = options_.onnxruntime_forms ? add_integer_bias(*node) : "";
+      for (SourceNode& made : downgrade(*node, context)) {
+        if (!bias.empty()) made.inputs.at(2) = bias;
+        add_node(std::move(made));
+      }
     }
     add_constants();
     for (const Value* v : graph_.inputs()) out_.inputs.push_back({v->name, v->type});
@@ -106,7 +111,10 @@ class Exporter {
   }
 
   void add_fake_quantize(const Node& node) {
-    const int64_t qmin = node.get_int("qmin"), qmax = node.get_int("qmax");
+    // As codes that ONNX Runtime takes: the same numbers, 128 higher.
+    const int64_t shift =
+        options_.onnxruntime_forms && !node.input(0)->is_constant() && node.get_int("qmin") < 0 ? 128 : 0;
+    const int64_t qmin = node.get_int("qmin") + shift, qmax = node.get_int("qmax") + shift;
     const bool is_unsigned = qmin >= 0;
     const int64_t low = is_unsigned ? 0 : -128, high = is_unsigned ? 255 : 127;
     if (qmin < low || qmax > high)
@@ -128,7 +136,7 @@ class Exporter {
         channels > 1 || (node.input(1)->constant->shape().size() == 1 && axis && (*x->type.shape)[*axis] == 1);
     const ir::Shape shape = per_axis ? ir::Shape{channels} : ir::Shape();
     std::vector<std::byte> zero_bytes;
-    for (const int64_t z : zeros) zero_bytes.push_back(static_cast<std::byte>(z));
+    for (const int64_t z : zeros) zero_bytes.push_back(static_cast<std::byte>(z + shift));
     ir::Attributes attributes;
     if (per_axis) attributes["axis"] = axis ? static_cast<int64_t>(*axis) : stated;
 
@@ -154,6 +162,47 @@ class Exporter {
     add_node({"DequantizeLinear", node.name, {quantized, scale, zero}, {node.output()->name}, attributes});
     if (qmin != implied || qmax != high || state != ir::kFrozen)
       notes_ += str(qmin, " ", qmax, " ", state, " ", escape_line(node.name), "\n");
+  }
+
+  // Writes the bias of a quantized product as codes of the accumulator; the name of what they are as floats. Empty:
+  // it has none, or no such grid.
+  std::string add_integer_bias(const Node& node) {
+    const Value* bias = node.info().has(ir::trait::kWeighted) ? node.input(2) : nullptr;
+    if (!bias || !bias->is_constant() || bias->type.data_type != DataType::kFloat32) return "";
+    const Node *activation = quantizer_of(node.input(0)), *weight = quantizer_of(node.input(1));
+    if (!activation || !weight || node.kind == OpKind::kConvTranspose) return "";
+    const std::vector<float> scale_x = activation->input(1)->constant->to_floats(),
+                             scale_w = weight->input(1)->constant->to_floats(), values = bias->constant->to_floats();
+    if (scale_x.size() != 1 || (scale_w.size() != 1 && scale_w.size() != values.size())) return "";
+    std::vector<int32_t> codes;
+    std::vector<float> scales;
+    for (size_t c = 0; c < values.size(); ++c) {
+      const float w = scale_w[scale_w.size() == 1 ? 0 : c];
+      codes.push_back(numerics::quantize_bias(values[c], scale_x[0], w));
+      scales.push_back(scale_x[0] * w);
+    }
+    const ir::Shape shape = {static_cast<int64_t>(values.size())};
+    // The codes take the name of the floats where nobody else reads those, as weights do: a reader finds the same
+    // graph.
+    const bool own = bias->users.size() == 1 && !graph_.is_output(bias);
+    const std::string codes_name = own ? bias->name : fresh_name(node.name + "_bias"),
+                      result = fresh_name(codes_name + "_DequantizeLinear_Output");
+    if (own) written_.insert(bias->name);
+    out_.initializers.emplace_back(codes_name, Tensor::of<int32_t>(shape, codes));
+    add_node(
+        {"DequantizeLinear",
+         fresh_name(codes_name + "_DequantizeLinear"),
+         {codes_name, add_constant(codes_name + "_scale", Tensor::of<float>(shape, scales)),
+          add_constant(codes_name + "_zero_point", Tensor::of<int32_t>(shape, std::vector<int32_t>(codes.size())))},
+         {result},
+         {{"axis", int64_t{0}}}});
+    return result;
+  }
+
+  // The FakeQuantize that makes a value, unless it merely observes.
+  static const Node* quantizer_of(const Value* value) {
+    const Node* q = value->producer;
+    return ir::is_quantizer(q) && q->get_string("state") != ir::kObserving ? q : nullptr;
   }
 
   // The constant behind this FakeQuantize is written as codes.

@@ -12,6 +12,10 @@ struct ExportOptions {
   // A constant behind a FakeQuantize (unless that is still observing) is written as 8-bit codes and DequantizeLinear;
   // otherwise as floats with QuantizeLinear and DequantizeLinear, which keeps master weights (checkpoints).
   bool quantize_weights = true;
+  // What ONNX Runtime's integer kernels want, and TensorRT refuses: biases of products with quantized inputs and
+  // weights as int32 codes of scale s_x * s_w and DequantizeLinear; activations as uint8, so that s8 becomes u8 with
+  // 128 added to its zero point (on x86 it has no kernels for s8 activations that several nodes read).
+  bool onnxruntime_forms = false;
   // Weights and arithmetic in float16 (narrow.h) of a graph without FakeQuantize; inputs and outputs stay float32.
   bool half_precision = false;
   bool value_info = true;  // write the types of values between the nodes

@@ -62,6 +62,7 @@ int place_fake_quant(Graph& graph, const quant::PlacementOptions& options) {
     ir::infer_node(*node);
     for (const quant::QuantizedUse& use : p.uses) graph.set_input(use.node, use.input, node->output());
   }
+  if (options.target != quant::Target::kAny) graph.metadata[quant::kTargetKey] = schema::enum_name(options.target);
   return static_cast<int>(plan.size());
 }
 
@@ -78,6 +79,7 @@ int remove_fake_quant(Graph& graph) {
     for (const size_t constant : {1, 2}) graph.set_input(node, constant, nullptr);
     node->inputs.resize(1);
   }
+  graph.metadata.erase(quant::kTargetKey);
   graph.remove_dead();
   return removed;
 }

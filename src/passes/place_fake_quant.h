@@ -9,8 +9,9 @@ namespace octet::passes {
 // What: one FakeQuantize for each tensor of quant::plan_placement, read by the uses that it names; all other readers
 // and the graph's outputs keep the float tensor. For a tensor "t": node and output "t/fake_quantize", constants
 // "t/scale" (all 1; one element for each output channel of weights) and "t/zero_point" (0, int8 or uint8). Quantizers
-// that have to share a scale share the constants, named after the group. State: observing. Returns how many were
-// placed. Test: tests/passes/place_fake_quant_test.cc.
+// that have to share a scale share the constants, named after the group. State: observing. A target other
+// than `any` is named in the metadata (quant::kTargetKey). Returns how many were placed. Test:
+// tests/passes/place_fake_quant_test.cc.
 int place_fake_quant(ir::Graph& graph, const quant::PlacementOptions& options = {});
 
 // Takes every FakeQuantize out: back to the float graph, whose outputs keep their names. (An Identity stays where the

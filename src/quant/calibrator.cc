@@ -1,5 +1,7 @@
 #include "quant/calibrator.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -41,10 +43,21 @@ float percentile_amax(const Histogram& histogram, double percentile, bool skip_z
   return histogram.amax();
 }
 
+float mix_amax(const Histogram& histogram, int levels, bool skip_zeros) {
+  const Density density(histogram);
+  float best = histogram.amax();
+  for (const double percentile : {99.9, 99.95, 99.99, 99.995, 99.999}) {
+    const float candidate = percentile_amax(histogram, percentile, skip_zeros);
+    if (density.squared_error(candidate, levels) < density.squared_error(best, levels)) best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 OCTET_ENUM_NAMES(CalibrationMethod, {CalibrationMethod::kMax, "max"}, {CalibrationMethod::kMse, "mse"},
-                 {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"})
+                 {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"},
+                 {CalibrationMethod::kMix, "mix"})
 
 void describe(schema::Section& s, CalibrationOptions& calibration) {
   s.field("method", calibration.method).help("How the range of an activation is chosen from its histogram.");
@@ -60,6 +73,35 @@ void describe(schema::Section& s, CalibrationOptions& calibration) {
       .above(0, 100)
       .unit("percent")
       .help("percentile: share of the values that must fit the range.");
+  s.field("skip_zeros", calibration.skip_zeros)
+      .written_when([&calibration] { return calibration.skip_zeros; })
+      .help("percentile, mix: of the values other than zero; half of a tensor behind a ReLU are zeros.");
+  s.field("entropy_guard", calibration.entropy_guard)
+      .range(0, 1e9)
+      .written_when([&calibration] { return calibration.entropy_guard != CalibrationOptions{}.entropy_guard; })
+      .help(
+          "entropy: thresholds with more than that many times the squared error of the full range are left out. 0: "
+          "none, as in other toolkits, which cut rare large activations off.");
+  s.list("tensors", calibration.tensors)
+      .length(0, 10'000)
+      .help("Tensors with a way of their own, as in [{name: \"head/*\", method: max}]; the first that fits counts.");
+}
+
+void describe(schema::Section& s, TensorCalibration& tensor) {
+  s.field("name", tensor.name).required().help("A glob over names of tensors, as the JSON of calibrate lists them.");
+  s.field("method", tensor.method).help("As for all.");
+  s.field("percentile", tensor.percentile).above(0, 100).unit("percent").help("As for all.");
+  s.field("skip_zeros", tensor.skip_zeros).help("As for all.");
+}
+
+CalibrationOptions CalibrationOptions::of_tensor(const std::string& name) const {
+  CalibrationOptions out = *this;
+  for (const TensorCalibration& tensor : tensors) {
+    if (fnmatch(tensor.name.c_str(), name.c_str(), 0) != 0) continue;
+    out.method = tensor.method, out.percentile = tensor.percentile, out.skip_zeros = tensor.skip_zeros;
+    break;
+  }
+  return out;
 }
 
 float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options) {
@@ -74,6 +116,8 @@ float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOp
       if (!(options.percentile > 0 && options.percentile <= 100))
         fail_usage("percentile ", options.percentile, " is not in (0, 100]; 99.99 is usual");
       return percentile_amax(histogram, options.percentile, options.skip_zeros);
+    case CalibrationMethod::kMix:
+      return mix_amax(histogram, levels, options.skip_zeros);
     case CalibrationMethod::kEntropy:
       return entropy_amax(histogram, levels, options.entropy_guard);
   }
@@ -97,6 +141,7 @@ std::vector<MethodResult> compare_methods(const Histogram& histogram, int levels
       {"max", {.method = CalibrationMethod::kMax}},
       {"mse", {.method = CalibrationMethod::kMse}},
       {"percentile 99.99", {.method = CalibrationMethod::kPercentile}},
+      {"mix", {.method = CalibrationMethod::kMix}},
       {"entropy", {.method = CalibrationMethod::kEntropy}},
       {"entropy, unguarded", {.method = CalibrationMethod::kEntropy, .entropy_guard = 0}}};
   const Density density(histogram);

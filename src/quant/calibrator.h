@@ -8,8 +8,17 @@
 
 namespace octet::quant {
 
-enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy };
+enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy, kMix };
 std::span<const schema::EnumName<CalibrationMethod>> enum_names(CalibrationMethod);
+
+// Some tensors calibrated in another way than the rest.
+struct TensorCalibration {
+  std::string name;  // a glob over the names of tensors, as calibrate's JSON lists them; * also matches /
+  CalibrationMethod method = CalibrationMethod::kMse;
+  double percentile = 99.99;
+  bool skip_zeros = false;
+};
+void describe(schema::Section& s, TensorCalibration& tensor);
 
 struct CalibrationOptions {
   CalibrationMethod method = CalibrationMethod::kMse;
@@ -23,6 +32,10 @@ struct CalibrationOptions {
   // squared error is above `entropy_guard` times that of the full range are not considered. 0: no guard, as in other
   // toolkits.
   double entropy_guard = 4;
+  std::vector<TensorCalibration> tensors;  // the first whose name fits counts
+
+  // These options for one tensor.
+  CalibrationOptions of_tensor(const std::string& name) const;
 };
 void describe(schema::Section& s, CalibrationOptions& options);
 
@@ -32,6 +45,8 @@ void describe(schema::Section& s, CalibrationOptions& options);
 //  max         the largest magnitude.
 //  mse         the threshold with the smallest mean squared error, of all bin edges and amax() itself.
 //  percentile  the first bin edge at or below which so many percent of the magnitudes lie.
+//  mix         of some percentiles (99.9, 99.95, 99.99, 99.995, 99.999, 100) the one with the smallest mean squared
+//              error, as Horizon's.
 //  entropy     Kullback-Leibler divergence over 2048 bins and levels + 1 codes, as TensorRT's calibrator 2 is
 //  described.
 float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options = {});
@@ -43,7 +58,7 @@ double mean_squared_error(const Histogram& histogram, float amax, int levels);
 
 // One row of the side-by-side table of a report.
 struct MethodResult {
-  std::string method;  // "max", "mse", "percentile 99.99", "entropy", "entropy, unguarded"
+  std::string method;  // "max", "mse", "percentile 99.99", "mix", "entropy", "entropy, unguarded"
   float amax = 0;
   float scale = 0;
   double clipped_fraction = 0;  // in [0, 1]

@@ -1,6 +1,11 @@
 #include "quant/observer.h"
 
+#include <fnmatch.h>
+
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/nearest.h"
 #include "numerics/quantize.h"
 
 namespace octet::quant {
@@ -51,8 +56,13 @@ std::map<std::string, Range> CalibrationSet::ranges(const CalibrationOptions& op
            h.count() + h.nans() + h.infinities(), "; check the model's weights and the input's normalization");
     if (h.count() == 0)
       fail("calibration: tensor '", name, "' was never observed; give calibration at least one image");
-    out.emplace(name, observer.range(options));
+    out.emplace(name, observer.range(options.of_tensor(name)));
   }
+  for (const TensorCalibration& tensor : options.tensors)
+    if (std::none_of(observers_.begin(), observers_.end(),
+                     [&](const auto& o) { return fnmatch(tensor.name.c_str(), o.first.c_str(), 0) == 0; }))
+      fail_usage("calibration: '", tensor.name, "' is the name of no tensor that is quantized",
+                 did_you_mean(tensor.name, names()));
   return out;
 }
 

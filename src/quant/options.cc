@@ -28,6 +28,12 @@ void describe(schema::Section& s, QuantOptions& quant) {
       .help(
           "After calibration, on the same images: what quantization moves the mean of a channel by is taken out of its "
           "bias.");
+  s.field("target", quant.placement.target)
+      .help(
+          "For whose kernels quantizers are placed, in calibration and so in training. any: Octet's engine, TensorRT, "
+          "OpenVINO. onnxruntime: its CPU kernels, which want the results of convolutions and both operands of "
+          "residual sums quantized, and u8 behind ReLU. openvino: u8 behind ReLU. tensorrt: as any, and u8 is "
+          "refused.");
   s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
   s.section("activations", [&](schema::Section& activations) {
      activations.field("averaging_constant", quant.averaging.activations)

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "ir/query.h"
 #include "quant/fusion_model.h"
 
 namespace octet::quant {
@@ -84,8 +85,12 @@ class Planner {
       : graph_(graph),
         options_(options),
         rules_(combine(options.rules)),
+        profile_(profile(options.target)),
         asked_(select_nodes(graph, options.inputs, "quantization inputs")),
         excluded_(float_nodes(graph, options, asked_)) {
+    if (options.unsigned_activations && profile_.signed_only)
+      fail_usage("quantization: unsigned activations, which the target ", schema::enum_name(options.target),
+                 " does not take; leave quant.activations.unsigned at no");
     for (const auto& node : graph.nodes())
       if (node->kind == OpKind::kFakeQuantize || node->kind == OpKind::kQuantizeLinear ||
           node->kind == OpKind::kDequantizeLinear)
@@ -109,6 +114,8 @@ class Planner {
       if (rules_.shared_max_pool && node->kind == OpKind::kMaxPool && !excluded_.count(node.get()) &&
           plan_at(node->input(0)))
         quantize(*node, 0);
+    if (profile_.quantized_results)
+      for (const auto& node : graph_.nodes()) quantize_result(*node);
     if (options_.unify_concat) unify_concats();
     choose_ranges();
     return std::move(plan_);
@@ -148,10 +155,26 @@ class Planner {
     std::optional<size_t> fused;
     for (size_t i = 0; i < node.inputs.size() && !fused; ++i) {
       const Node* conv = fused_producer(graph_, node.input(i));
-      if (conv && is_quantized_weighted(*conv)) fused = i;
+      if (conv && is_quantized_weighted(*conv) && !profile_.quantized_results) fused = i;
     }
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (i != fused) quantize(node, i);
+  }
+
+  // For all who read the result of a convolution, behind the Relu or Clip that its quantizer is, so that it is enclosed
+  // by quantizers. Behind a MaxPool that a quantizer follows it has one already.
+  void quantize_result(const Node& node) {
+    if ((node.kind != OpKind::kConv && node.kind != OpKind::kConvTranspose) || !is_quantized_weighted(node)) return;
+    const Value* v = node.output();
+    const Node* reader = ir::only_reader(graph_, v);
+    if (reader && (reader->kind == OpKind::kRelu || reader->kind == OpKind::kClip)) {
+      v = reader->output();
+      reader = ir::only_reader(graph_, v);
+    }
+    if (graph_.is_output(v) || (reader && reader->kind == OpKind::kMaxPool && plan_at(reader->output()))) return;
+    for (Node* user : std::vector<Node*>(v->users.begin(), v->users.end()))
+      for (size_t i = 0; i < user->inputs.size(); ++i)
+        if (user->inputs[i] == v && !excluded_.count(user)) quantize(*user, i);
   }
 
   PlacedQuantizer* plan_at(const Value* value) {
@@ -208,7 +231,7 @@ class Planner {
   }
 
   void choose_ranges() {
-    if (!options_.unsigned_activations) return;
+    if (!options_.unsigned_activations && !profile_.unsigned_activations) return;
     SignAnalysis signs;
     std::set<std::string> signed_groups;
     for (const PlacedQuantizer& p : plan_)
@@ -224,6 +247,7 @@ class Planner {
   const Graph& graph_;
   const PlacementOptions& options_;
   Rules rules_;
+  const TargetProfile& profile_;
   std::unordered_set<const Node*> asked_, excluded_;
   std::vector<PlacedQuantizer> plan_;
   std::unordered_map<const Value*, size_t> activation_;

@@ -3,6 +3,7 @@
 //   Conv (+ bias) (+ BatchNormalization) (+ Add with a quantized residual) (+ activation) -> one INT8 kernel.
 //
 // So inputs are quantized, never outputs: the quantizer that ends a fused kernel is that of the next node's input.
+// (A target whose kernels are not fused like that has rules beside these: target.h.)
 //  - Conv, ConvTranspose, Gemm, MatMul with constant weights: activation per tensor, weights per output channel.
 //  - AveragePool, GlobalAveragePool, ReduceMean over space: their input.
 //  - Residual Add: all inputs except the one that a fusible convolution makes for this Add alone (the convolution's
@@ -17,6 +18,7 @@
 
 #include "ir/graph.h"
 #include "quant/node_selection.h"
+#include "quant/target.h"
 #include "schema/enum_names.h"
 
 namespace octet::quant {
@@ -33,6 +35,7 @@ enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNe
 std::span<const schema::EnumName<PlacementRule>> enum_names(PlacementRule);
 
 struct PlacementOptions {
+  Target target = Target::kAny;                               // its profile adds to the rules
   std::vector<PlacementRule> rules = {PlacementRule::kAuto};  // several: the union
   std::vector<NodeSelector> exclude;                          // stay in floating point, whatever a rule says
   std::vector<NodeSelector> only;     // quantization in part: no other node is quantized; empty: whom the rules choose
@@ -62,7 +65,8 @@ struct PlacedQuantizer {
 };
 
 // The quantizers for `graph` in the order of its nodes; does not change it. Requires inferred types. UserError for a
-// graph that is quantized already, and (exit 2) for a selector that selects no node, or for contradicting ones.
+// graph that is quantized already, and (exit 2) for a selector that selects no node, for contradicting ones, and for
+// unsigned activations where the target refuses them.
 std::vector<PlacedQuantizer> plan_placement(const ir::Graph& graph, const PlacementOptions& options = {});
 
 // One line each: "layer1.0.relu1  s8 per tensor  -> Conv 'layer1.0.conv2'".

@@ -99,6 +99,10 @@ void describe(Section& s, ExperimentSpec& spec) {
       if (values->size() == 1 || values->size() == channels) return "";
       return str("has ", values->size(), " values, but model.input has ", channels, " channels; give 1 or ", channels);
     });
+  s.rule("data.color_order", [&spec]() -> std::string {
+    if (spec.data.transform.order == data::ChannelOrder::kRgb || spec.model.channels() == 3) return "";
+    return str("is bgr, but model.input has ", spec.model.channels(), " channels; it is of 3");
+  });
 }
 
 }  // namespace octet::spec

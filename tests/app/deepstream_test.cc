@@ -118,6 +118,12 @@ TEST_F(DeepStream, WhatNvinferCannotDoIsSaid) {
               AllOf(HasSubstr("# Mind: nvinfer scales all channels alike"), HasSubstr("off by up to 1.3 %"),
                     HasSubstr("# Mind: the experiment cuts the input from the middle")));
   EXPECT_EQ(files.warnings.size(), 3u);
+  classifier_.transform.mode = data::ResizeMode::kStretch;
+  classifier_.transform.central_fraction = 0.875;
+  classifier_.transform.order = data::ChannelOrder::kBgr;
+  EXPECT_THAT(deepstream_files(classifier_, *spec("").task, "out").config,
+              AllOf(HasSubstr("# Mind: the experiment takes the middle of the image (data.central_fraction)"),
+                    HasSubstr("model-color-format=1\n")));
   classifier_.transform.std = {0.2, 0.25, 0.3};
   EXPECT_THAT(([&] { deepstream_files(classifier_, *spec("").task, "out"); }),
               ThrowsMessage<UserError>(HasSubstr("data.std differs by 20.0 %")));

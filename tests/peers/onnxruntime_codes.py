@@ -95,7 +95,7 @@ class Network:
 
 def compare(program, path):
     network = Network(path)
-    shape = [d.dim_value for d in network.input.type.tensor_type.shape.dim]
+    shape = [d.dim_value or 1 for d in network.input.type.tensor_type.shape.dim]  # the batch may be free
     x = numpy.random.default_rng(1).standard_normal(shape).astype(numpy.float32)
     failed, totals = False, collections.defaultdict(lambda: [0, 0, 0])
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What ONNX Runtime, OpenVINO and TensorRT say of Octet's files, and COCO's API of its masks and metrics. Needs scripts/peers_venv.sh; without it: skipped (77).
-#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|detector|runtimes|keras|half
+#   tests/peers/run.sh BIN_FOLDER outputs|tensorrt|nodes|codes|foreign|masks|precision|detector|runtimes|kernels|keras|half
 set -euo pipefail
 bin="$1" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -47,6 +47,19 @@ case "$what" in
         "$python" "$here/same_figures.py" "$work/own.json" "$work/other.json"
       done
     done
+    ;;
+  kernels)
+    mkdir "$work/images"
+    python3 "$here/../../bench/make_images.py" "$work/images" 8
+    said=()
+    for arch in resnet20 resnet50 mobilenet_v2; do
+      "$bin/octet" models "$arch" --quiet -o "$work/$arch.onnx"
+      text="$("$bin/octet" quantize -m "$work/$arch.onnx" --images "$work/images" -o "$work/$arch.ort.onnx" --target onnxruntime 2>&1)"
+      said+=("$work/$arch.ort.onnx" "$(sed -n 's/.*ONNX Runtime will run \([0-9]* of [0-9]*\) .*/\1/p' <<<"$text")")
+    done
+    "$python" "$here/onnxruntime_kernels.py" "${said[@]}"
+    # The codes are those of Octet's engine, too, which reads the int32 biases.
+    "$python" "$here/onnxruntime_codes.py" "$bin/peers_run_graphs" "$work/resnet20.ort.onnx" "$work/mobilenet_v2.ort.onnx"
     ;;
   keras)
     "$python" -c "import h5py" 2>/dev/null || { echo "h5py is not installed; run scripts/peers_venv.sh" >&2; exit 77; }

@@ -159,7 +159,7 @@ TEST(CalibratorTest, EveryMethodHandlesConstantAndZeroTensors) {
 TEST(CalibratorTest, ComparesAllMethods) {
   const std::vector<float> values = sample(Kind::kLaplace);
   const std::vector<MethodResult> rows = compare_methods(histogram_of(values), 127);
-  ASSERT_EQ(rows.size(), 5u);
+  ASSERT_EQ(rows.size(), 6u);
   EXPECT_EQ(rows[0].method, "max");
   EXPECT_EQ(rows[0].clipped_fraction, 0);
   EXPECT_EQ(rows[2].method, "percentile 99.99");
@@ -212,6 +212,42 @@ TEST(CalibrationSetTest, MemoryDoesNotGrowWithImages) {
     if (image == 99) after_hundred = set.memory_bytes();
   }
   EXPECT_EQ(set.memory_bytes(), after_hundred);
+}
+
+TEST(Mix, KeepsThePercentileOfTheLeastError) {
+  for (const Kind kind : {Kind::kNormal, Kind::kHalfNormal, Kind::kLaplace, Kind::kForeground, Kind::kUniform}) {
+    const std::vector<float> values = sample(kind);
+    const Histogram h = histogram_of(values);
+    const double mixed = mean_squared_error(h, calibrate_amax(h, 127, {.method = CalibrationMethod::kMix}), 127);
+    EXPECT_LE(mixed, mean_squared_error(h, h.amax(), 127));
+    for (const double percentile : {99.9, 99.95, 99.99, 99.995, 99.999}) {
+      const float amax = calibrate_amax(h, 127, {.method = CalibrationMethod::kPercentile, .percentile = percentile});
+      EXPECT_LE(mixed, mean_squared_error(h, amax, 127)) << percentile;
+    }
+    // The search over all thresholds is at least as good.
+    EXPECT_GE(mixed, mean_squared_error(h, calibrate_amax(h, 127, {.method = CalibrationMethod::kMse}), 127));
+  }
+}
+
+TEST(TensorCalibration, IsThatOfTheFirstNameThatFits) {
+  const std::vector<float> values = sample(Kind::kLaplace);
+  CalibrationSet set;
+  for (const char* name : {"backbone/relu", "head/relu", "head/out"}) {
+    set.add(name, 127);
+    set.observe(name, values);
+  }
+  const CalibrationOptions options = {
+      .tensors = {{.name = "head/out", .method = CalibrationMethod::kMax},
+                  {.name = "head/*", .method = CalibrationMethod::kPercentile, .percentile = 99}}};
+  const std::map<std::string, Range> ranges = set.ranges(options);
+  const Histogram h = histogram_of(values);
+  EXPECT_EQ(ranges.at("backbone/relu").amax, calibrate_amax(h, 127, {}));
+  EXPECT_EQ(ranges.at("head/out").amax, h.amax());
+  EXPECT_EQ(ranges.at("head/relu").amax,
+            calibrate_amax(h, 127, {.method = CalibrationMethod::kPercentile, .percentile = 99}));
+  EXPECT_THAT(
+      [&] { set.ranges({.tensors = {{.name = "heads/relu"}}}); },
+      ThrowsMessage<UserError>(HasSubstr("is the name of no tensor that is quantized; did you mean 'head/relu'")));
 }
 
 }  // namespace

@@ -39,12 +39,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"epochs: 1\n", "s.yaml:1:1: unknown key 'epochs' in the file; it belongs in 'train'"},
         Case{"quant: {zzzz: 1}\n",
              "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, heads, equalize, bias_correction, "
+             "target, "
              "calibration, activations, "
              "weights, "
              "rules, exclude, only, inputs"},
         Case{"data: {train: {format: idx}}\n",
              "s.yaml:1:15: the key 'path' is missing in 'data.train': Folder of the images; idx: folder with the usual "
-             "file names, or the image file."},
+             "file names, or the image file; imagenet_tfrecord: folder, file or a pattern like records/train-*."},
         Case{"train: {epochs: 1}\nmodel: {}\ntrain: {epochs: 2}\n",
              "s.yaml:3:1: the key 'train' was given before, at s.yaml:1:1"}));
 
@@ -60,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"data: {train: 5}\n", "s.yaml:1:15: 'data.train' takes a section or list of sections, found '5'"},
         Case{"data: {train: [{format: idx, path: a}, {format: voc}]}\n",
              "s.yaml:1:40: the key 'path' is missing in 'data.train': Folder of the images; idx: folder with the usual "
-             "file names, or the image file."},
+             "file names, or the image file; imagenet_tfrecord: folder, file or a pattern like records/train-*."},
         Case{"data: {train: {format: voc, path: a, weight: 0}}\n",
              "s.yaml:1:46: 'data.train.weight' must be more than 0, at most 1000 (times an epoch), found 0"},
         Case{"data: {val: [{format: voc, path: a, weight: 2}]}\n",
@@ -100,6 +101,14 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"data: {mean: [0.1, 0.2]}\n",
              "s.yaml:1:14: 'data.mean' has 2 values, but model.input has 3 channels; give 1 or 3"},
+        Case{"model: {input: [1, 28, 28]}\ndata: {color_order: bgr}\n",
+             "s.yaml:2:21: 'data.color_order' is bgr, but model.input has 1 channels; it is of 3"},
+        Case{
+            "data: {preset: tf_slim_inception, resize: 256}\n",
+            "s.yaml:1:7: 'data.central_fraction' does not go with resize, which cuts from the middle, too; give one of "
+            "them"},
+        Case{"data: {val: {format: cifar10, path: d, label_offset: 0}}\n",
+             "s.yaml:1:54: 'data.val.label_offset' belongs to the format imagenet_tfrecord, not to cifar10"},
         Case{"train: {optimizer: {nesterov: true, momentum: 0}}\n",
              "s.yaml:1:31: 'train.optimizer.nesterov' needs a momentum above 0"},
         Case{"train: {schedule: {type: soft_start_annealing}}\n",

@@ -164,6 +164,27 @@ TEST(Experiment, HashCoversWhatTheStageDependsOn) {
   EXPECT_EQ(spec_hash(base, Stage::kFloat), spec_hash(other_threads, Stage::kFloat));
 }
 
+// What a preset sets is what is written; a key of its own wins over it, also where it says the default.
+TEST(Experiment, PresetsOfPreprocessingAreResolved) {
+  EXPECT_EQ(to_yaml(parse("")).find("preset"), std::string::npos);
+  EXPECT_EQ(to_yaml(parse("")).find("interpolation"), std::string::npos);
+  const ExperimentSpec spec = parse("data: {preset: tf_slim_vgg, interpolation: antialias, std: 0.5}");
+  const ExperimentSpec again = parse(to_yaml(spec));
+  for (const ExperimentSpec* each : {&spec, &again}) {
+    const data::TransformOptions& transform = each->data.transform;
+    EXPECT_EQ(each->data.preset, data::InputPreset::kTfSlimVgg);
+    EXPECT_EQ(transform.resize, 256);
+    EXPECT_EQ(transform.interpolation, data::Interpolation::kAntialias);
+    EXPECT_EQ(transform.mean, (std::vector<double>{123.68 / 255, 116.78 / 255, 103.94 / 255}));
+    EXPECT_EQ(transform.std, (std::vector<double>{0.5}));
+  }
+  EXPECT_NE(to_yaml(spec).find("interpolation: antialias"), std::string::npos);
+  const data::TransformOptions caffe = parse("", {"data.preset=keras_caffe"}).data.transform;
+  EXPECT_EQ(caffe.order, data::ChannelOrder::kBgr);
+  EXPECT_EQ(caffe.interpolation, data::Interpolation::kBilinear);
+  EXPECT_EQ(data::doubtful_normalization(caffe), "");
+}
+
 TEST(Experiment, InputFilesMustExist) {
   const auto folder = std::filesystem::temp_directory_path() / str("octet_spec_test_", ::getpid());
   std::filesystem::create_directories(folder / "images");
@@ -182,6 +203,12 @@ TEST(Experiment, InputFilesMustExist) {
       EXPECT_EQ(e.code(), ExitCode::kUsage);
     }
     EXPECT_NO_THROW(load_experiment(file, {.check_files = false}));
+    // A pattern's folder must exist.
+    std::ofstream(file) << "data: {train: {format: imagenet_tfrecord, path: /no/such/folder/train-*}}\n";
+    EXPECT_THROW(load_experiment(file), UserError);
+    std::ofstream(file) << "data: {train: {format: imagenet_tfrecord, path: " << (folder / "train-*").string()
+                        << "}}\n";
+    EXPECT_NO_THROW(load_experiment(file));
   }
   std::filesystem::remove_all(folder);
   try {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/apply_cache.h"
+#include "app/export_target.h"
 #include "app/image_files.h"
 #include "app/network_file.h"
 #include "app/training/calibration.h"
@@ -14,6 +15,7 @@
 #include "cli/flags.h"
 #include "onnx/export.h"
 #include "quant/lint_placement.h"
+#include "quant/target.h"
 #include "tasks/image_graph.h"
 #include "train/torch_runtime.h"
 
@@ -22,7 +24,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, dump_passes, method, cache, equalize;
+  std::string model, json, dump_passes, method, cache, equalize, target;
   std::vector<std::string> images, exclude, exclude_ops, only, inputs;
   std::vector<double> mean, std;
   int64_t count = 0;
@@ -41,6 +43,8 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
   if (!options.equalize.empty())
     spec.quant.equalize = schema::parse_enum<quant::Equalization>("--equalize", options.equalize);
+  if (!options.target.empty())
+    spec.quant.placement.target = schema::parse_enum<quant::Target>("--target", options.target);
   if (options.bias_correction) spec.quant.bias_correction = true;
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
@@ -79,8 +83,11 @@ ExitCode run(const Options& options) {
   else
     app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
-  onnx::export_model(graph, options.output.path, {.quantize_weights = true});
+  const quant::Target target = quant::target_of(graph);
+  onnx::export_model(graph, options.output.path,
+                     {.quantize_weights = true, .onnxruntime_forms = quant::profile(target).onnxruntime_forms});
   log_info("wrote ", options.output.path);
+  if (target != quant::Target::kAny) log_info(app::integer_products_text(graph, schema::enum_name(target)));
   for (const quant::PlacementNote& note : quant::lint_placement(graph)) log_info(note.message);
   return ExitCode::kDone;
 }
@@ -98,6 +105,7 @@ Command quantize_command() {
           "--cal_cache_file takes the ranges that TensorRT or TAO found.",
       .examples = {"octet quantize -m resnet50.onnx --images photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 "
                    "-o resnet50.qdq.onnx",
+                   "octet quantize -m model.onnx --images photos/ --target onnxruntime -o model.ort.onnx",
                    "octet quantize -m model.onnx --cal_cache_file cal.bin -o model.qdq.onnx"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
@@ -115,6 +123,9 @@ Command quantize_command() {
             app.add_option("--equalize", options->equalize, "Even out the ranges of channels first (default: no)"));
         app.add_flag("--bias-correction", options->bias_correction,
                      "Take out of the biases by what quantization moves the means of channels");
+        limit_to<quant::Target>(app.add_option(
+            "--target", options->target,
+            "Whose kernels will run it (default: any; onnxruntime wants more quantizers and int32 biases)"));
         app.add_option("--exclude", options->exclude,
                        "Nodes that stay float: a glob of names, re:REGEX, op:OPERATOR or 'chain:Conv > Sigmoid' "
                        "(repeatable)")

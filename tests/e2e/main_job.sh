@@ -55,6 +55,13 @@ PY
   expect 0 'engine' "$octet" evaluate -e "$spec" -m model.octet --json engine.json
   at_least "$(value engine.json top1)" "$(python3 -c "print($(value qat.json top1) - 0.5)")" "the engine against the QAT graph"
   expect 0 '^verified' "$octet" verify -e "$spec" -m qat/model.onnx --engine_file model.octet --json verify.json
+  # The stages that train nothing do what these commands do.
+  expect 0 'wrote hat/model.onnx' "$octet" train -e "$spec" -r hat --stage calibration -m float/model.onnx
+  cmp hat/model.onnx calibrated.onnx || die "stage calibration differs from octet calibrate"
+  expect 2 'exists already' "$octet" train -e "$spec" -r hat --stage calibration -m float/model.onnx
+  expect 2 'holds no quantizers' "$octet" train -e "$spec" -r int --stage int_infer -m float/model.onnx
+  expect 0 'engine' "$octet" train -e "$spec" -r int --stage int_infer -m qat/model.onnx
+  [ "$(value int/model.json top1)" = "$(value engine.json top1)" ] || die "stage int_infer differs from octet evaluate"
   # A checkpoint before the end of its training, too, without an engine file.
   checkpoint=$(find qat/checkpoints -name model.onnx | sort | head -1)
   expect 0 '^verified' "$octet" verify -e "$spec" -m "$checkpoint" --tensor_images 20

@@ -24,6 +24,7 @@
 #include "base/temporary_path.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/training/stages.h"
 #include "cli/training/worker_flags.h"
 #include "onnx/export.h"
 #include "passes/pipelines.h"
@@ -305,6 +306,11 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
 }
 
 ExitCode run(const Options& options) {
+  if (options.stage == "calibration" || options.stage == "int_infer") {
+    const StageFiles files{options.model, options.results, options.name, options.force};
+    return options.stage == "int_infer" ? run_integer_stage(options.spec, files)
+                                        : run_calibration_stage(options.spec, files);
+  }
   if (const std::optional<app::WorkersOptions> workers = workers_to_start(options.workers, options.spec.gpus)) {
     options.spec.load();  // one message where it is wrong
     if (!fs::is_regular_file(options.spec.path))
@@ -322,7 +328,8 @@ Command train_command() {
           .details =
               "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
               "`finetune`, fake quantization in, and calibrates a float model first; stage control is the same "
-              "fine-tune without quantization. Writes "
+              "fine-tune without quantization. Two stages train nothing: calibration does what octet calibrate does, "
+              "int_infer makes the INT8 engine and measures it. A training writes "
               "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
               "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
               "to more epochs. With --gpus or --workers several processes train together. Another spec, stage, model "
@@ -339,8 +346,8 @@ Command train_command() {
             add_name_flag(app, options->name);
             add_key_flag(app);
             limit_to(app.add_option("--stage", options->stage,
-                                    "What is trained (default: float; qat with quant.enable_qat: true)"),
-                     "float|qat|control");
+                                    "What is done (default: float; qat with quant.enable_qat: true)"),
+                     "float|calibration|qat|int_infer|control");
             app.add_flag("--explain", options->explain,
                          "Print processes, types of all nodes, groups of parameters and schedule before it starts");
             app.add_flag("--force", options->force, "Start anew where results are there already");

@@ -22,7 +22,7 @@ done
 on_failure_say_how_to_go_on ./quickstart.sh
 build_octet
 mkdir -p "$results"
-started=$SECONDS
+start_clock
 
 r="$results"
 step "$r/float/model.onnx"       train -e "$spec" "${set_keys[@]}" -r "$r/float" --stage float

@@ -66,7 +66,8 @@ PACKAGES = {
 READERS = {
     "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
     "specifications of TAO": "tao_fuzz",
-    "images": "image_folder_fuzz", "annotations and records": "annotation_fuzz", "checkpoints": "checkpoint_fuzz",
+    "images": "image_folder_fuzz", "ImageNet's records": "image_record_fuzz",
+    "annotations and records": "annotation_fuzz", "checkpoints": "checkpoint_fuzz",
     "safetensors": "safetensors_fuzz", "masks": "mask_fuzz", "HDF5 of Keras": "keras_fuzz",
     "networks, to the run": "graph_fuzz",
 }  # fmt: skip

@@ -34,5 +34,11 @@ step() {
   fi
 }
 
-# note_time FOLDER: notes the seconds since `started`. What was spent by earlier runs that were interrupted counts too.
-note_time() { echo $((SECONDS - started)) >>"$1/seconds.log"; }
+# start_clock, note_time FOLDER: notes the seconds in between, and beside them those in which this virtual machine wanted a
+# CPU that its host gave to others (/proc/stat). What was spent by earlier runs that were interrupted counts too.
+stolen_seconds() { awk -v hz="$(getconf CLK_TCK)" -v cpus="$(nproc)" '/^cpu / { printf "%d", $9 / hz / cpus }' /proc/stat; }
+start_clock() { started=$SECONDS stolen=$(stolen_seconds); }
+note_time() {
+  echo $((SECONDS - started)) >>"$1/seconds.log"
+  echo $(($(stolen_seconds) - stolen)) >>"$1/stolen.log"
+}

@@ -24,7 +24,7 @@ rival=()
 octet="${OCTET:-}"
 [ -n "$octet" ] || { build_octet; rival=(--compare onnxruntime --onnx "$results/float/model.onnx"); }
 mkdir -p "$results"
-started=$SECONDS
+start_clock
 
 r="$results"
 # The specifications name the data where it lies for this run, as everybody edits theirs.

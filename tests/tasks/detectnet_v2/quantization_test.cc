@@ -11,8 +11,9 @@ namespace {
 
 TEST(DetectNetQuantization, ReachesEveryConvolutionOfEveryBackbone) {
   for (const models::Layout layout : {models::Layout::kTorchvision, models::Layout::kTao})
-    for (const char* arch :
-         {"mobilenet_v1", "mobilenet_v2", "resnet10", "squeezenet", "googlenet", "efficientnet_b0"}) {
+    for (const char* arch : {"mobilenet_v1", "mobilenet_v2", "resnet10", "squeezenet", "googlenet", "efficientnet_b0",
+                             "resnet50_v2", "mobilenet_v3_small", "inception_v3"}) {
+      if (layout == models::Layout::kTao && !models::has_tao_layout(arch)) continue;
       ir::Graph graph = Task(Options{}).build({.arch = arch, .num_classes = 2, .input = {3, 32, 32}, .layout = layout});
       passes::fold_batch_norm(graph);
       passes::place_fake_quant(graph);

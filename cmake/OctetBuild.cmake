@@ -23,7 +23,8 @@ if(OCTET_MOLD)
 endif()
 
 # -ffp-contract=off: a * b + c must round twice wherever the numerics contract says so (docs/numerics.md).
-add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -ffp-contract=off)
+set(octet_options -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -ffp-contract=off)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${octet_options}>")
 if(OCTET_SANITIZE)
   add_compile_options(-fsanitize=${OCTET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${OCTET_SANITIZE})

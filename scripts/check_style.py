@@ -189,7 +189,7 @@ def main():
                 breaches += [f"{name}:{number}: a counter is incremented in front: ++i (scripts/check_style.py --fix)"
                              for number, (old, new) in enumerate(zip(lines, counted), 1) if old != new]
 
-    sources = [f for f in files if f.endswith((".cc", ".h")) and not f.startswith("examples/")]
+    sources = [f for f in files if f.endswith((".cc", ".h", ".cu")) and not f.startswith("examples/")]
     breaches += [f"{name}: not as clang-format leaves it (scripts/check_style.py --fix)" for name in unformatted(sources, fix)]
 
     # Paths with a folder and an ending, and folders; <name> stands for any name.

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "train/cuda/update_kernels_cuda.h"
+#include "train/update_formulas.h"
 
 namespace octet::train {
 namespace {
@@ -26,9 +28,16 @@ Storage storage_of(const at::Tensor& t) {
   return Storage::kFloat32;
 }
 
-bool are_for_kernels(std::span<const UpdateTensor> tensors) {
-  return std::all_of(tensors.begin(), tensors.end(),
-                     [](const UpdateTensor& t) { return t.weight.is_cpu() && t.weight.scalar_type() != at::kDouble; });
+// Where a step is computed: by kernels of the CPU, those of a CUDA device, or by ATen's operators.
+enum class Way { kCpu, kCuda, kOperators };
+
+Way way_of(std::span<const UpdateTensor> tensors) {
+  if (tensors.empty()) return Way::kCpu;
+  const at::Device device = tensors[0].weight.device();
+  for (const UpdateTensor& t : tensors)
+    if (t.weight.scalar_type() == at::kDouble || t.weight.device() != device) return Way::kOperators;
+  if (device.is_cpu()) return Way::kCpu;
+  return device.is_cuda() && kernels::cuda::runs_on(device.index()) ? Way::kCuda : Way::kOperators;
 }
 
 UpdateArrays arrays_of(const UpdateTensor& t) {
@@ -73,11 +82,6 @@ std::vector<Chunk> chunks_of(std::span<const UpdateTensor> tensors) {
   return out;
 }
 
-double lamb_rate(const UpdateRule& rule, double weight, double step) {
-  const bool adapts = (rule.decay != 0 || rule.always_adapt) && weight > 0 && step > 0;
-  return adapts ? rule.rate * std::sqrt(weight) / std::sqrt(step) : rule.rate;
-}
-
 void update_by_kernels(std::span<const UpdateTensor> tensors) {
   const kernels::UpdateTable& table = kernels::update_table();
   const std::vector<Chunk> chunks = chunks_of(tensors);
@@ -105,9 +109,36 @@ void update_by_kernels(std::span<const UpdateTensor> tensors) {
     const auto& [tensor, begin, end] = chunks[i];
     const UpdateRule& rule = tensors[tensor].rule;
     if (rule.kind != UpdateKind::kLamb) return;
-    const double rate = lamb_rate(rule, whole[tensor].weight, whole[tensor].update);
-    table.lamb_update(arrays[tensor], rule, static_cast<float>(rate), begin, end);
+    const float rate = kernels::lamb_rate(rule, std::sqrt(whole[tensor].weight), std::sqrt(whole[tensor].update));
+    table.lamb_update(arrays[tensor], rule, rate, begin, end);
   });
+}
+
+double square_sum_by_kernels(std::span<const UpdateTensor> tensors, float factor) {
+  const kernels::UpdateTable& table = kernels::update_table();
+  const std::vector<Chunk> chunks = chunks_of(tensors);
+  std::vector<double> sums(chunks.size());
+  for_chunks(chunks, [&](size_t i) {
+    const at::Tensor& gradient = tensors[chunks[i].tensor].gradient;
+    sums[i] =
+        table.square_sum({gradient.const_data_ptr(), storage_of(gradient)}, factor, chunks[i].begin, chunks[i].end);
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+// Calls f(tensors, workspace, place) for the kernels of a CUDA device. Nothing of Octet has streams of its own, so what
+// is before and after is on the default one, too.
+template <typename F>
+auto on_device(std::span<const UpdateTensor> tensors, F f) {
+  std::vector<kernels::cuda::DeviceUpdate> out;
+  for (const UpdateTensor& t : tensors) out.push_back({arrays_of(t), t.rule, t.weight.numel()});
+  const at::Device device = tensors[0].weight.device();
+  const at::Tensor workspace = at::empty({static_cast<int64_t>(kernels::cuda::workspace_bytes(out))},
+                                         tensors[0].weight.options().dtype(at::kByte));
+  return f(std::span<const kernels::cuda::DeviceUpdate>(out), workspace.mutable_data_ptr(),
+           kernels::cuda::Place{.device = device.index()});
 }
 
 // By single operators.
@@ -178,26 +209,24 @@ void update_fused(std::span<const UpdateTensor> tensors) {
 }  // namespace
 
 double square_sum(std::span<const UpdateTensor> tensors, double factor) {
-  if (!are_for_kernels(tensors)) {
-    std::vector<at::Tensor> sums;
-    for (const UpdateTensor& t : tensors) sums.push_back(t.gradient.to(at::kDouble).mul(factor).square().sum());
-    return sums.empty() ? 0 : at::stack(sums).sum().item<double>();
-  }
-  const kernels::UpdateTable& table = kernels::update_table();
-  const std::vector<Chunk> chunks = chunks_of(tensors);
-  std::vector<double> sums(chunks.size());
-  for_chunks(chunks, [&](size_t i) {
-    const at::Tensor& gradient = tensors[chunks[i].tensor].gradient;
-    sums[i] = table.square_sum({gradient.const_data_ptr(), storage_of(gradient)}, static_cast<float>(factor),
-                               chunks[i].begin, chunks[i].end);
-  });
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
+  const Way way = way_of(tensors);
+  if (way == Way::kCpu) return square_sum_by_kernels(tensors, static_cast<float>(factor));
+  if (way == Way::kCuda)
+    return on_device(tensors, [&](auto... a) { return kernels::cuda::square_sum(a..., static_cast<float>(factor)); });
+  std::vector<at::Tensor> sums;
+  for (const UpdateTensor& t : tensors) sums.push_back(t.gradient.to(at::kDouble).mul(factor).square().sum());
+  return at::stack(sums).sum().item<double>();
 }
 
 void update(std::span<const UpdateTensor> tensors) {
-  are_for_kernels(tensors) ? update_by_kernels(tensors) : update_by_operators(tensors);
+  switch (way_of(tensors)) {
+    case Way::kCpu:
+      return update_by_kernels(tensors);
+    case Way::kCuda:
+      return on_device(tensors, [](auto... a) { kernels::cuda::update(a...); });
+    case Way::kOperators:
+      return update_by_operators(tensors);
+  }
 }
 
 void update_by_operators(std::span<const UpdateTensor> tensors) {

@@ -1,6 +1,6 @@
-// One step over many tensors at a time: on the CPU by kernels that touch every element once (update_kernels.h), all
-// tensors shared between the threads; elsewhere by ATen's operators. Results depend on neither threads nor their
-// number.
+// One step over many tensors at a time by kernels that touch every element once: on the CPU (update_kernels.h) all
+// tensors are shared between the threads, and results do not depend on their number; on CUDA devices
+// (cuda/update_kernels_cuda.h) one launch does all. On other devices, and in float64, ATen's operators do it.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,6 +1,7 @@
 // Kernels of the optimizers: everything that an update does to an element while it is in a register. Plain functions on
 // pointers, no LibTorch. Compiled once per instruction set (update_kernels_<isa>.cc), chosen at run time; all give the
-// same bits. Arithmetic is float32 without FMA, sums are float64, whatever the tensors hold.
+// same bits. Arithmetic is float32 without FMA, sums are float64, whatever the tensors hold. The formulas themselves
+// are in update_formulas.h, which CUDA's kernels (cuda/) share.
 #pragma once
 #include <cstdint>
 
@@ -47,6 +48,7 @@ struct UpdateRule {
   int64_t step = 1;            // t; 0: without bias correction
   bool decoupled = true;
   bool always_adapt = false;
+  bool operator==(const UpdateRule&) const = default;
 };
 
 struct LambNorms {

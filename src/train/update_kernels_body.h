@@ -1,8 +1,8 @@
 // The kernels themselves, included by one unit per instruction set, which defines OCTET_UPDATE_TABLE. Low types are
-// converted in blocks that stay in the first-level cache, so that each formula stands here once, in float32.
+// converted in blocks that stay in the first-level cache, so that the formulas (update_formulas.h) see float32 alone.
 #pragma once
 #include "train/kernel_vectors.h"
-#include "train/update_kernels.h"
+#include "train/update_formulas.h"
 
 namespace octet::train::kernels {
 namespace {
@@ -82,42 +82,30 @@ OCTET_INLINE void for_elements(const UpdateArrays& a, const UpdateRule& rule, in
 }
 
 void sgd(const UpdateArrays& a, const UpdateRule& rule, int64_t begin, int64_t end) {
-  const float before = rule.decay_last ? 0.0f : rule.decay, after = rule.decay_last ? rule.decay : 0.0f;
   for_elements<true>(a, rule, begin, end, [&](Vec g, Vec w, int64_t i, int lanes) {
-    if (before != 0) g += w * before;
-    if (a.first) {
-      const Vec m = load(a.first + i, lanes) * rule.momentum + g;
-      store(a.first + i, m, lanes);
-      g = rule.nesterov ? g + m * rule.momentum : m;
-    }
-    if (after != 0) g += w * after;
-    return w - g * rule.rate;
+    if (!a.first) return sgd_step<Vec>(rule, g, w, nullptr);
+    Vec m = load(a.first + i, lanes);
+    w = sgd_step(rule, g, w, &m);
+    store(a.first + i, m, lanes);
+    return w;
   });
 }
 
-struct Moments {
-  Vec first, second;
-};
-
-OCTET_INLINE Moments follow(const UpdateArrays& a, const UpdateRule& rule, Vec g, int64_t i, int lanes) {
-  const Vec m = load(a.first + i, lanes), v = load(a.second + i, lanes);
-  const Moments out{m + (g - m) * rule.gain1, v * rule.beta2 + g * g * rule.gain2};
-  store(a.first + i, out.first, lanes);
-  store(a.second + i, out.second, lanes);
-  return out;
+OCTET_INLINE Moments<Vec> load_moments(const UpdateArrays& a, int64_t i, int lanes) {
+  return {load(a.first + i, lanes), load(a.second + i, lanes)};
 }
 
-OCTET_INLINE Vec denominator(const UpdateRule& rule, Vec second) {
-  return square_root(second) * rule.correction2 + rule.eps;
+OCTET_INLINE void store_moments(const UpdateArrays& a, const Moments<Vec>& m, int64_t i, int lanes) {
+  store(a.first + i, m.first, lanes);
+  store(a.second + i, m.second, lanes);
 }
 
 void adam(const UpdateArrays& a, const UpdateRule& rule, int64_t begin, int64_t end) {
-  const float rate = rule.rate * rule.correction1;
-  const float kept = rule.decoupled ? 1 - rule.rate * rule.decay : 1, added = rule.decoupled ? 0 : rule.decay;
   for_elements<true>(a, rule, begin, end, [&](Vec g, Vec w, int64_t i, int lanes) {
-    if (added != 0) g += w * added;
-    const Moments m = follow(a, rule, g, i, lanes);
-    return w * kept - m.first * rate / denominator(rule, m.second);
+    Moments<Vec> m = load_moments(a, i, lanes);
+    w = adam_step(rule, g, w, m);
+    store_moments(a, m, i, lanes);
+    return w;
   });
 }
 
@@ -125,16 +113,13 @@ void update(const UpdateArrays& a, const UpdateRule& rule, int64_t begin, int64_
   return rule.kind == UpdateKind::kSgd ? sgd(a, rule, begin, end) : adam(a, rule, begin, end);
 }
 
-// u of the header.
-OCTET_INLINE Vec lamb_step(const UpdateRule& rule, const Moments& m, Vec w) {
-  return m.first * rule.correction1 / denominator(rule, m.second) + w * rule.decay;
-}
-
 LambNorms lamb_moments(const UpdateArrays& a, const UpdateRule& rule, int64_t begin, int64_t end) {
   Doubles weight{}, step{};
   for_elements<false>(a, rule, begin, end, [&](Vec g, Vec w, int64_t i, int lanes) {
-    const Moments m = follow(a, rule, g, i, lanes);
-    Vec u = lamb_step(rule, m, w);
+    Moments<Vec> m = load_moments(a, i, lanes);
+    follow(rule, g, m);
+    store_moments(a, m, i, lanes);
+    Vec u = lamb_direction(rule, m, w);
     if (lanes < kLanes)
       for (int lane = lanes; lane < kLanes; ++lane) u[lane] = 0;  // 0 / eps is 0, but 0 / 0 is not
     add_square(weight, w);
@@ -149,7 +134,7 @@ void lamb_update(const UpdateArrays& arrays, const UpdateRule& rule, float rate,
   UpdateArrays a = arrays;
   a.gradient.data = nullptr;  // is in the moments
   for_elements<true>(a, rule, begin, end, [&](Vec, Vec w, int64_t i, int lanes) {
-    return w - lamb_step(rule, {load(a.first + i, lanes), load(a.second + i, lanes)}, w) * rate;
+    return w - lamb_direction(rule, load_moments(a, i, lanes), w) * rate;
   });
 }
 

@@ -32,11 +32,14 @@ std::vector<Command> make_commands() {
   commands.push_back(train_command());
   commands.push_back(calibrate_command());
   commands.push_back(quantize_command());
+  commands.push_back(diagnose_command());
   commands.push_back(verify_command());
 #else
   commands.push_back(with_training("train", "Train a network, or fine-tune it quantization-aware"));
   commands.push_back(with_training("calibrate", "Collect activation ranges of a float model and quantize it (PTQ)"));
   commands.push_back(with_training("quantize", "Quantize any ONNX classifier with a folder of images (PTQ)"));
+  commands.push_back(
+      with_training("diagnose", "Rank the quantizers of a model by what each costs, and say what may help"));
   commands.push_back(with_training("verify", "Prove that an engine computes what was trained"));
 #endif
   commands.push_back(better_with_training(evaluate_command()));
@@ -48,8 +51,10 @@ std::vector<Command> make_commands() {
   commands.push_back(convert_command());
   commands.push_back(inspect_command());
   commands.push_back(report_command());
+  commands.push_back(study_command());
   commands.push_back(models_command());
   commands.push_back(passes_command());
+  commands.push_back(sensitivity_command());
   commands.push_back(scenes_command());
   commands.push_back(spec_command());
   return commands;

@@ -19,15 +19,18 @@ Command export_command();
 Command compile_command();
 Command bench_command();
 Command verify_command();
+Command diagnose_command();
 Command convert_command();
 Command convert_dataset_command();
 Command convert_images_command();
 Command convert_spec_command();
 Command inspect_command();
 Command report_command();
+Command study_command();
 Command models_command();
 Command passes_command();
 Command scenes_command();
+Command sensitivity_command();
 Command spec_command();
 
 }  // namespace octet::cli

@@ -4,6 +4,7 @@
 // Nodes and values are owned by the graph and keep their address for its lifetime or until they are erased. Nodes are
 // kept in execution order: every input of a node is a graph input, a constant, or the output of an earlier node.
 #pragma once
+#include <array>
 #include <list>
 #include <map>
 #include <memory>
@@ -36,7 +37,9 @@ using Attributes = std::map<std::string, Attribute>;
 // The states of a FakeQuantize node (attribute "state").
 inline constexpr const char* kObserving = "observing";  // collects a range, passes its input through
 inline constexpr const char* kFrozen = "frozen";        // quantizes with a fixed scale
-inline constexpr const char* kLearned = "learned";      // quantizes, the scale is trained
+inline constexpr const char* kLearned = "learned";      // quantizes, the scale is trained: LSQ
+inline constexpr const char* kLearnedClip = "clip";     // the same, by where it clips: PACT
+inline constexpr std::array<const char*, 4> kQuantizerStates = {kObserving, kFrozen, kLearned, kLearnedClip};
 
 struct Node {
   OpKind kind = OpKind::kIdentity;

@@ -99,7 +99,8 @@ std::unordered_map<std::string, Note> parse_notes(const std::string& text) {
     std::string name;
     const bool read = static_cast<bool>(in >> note.qmin >> note.qmax >> note.state) && in.get() == ' ' &&
                       static_cast<bool>(std::getline(in, name));
-    const bool known = note.state == ir::kObserving || note.state == ir::kFrozen || note.state == ir::kLearned;
+    const auto& states = ir::kQuantizerStates;
+    const bool known = std::find(states.begin(), states.end(), note.state) != states.end();
     if (!read || !known || note.qmin >= note.qmax || note.qmin < -128 || note.qmax > 255)
       fail("the metadata entry '", kFakeQuantizeKey, "' holds the line '", line,
            "', expected 'qmin qmax state name'; remove the entry to read the file without it");

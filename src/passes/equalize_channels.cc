@@ -2,192 +2,193 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <vector>
+#include <cstdio>
+#include <limits>
 
 #include "ir/query.h"
+#include "passes/channel_sites.h"
 #include "passes/rewrite.h"
-#include "quant/fusion_model.h"
 
 namespace octet::passes {
 namespace {
 
 using ir::Graph;
 using ir::Node;
-using ir::OpKind;
 using ir::Tensor;
 using ir::Value;
 
 constexpr int kMostRounds = 20;
 constexpr int kMostExponent = 24;  // of a factor in one round
+constexpr double kBiasShare = 0.5;
 
-// Two weighted nodes and what lies between them.
-struct Pair {
-  Node *first, *second;
-  std::vector<Node*> clips;  // that end at a number
-};
-
-// Weights as one matrix for each role of a channel.
-struct Weights {
-  Node* node;
-  size_t outputs = 0, inputs = 0;     // channels
-  std::vector<size_t> output, input;  // of each element
-};
-
-// Nothing where a channel has no place of its own in the weights.
-std::optional<Weights> layout_of(Node* node) {
-  const Value* w = node->input(1);
-  if (!w->is_constant() || w->type.data_type != ir::DataType::kFloat32) return std::nullopt;
-  const ir::Shape& shape = w->constant->shape();
-  const auto elements = static_cast<size_t>(w->constant->size());
-  Weights out{.node = node};
-  out.output.resize(elements), out.input.resize(elements);
-  if (node->kind == OpKind::kConv) {
-    const auto groups = static_cast<size_t>(node->get_int("group"));
-    const auto rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
-    const size_t taps = elements / (rows * columns);
-    out.outputs = rows, out.inputs = columns * groups;
-    for (size_t i = 0; i < elements; ++i) {
-      const size_t row = i / (columns * taps), column = i / taps % columns;
-      out.output[i] = row;
-      out.input[i] = row / (rows / groups) * columns + column;
+// visit(index of the element, its channel), for all weights.
+template <typename Visit>
+void each_weight(const ChannelWeights& w, bool of_output, Visit visit) {
+  size_t i = 0;
+  for (size_t row = 0; row < w.rows; ++row)
+    for (size_t column = 0; column < w.columns; ++column) {
+      const size_t channel = w.channel(row, column, of_output);
+      for (size_t tap = 0; tap < w.taps; ++tap) visit(i++, channel);
     }
-  } else if (node->kind == OpKind::kGemm && node->get_int("transA") == 0 && shape.size() == 2) {
-    const bool rows_are_outputs = node->get_int("transB") != 0;
-    const auto rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
-    out.outputs = rows_are_outputs ? rows : columns, out.inputs = rows_are_outputs ? columns : rows;
-    for (size_t i = 0; i < elements; ++i) {
-      const size_t row = i / columns, column = i % columns;
-      out.output[i] = rows_are_outputs ? row : column;
-      out.input[i] = rows_are_outputs ? column : row;
-    }
-  } else {
-    return std::nullopt;
-  }
+}
+
+void raise_to_weights(std::vector<double>& ranges, const ChannelWeights& w, bool of_output) {
+  const auto values = w.node->input(1)->constant->values<float>();
+  each_weight(w, of_output, [&](size_t i, size_t channel) {
+    ranges[channel] = std::max(ranges[channel], std::abs(static_cast<double>(values[i])));
+  });
+}
+
+std::vector<double> made_ranges(const ChannelSite& site) {
+  std::vector<double> out(site.channels);
+  for (const ChannelWeights& w : site.makers) raise_to_weights(out, w, /*of_output=*/true);
   return out;
 }
 
-// A bias that can be divided by channel, or none.
-bool divisible_bias(const Graph& graph, const Node& node, size_t channels) {
-  if (!node.has_input(2)) return true;
-  const Value* bias = node.input(2);
-  return bias->is_constant() && bias->type.data_type == ir::DataType::kFloat32 && single_use(graph, bias) &&
-         bias->constant->shape() == ir::Shape{static_cast<int64_t>(channels)};
-}
-
-enum class Kept { kYes, kNo, kWithoutItsEnd };
-
-// Whether the node computes s * f(x) of s * x for any positive s of each channel.
-Kept keeps_factors(const Node& node) {
-  switch (node.kind) {
-    case OpKind::kRelu:
-    case OpKind::kLeakyRelu:
-    case OpKind::kDropout:
-    case OpKind::kIdentity:
-    case OpKind::kMaxPool:
-    case OpKind::kAveragePool:
-    case OpKind::kGlobalAveragePool:
-      return Kept::kYes;
-    case OpKind::kFlatten: {
-      // A channel stays one column where there is one pixel of each.
-      const std::optional<ir::Shape>& shape = node.input(0)->type.shape;
-      if (!shape || shape->size() < 2 || node.get_int("axis") != 1) return Kept::kNo;
-      return std::all_of(shape->begin() + 2, shape->end(), [](int64_t d) { return d == 1; }) ? Kept::kYes : Kept::kNo;
-    }
-    case OpKind::kClip:
-      if (ir::scalar(node.input(1)) != 0.0f) return Kept::kNo;
-      return node.has_input(2) ? Kept::kWithoutItsEnd : Kept::kYes;
-    default:
-      return Kept::kNo;
-  }
-}
-
-std::optional<Pair> pair_of(const Graph& graph, Node* first, bool relax_clips) {
-  Pair pair{.first = first, .second = nullptr, .clips = {}};
-  for (const Value* value = first->output(); single_use(graph, value);) {
-    Node* reader = value->users[0];
-    if (quant::is_weighted(*reader)) {
-      if (reader->input(0) != value) return std::nullopt;
-      pair.second = reader;
-      return pair;
-    }
-    const Kept kept = reader->input(0) == value ? keeps_factors(*reader) : Kept::kNo;
-    if (kept == Kept::kNo || (kept == Kept::kWithoutItsEnd && !relax_clips)) return std::nullopt;
-    if (kept == Kept::kWithoutItsEnd) pair.clips.push_back(reader);
-    value = reader->outputs[0];
-  }
-  return std::nullopt;
-}
-
-std::vector<float> ranges(const Weights& w, const std::vector<size_t>& channel_of, size_t channels) {
-  std::vector<float> out(channels);
-  const std::vector<float> values = w.node->input(1)->constant->to_floats();
-  for (size_t i = 0; i < values.size(); ++i) out[channel_of[i]] = std::max(out[channel_of[i]], std::abs(values[i]));
+std::vector<double> read_ranges(const ChannelSite& site) {
+  std::vector<double> out(site.channels);
+  for (const ChannelWeights& w : site.readers) raise_to_weights(out, w, /*of_output=*/false);
   return out;
 }
 
-// Exponents of s, by channel; empty: all are 0.
-std::vector<int> exponents(const Weights& first, const Weights& second) {
-  const std::vector<float> r1 = ranges(first, first.output, first.outputs);
-  const std::vector<float> r2 = ranges(second, second.input, second.inputs);
-  std::vector<int> out(r1.size());
+bool is_range(double r) {
+  return r > 0 && std::isfinite(r);
+}
+
+// To the nearest, of two equally near the smaller: what is chosen brings the channel nearer, so rounds end.
+int nearest_exponent(double wanted) {
+  const auto size = static_cast<int>(std::min(std::ceil(std::abs(wanted) - 0.5), double{kMostExponent}));
+  return wanted < 0 ? -size : size;
+}
+
+// Exponents of s, by channel; empty: all are 0. Channels without weights on one side have none. A factor that all
+// channels have in common would even out nothing: the median is taken off, so that channels which are alike stay so
+// instead of being rounded to either side.
+std::vector<int> exponents(const ChannelSite& site) {
+  const std::vector<double> r1 = made_ranges(site);
+  const std::vector<double> r2 = read_ranges(site);
+  std::vector<double> biases(site.channels);
+  for (const ChannelWeights& w : site.makers)
+    if (w.node->has_input(2)) {
+      const auto values = w.node->input(2)->constant->values<float>();
+      for (size_t c = 0; c < site.channels; ++c)
+        biases[c] = std::max(biases[c], kBiasShare * std::abs(static_cast<double>(values[c])));
+    }
+  std::vector<std::pair<double, size_t>> wanted;  // logarithms of s, channels
+  for (size_t c = 0; c < site.channels; ++c)
+    if (is_range(r1[c]) && is_range(r2[c]) && std::isfinite(biases[c]))
+      wanted.emplace_back(0.5 * (std::log2(std::max(r1[c], biases[c])) - std::log2(r2[c])), c);
+  if (wanted.empty()) return {};
+  const auto middle = wanted.begin() + std::ssize(wanted) / 2;
+  std::nth_element(wanted.begin(), middle, wanted.end());
+  const double common = middle->first;
+  std::vector<int> out(site.channels);
   bool any = false;
-  for (size_t c = 0; c < r1.size(); ++c) {
-    if (!(r1[c] > 0) || !(r2[c] > 0) || !std::isfinite(r1[c]) || !std::isfinite(r2[c])) continue;
-    const double wanted = 0.5 * (std::log2(static_cast<double>(r1[c])) - std::log2(static_cast<double>(r2[c])));
-    out[c] = std::clamp(static_cast<int>(std::lround(wanted)), -kMostExponent, kMostExponent);
-    any |= out[c] != 0;
-  }
+  for (const auto& [logarithm, c] : wanted) any |= (out[c] = nearest_exponent(logarithm - common)) != 0;
   return any ? out : std::vector<int>();
 }
 
 // Multiplies by 2^(sign * exponent of its channel).
-void scale(Graph& graph, Value* constant, const std::vector<size_t>& channel_of, const std::vector<int>& exponent,
-           int sign) {
-  const std::vector<float> old = constant->constant->to_floats();
-  const auto fill = [&](std::span<float> values) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = std::ldexp(old[i], sign * exponent[channel_of[i]]);
+void scale(Graph& graph, const ChannelWeights& w, bool of_output, const std::vector<int>& exponent) {
+  Value* constant = w.node->input(1);
+  const auto old = constant->constant->values<float>();
+  const int sign = of_output ? -1 : 1;
+  graph.set_constant(constant, Tensor::made<float>(constant->constant->shape(), [&](std::span<float> values) {
+                       each_weight(w, of_output, [&](size_t i, size_t channel) {
+                         values[i] = std::ldexp(old[i], sign * exponent[channel]);
+                       });
+                     }));
+  if (!of_output || !w.node->has_input(2)) return;
+  Value* bias = w.node->input(2);
+  const auto was = bias->constant->values<float>();
+  graph.set_constant(bias, Tensor::made<float>(bias->constant->shape(), [&](std::span<float> values) {
+                       for (size_t c = 0; c < values.size(); ++c) values[c] = std::ldexp(was[c], -exponent[c]);
+                     }));
+}
+
+// Largest over smallest, without channels that have none.
+double ratio(const std::vector<double>& ranges) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const double r : ranges)
+    if (is_range(r)) low = std::min(low, r), high = std::max(high, r);
+  return high > 0 ? high / low : 1;
+}
+
+double largest_ratio(const std::vector<ChannelSite>& sites) {
+  double worst = 1;
+  const auto look = [&](const ChannelWeights& w, bool of_output) {
+    std::vector<double> ranges(of_output ? w.outputs() : w.inputs());
+    raise_to_weights(ranges, w, of_output);
+    worst = std::max(worst, ratio(ranges));
   };
-  graph.set_constant(constant, Tensor::made<float>(constant->constant->shape(), fill));
+  for (const ChannelSite& site : sites) {
+    for (const ChannelWeights& w : site.makers) look(w, true);
+    for (const ChannelWeights& w : site.readers) look(w, false);
+  }
+  return worst;
+}
+
+bool may_relax(const Node& clip, const EqualizeOptions& options) {
+  if (options.relax_clips) return true;
+  const auto peak = options.peaks.find(clip.input(0)->name);
+  return peak != options.peaks.end() && peak->second <= *ir::scalar(clip.input(2));
+}
+
+std::string short_number(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
 }
 
 }  // namespace
 
-int equalize_channels(Graph& graph, const EqualizeOptions& options) {
-  struct Equalized {
-    Pair pair;
-    Weights first, second;
-    bool changed = false;
-  };
-  std::vector<Equalized> pairs;
-  for (const auto& node : graph.nodes()) {
-    if (!quant::is_weighted(*node) || !single_use(graph, node->input(1))) continue;
-    const std::optional<Pair> pair = pair_of(graph, node.get(), options.relax_clips);
-    if (!pair || !single_use(graph, pair->second->input(1))) continue;
-    std::optional<Weights> first = layout_of(pair->first), second = layout_of(pair->second);
-    if (!first || !second || first->outputs != second->inputs || !divisible_bias(graph, *pair->first, first->outputs))
-      continue;
-    pairs.push_back({*pair, std::move(*first), std::move(*second)});
+std::string Equalized::text() const {
+  std::string out = str("equalized ", pairs, " pairs, largest channel range ratio ", short_number(ratio_before), " -> ",
+                        short_number(ratio_after));
+  if (!clips.empty())
+    out += str("; ", clips.size(), " Clips (", clips.front(), clips.size() > 1 ? " ..." : "",
+               ") keep the channels around them as they are, as no kernel of a convolution ends with a limit for each");
+  return out;
+}
+
+Equalized equalize_channels(Graph& graph, const EqualizeOptions& options) {
+  Equalized out;
+  std::vector<ChannelSite> sites;
+  for (ChannelSite& site : channel_sites(graph)) {
+    bool free = true;
+    for (const Node* clip : site.ends)
+      if (!may_relax(*clip, options)) free = false, out.clips.push_back(clip->name);
+    if (free) sites.push_back(std::move(site));
   }
+  out.ratio_before = largest_ratio(sites);
+  std::vector<bool> changed(sites.size());
   for (int round = 0; round < kMostRounds; ++round) {
     bool settled = true;
-    for (Equalized& e : pairs) {
-      const std::vector<int> by = exponents(e.first, e.second);
+    for (size_t k = 0; k < sites.size(); ++k) {
+      const std::vector<int> by = exponents(sites[k]);
       if (by.empty()) continue;
-      settled = false, e.changed = true;
-      scale(graph, e.pair.first->input(1), e.first.output, by, -1);
-      scale(graph, e.pair.second->input(1), e.second.input, by, +1);
-      if (!e.pair.first->has_input(2)) continue;
-      std::vector<size_t> channel(e.first.outputs);
-      for (size_t c = 0; c < channel.size(); ++c) channel[c] = c;
-      scale(graph, e.pair.first->input(2), channel, by, -1);
+      settled = false, changed[k] = true;
+      for (const ChannelWeights& w : sites[k].makers) scale(graph, w, /*of_output=*/true, by);
+      for (const ChannelWeights& w : sites[k].readers) scale(graph, w, /*of_output=*/false, by);
     }
     if (settled) break;
   }
-  for (Equalized& e : pairs)
-    if (e.changed)
-      for (Node* clip : e.pair.clips) make_relu(graph, clip, clip->input(0));
-  return static_cast<int>(std::count_if(pairs.begin(), pairs.end(), [](const Equalized& e) { return e.changed; }));
+  out.ratio_after = largest_ratio(sites);
+  for (size_t k = 0; k < sites.size(); ++k) {
+    if (!changed[k]) continue;
+    ++out.pairs;
+    for (Node* clip : sites[k].ends) make_relu(graph, clip, clip->input(0));
+  }
+  return out;
+}
+
+std::vector<std::string> clipped_tensors(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const ChannelSite& site : channel_sites(graph))
+    for (const Node* clip : site.ends) out.push_back(clip->input(0)->name);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 }  // namespace octet::passes

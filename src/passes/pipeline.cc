@@ -53,7 +53,7 @@ const std::vector<Pass>& all_passes() {
       {"canonicalize_activations", "write ReLU and clipped ReLU in one form", canonicalize_activations},
       {"fold_batch_norm", "fold batch normalization into weights", fold_batch_norm},
       {"equalize_channels", "even out the ranges of channels across layers, by powers of two",
-       [](ir::Graph& g) { return equalize_channels(g); }},
+       [](ir::Graph& g) { return equalize_channels(g).pairs; }},
       {"place_fake_quant", "put quantizers where the rules want them",
        [](ir::Graph& g) { return place_fake_quant(g); }},
       {"remove_fake_quant", "take all quantizers out", remove_fake_quant},

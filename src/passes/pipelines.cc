@@ -1,5 +1,6 @@
 #include "passes/pipelines.h"
 
+#include "base/log.h"
 #include "passes/equalize_channels.h"
 #include "passes/place_fake_quant.h"
 #include "passes/remove_identity.h"
@@ -29,12 +30,16 @@ std::vector<Pass> preparation_passes(bool keep_dropout) {
           find_pass("fold_constants")};
 }
 
-std::vector<Pass> placement_passes(const quant::QuantOptions& options) {
+std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks) {
   // Dropout stays: stage qat goes on from here.
   std::vector<Pass> passes = preparation_passes(/*keep_dropout=*/true);
   if (options.equalize != quant::Equalization::kNo) {
-    const EqualizeOptions equalize{.relax_clips = options.equalize == quant::Equalization::kRelaxed};
-    passes.push_back(with("equalize_channels", [equalize](ir::Graph& g) { return equalize_channels(g, equalize); }));
+    const EqualizeOptions equalize{.relax_clips = options.equalize == quant::Equalization::kRelaxed, .peaks = peaks};
+    passes.push_back(with("equalize_channels", [equalize](ir::Graph& g) {
+      const Equalized equalized = equalize_channels(g, equalize);
+      log_info(equalized.text());
+      return equalized.pairs;
+    }));
   }
   passes.push_back(with("place_fake_quant",
                         [placement = options.placement](ir::Graph& g) { return place_fake_quant(g, placement); }));

@@ -15,8 +15,9 @@ namespace octet::passes {
 // batch norms folded. Dropouts stay where training goes on (QAT).
 std::vector<Pass> preparation_passes(bool keep_dropout);
 
-// calibrate, quantize: before the images run through the network. place_fake_quant is the last.
-std::vector<Pass> placement_passes(const quant::QuantOptions& options);
+// calibrate, quantize: before the images run through the network. place_fake_quant is the last. `peaks`: the largest
+// values of clipped_tensors() (equalize_channels.h), which quant.equalize: unreached asks for.
+std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks = {});
 // ... and behind them.
 std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges,
                                const quant::WeightCalibrationOptions& weights);

@@ -256,4 +256,16 @@ Histogram Histogram::of_bytes(std::string_view bytes) {
   return out;
 }
 
+std::vector<int64_t> magnitudes(const Histogram& histogram, int parts) {
+  std::vector<int64_t> out(static_cast<size_t>(parts), 0);
+  const std::span<const int64_t> bins = histogram.bins();
+  const double amax = histogram.amax(), width = histogram.bin_width();
+  if (amax <= 0) return out;
+  for (int i = 0; i < histogram.used_bins(); ++i) {
+    const double part = (i + 0.5) * width / amax * parts;
+    out[static_cast<size_t>(std::clamp(part, 0.0, parts - 1.0))] += bins[static_cast<size_t>(i)];
+  }
+  return out;
+}
+
 }  // namespace octet::quant

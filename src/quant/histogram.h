@@ -59,4 +59,8 @@ class Histogram {
   float min_ = 0, max_ = 0;
 };
 
+// The counts of non-zero magnitudes in `parts` equal parts from 0 to amax(), for people to look at: a bin belongs to
+// the part in which its middle lies. Zeros where there are none.
+std::vector<int64_t> magnitudes(const Histogram& histogram, int parts);
+
 }  // namespace octet::quant

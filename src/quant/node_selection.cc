@@ -128,6 +128,15 @@ std::string problem_of(const NodeSelector& s) {
   return "";
 }
 
+NodeSelector node_called(const std::string& name) {
+  NodeSelector selector;
+  for (const char c : name) {
+    if (std::string("*?[\\").find(c) != std::string::npos) selector.name += '\\';
+    selector.name += c;
+  }
+  return selector;
+}
+
 NodeSelector parse_selector(const std::string& text) {
   NodeSelector out;
   const std::pair<const char*, std::string NodeSelector::*> kinds[] = {

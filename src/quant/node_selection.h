@@ -27,6 +27,9 @@ std::string problem_of(const NodeSelector& selector);
 // One in a word of the command line: a glob, or "re:REGEX", "op:OPERATOR", "chain:OPERATOR > OPERATOR".
 NodeSelector parse_selector(const std::string& text);
 
+// The node with this name and no other.
+NodeSelector node_called(const std::string& name);
+
 // The nodes that one of them selects. `what` begins the messages, "quantization exclude". UserError (exit 2) for a
 // selector that is none, or that selects no node (with the nearest name).
 std::unordered_set<const ir::Node*> select_nodes(const ir::Graph& graph, const std::vector<NodeSelector>& selectors,

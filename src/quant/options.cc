@@ -6,10 +6,23 @@ namespace octet::quant {
 
 OCTET_ENUM_NAMES(Heads, {Heads::kAuto, "auto"}, {Heads::kInt8, "int8"}, {Heads::kFloat, "float"})
 
+OCTET_ENUM_NAMES(ScaleGradient, {ScaleGradient::kNo, "no"}, {ScaleGradient::kLsq, "lsq"},
+                 {ScaleGradient::kPact, "pact"})
+
 OCTET_ENUM_NAMES(Equalization, {Equalization::kNo, "no"}, {Equalization::kExact, "exact"},
-                 {Equalization::kRelaxed, "relaxed"})
+                 {Equalization::kUnreached, "unreached"}, {Equalization::kRelaxed, "relaxed"})
 
 void describe(schema::Section& s, QuantOptions& quant) {
+  const auto describe_bits = [](schema::Section& section, int64_t& bits) {
+    const int64_t* value = &bits;
+    section.field("bits", bits)
+        .range(2, 8)
+        .written_when([value] { return *value != 8; })
+        .help(
+            "Bits of a code. The engine computes fewer than 8 as it computes 8, with the bits of the trained graph and "
+            "no "
+            "faster: to find out what a network would lose.");
+  };
   s.choice("enable_qat", quant.enable_qat, {{std::nullopt, "auto"}, {true, "true"}, {false, "false"}})
       .help(
           "true: `octet train` without --stage trains the model given by -m, or by model.pretrained with load_graph, "
@@ -22,23 +35,36 @@ void describe(schema::Section& s, QuantOptions& quant) {
   s.field("equalize", quant.equalize)
       .help(
           "Cross-layer equalization of channels before calibration, where one scale serves channels of very different "
-          "ranges. exact: by powers of two, so that the float network computes the same bits. relaxed: also through "
-          "ReLU6, which becomes ReLU.");
+          "ranges. exact: by powers of two, so that the float network computes the same bits. unreached: also through "
+          "ReLU6 that no image of the calibration takes to its end; it becomes ReLU. relaxed: through every ReLU6.");
   s.field("bias_correction", quant.bias_correction)
       .help(
           "After calibration, on the same images: what quantization moves the mean of a channel by is taken out of its "
           "bias.");
+  s.section("adaround", quant.adaround)
+      .written_when([&quant] { return quant.adaround.iterations > 0; })
+      .help("Adaptive rounding of weights after calibration, by what each layer gives.");
   s.field("target", quant.placement.target)
       .help(
           "For whose kernels quantizers are placed, in calibration and so in training. any: Octet's engine, TensorRT, "
           "OpenVINO. onnxruntime: its CPU kernels, which want the results of convolutions and both operands of "
           "residual sums quantized, and u8 behind ReLU. openvino: u8 behind ReLU. tensorrt: as any, and u8 is "
           "refused.");
+  s.field("outer_bits", quant.placement.outer_bits)
+      .range(2, 8)
+      .written_when([&quant] { return quant.placement.outer_bits != 8; })
+      .help("Bits of the first and the last layers, and of what they read, where that is more than bits say.");
   s.section("calibration", quant.calibration).help("Collecting ranges of the float model.");
   s.section("activations", [&](schema::Section& activations) {
      activations.field("averaging_constant", quant.averaging.activations)
          .range(0, 1)
          .help("c of scale = (1 - c) * scale + c * scale of the batch during QAT. 0: calibrated scales stay frozen.");
+     activations.field("learned", quant.training.activations)
+         .written_when([&quant] { return quant.training.activations != ScaleGradient::kNo; })
+         .help(
+             "Stage qat trains the scales: lsq by what rounding and clipping cost, pact by what clipping costs alone; "
+             "they begin as calibrated. Worth it below 8 bits. no: averaging_constant says what they do.");
+     describe_bits(activations, quant.placement.activation_bits);
      activations.choice("unsigned", quant.placement.unsigned_activations, {{false, "no"}, {true, "auto"}})
          .help(
              "auto: tensors that cannot be negative use 0..255, one bit more precision on CPUs; TensorRT takes no such "
@@ -48,6 +74,13 @@ void describe(schema::Section& s, QuantOptions& quant) {
      weights.field("averaging_constant", quant.averaging.weights)
          .range(0, 1)
          .help("As for activations. 1: scales follow the weights.");
+     weights.field("learned", quant.training.weights)
+         .written_when([&quant] { return quant.training.weights != ScaleGradient::kNo; })
+         .help("As for activations, by lsq; averaging_constant means nothing then.");
+     weights.rule("learned", [&quant]() -> std::string {
+       return quant.training.weights == ScaleGradient::kPact ? "is pact, which clips activations; use lsq" : "";
+     });
+     describe_bits(weights, quant.placement.weight_bits);
      weights.field("method", quant.weights.method)
          .help("Scale of each output channel: largest magnitude, or the least squared error.");
      weights.choice("granularity", quant.placement.weights_per_tensor, {{false, "channel"}, {true, "tensor"}})

@@ -2,9 +2,11 @@
 #pragma once
 #include <optional>
 
+#include "quant/adaround_options.h"
 #include "quant/calibrator.h"
 #include "quant/placement.h"
 #include "quant/scale_averaging.h"
+#include "quant/scale_training.h"
 #include "quant/weight_calibrator.h"
 
 namespace octet::quant {
@@ -13,8 +15,9 @@ namespace octet::quant {
 enum class Heads { kAuto, kInt8, kFloat };  // auto: as the task wants it
 std::span<const schema::EnumName<Heads>> enum_names(Heads);
 
-// Cross-layer equalization of channels before calibration (passes/equalize_channels.h).
-enum class Equalization { kNo, kExact, kRelaxed };  // relaxed: ReLU6 becomes ReLU where it is in the way
+// Cross-layer equalization of channels before calibration (passes/equalize_channels.h). ReLU6 is in its way; it becomes
+// ReLU always (relaxed), where no image of the calibration reaches its end (unreached), or never (exact).
+enum class Equalization { kNo, kExact, kUnreached, kRelaxed };
 std::span<const schema::EnumName<Equalization>> enum_names(Equalization);
 
 struct QuantOptions {
@@ -24,10 +27,12 @@ struct QuantOptions {
   Heads heads = Heads::kAuto;
   Equalization equalize = Equalization::kNo;
   bool bias_correction = false;  // of the means that quantization moves (train/bias_correction.h)
+  AdaRoundOptions adaround;
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;
   PlacementOptions placement;
   ScaleAveraging averaging;
+  ScaleTraining training;
 };
 void describe(schema::Section& s, QuantOptions& quant);
 

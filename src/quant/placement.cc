@@ -117,7 +117,8 @@ class Planner {
     if (profile_.quantized_results)
       for (const auto& node : graph_.nodes()) quantize_result(*node);
     if (options_.unify_concat) unify_concats();
-    choose_ranges();
+    choose_signs();
+    choose_bits();
     return std::move(plan_);
   }
 
@@ -230,7 +231,7 @@ class Planner {
     }
   }
 
-  void choose_ranges() {
+  void choose_signs() {
     if (!options_.unsigned_activations && !profile_.unsigned_activations) return;
     SignAnalysis signs;
     std::set<std::string> signed_groups;
@@ -241,6 +242,28 @@ class Planner {
       if (!p.scale_group.empty() && signed_groups.count(p.scale_group)) continue;
       p.qmin = 0;
       p.qmax = 255;
+    }
+  }
+
+  void choose_bits() {
+    if (options_.activation_bits == 8 && options_.weight_bits == 8) return;
+    std::unordered_set<const Node*> outer = outermost_weighted(graph_, true);
+    outer.merge(outermost_weighted(graph_, false));
+    std::vector<int64_t> bits;
+    std::map<std::string, int64_t> of_group;
+    for (const PlacedQuantizer& p : plan_) {
+      const bool is_outer =
+          std::any_of(p.uses.begin(), p.uses.end(), [&](const QuantizedUse& use) { return outer.count(use.node) > 0; });
+      const int64_t own = p.value->is_constant() ? options_.weight_bits : options_.activation_bits;
+      bits.push_back(is_outer ? std::max(own, options_.outer_bits) : own);
+      if (!p.scale_group.empty()) of_group[p.scale_group] = std::max(of_group[p.scale_group], bits.back());
+    }
+    for (size_t i = 0; i < plan_.size(); ++i) {
+      PlacedQuantizer& p = plan_[i];
+      const int64_t n = p.scale_group.empty() ? bits[i] : of_group[p.scale_group];
+      const int half = 1 << (n - 1);
+      p.qmax = p.qmin == 0 ? 2 * half - 1 : half - 1;
+      if (p.qmin < 0) p.qmin = p.value->is_constant() ? 1 - half : -half;
     }
   }
 
@@ -264,10 +287,20 @@ std::vector<PlacedQuantizer> plan_placement(const Graph& graph, const PlacementO
   return Planner(graph, options).run();
 }
 
+namespace {
+
+int bits_of(const PlacedQuantizer& p) {
+  int bits = 1;
+  while ((1 << bits) < p.qmax - p.qmin + 1) ++bits;
+  return bits;
+}
+
+}  // namespace
+
 std::string placement_text(const std::vector<PlacedQuantizer>& plan) {
   std::string out;
   for (const PlacedQuantizer& p : plan) {
-    out += str(p.value->name, "  ", p.qmin == 0 ? "u8" : "s8");
+    out += str(p.value->name, "  ", p.qmin == 0 ? "u" : "s", bits_of(p));
     out += p.axis ? str(" per channel (axis ", *p.axis, ")") : std::string(" per tensor");
     if (!p.scale_group.empty()) out += str(" scale of '", p.scale_group, "'");
     out += "  ->";

@@ -42,10 +42,13 @@ struct PlacementOptions {
   std::vector<NodeSelector> inputs;   // read quantized inputs although no rule says so
   bool weights_per_tensor = false;    // one scale for all output channels, as TAO's QAT has it
   bool unsigned_activations = false;  // u8 (0 .. 255) for tensors that cannot be negative; false: s8 everywhere
-  bool quantize_input = true;         // false: nothing reads a quantized graph input, so first layers stay float
-  bool quantize_first_layer = true;   // weighted nodes without a weighted node above them
-  bool quantize_last_layer = true;    // weighted nodes without a weighted node below them
-  bool unify_concat = false;          // one scale for all inputs and the output of a quantized Concat (no requantizing)
+  int64_t activation_bits = 8, weight_bits = 8;  // 2 to 8 a code, which takes a byte all the same
+  int64_t outer_bits =
+      8;  // weighted nodes without another above or below them have at least as many, and what they read
+  bool quantize_input = true;        // false: nothing reads a quantized graph input, so first layers stay float
+  bool quantize_first_layer = true;  // weighted nodes without a weighted node above them
+  bool quantize_last_layer = true;   // weighted nodes without a weighted node below them
+  bool unify_concat = false;         // one scale for all inputs and the output of a quantized Concat (no requantizing)
 };
 
 // Who reads a quantized tensor.

@@ -75,7 +75,8 @@ void Executor::State::make_constants() {
       if (!value || !value->is_constant()) continue;
       const bool statistics = node->kind == ir::OpKind::kBatchNormalization && i >= 3;
       const bool scale = node->kind == ir::OpKind::kFakeQuantize && i == 1;
-      const bool learned = scale && node->get_string("state") == ir::kLearned;
+      const std::string state = scale ? node->get_string("state") : "";
+      const bool learned = state == ir::kLearned || state == ir::kLearnedClip;
       if (!seen.insert(value).second) continue;
       const bool normalizes = node->kind == ir::OpKind::kBatchNormalization;
       const Held held = scale ? Held::kScale : normalizes ? Held::kNormalization : Held::kWeight;

@@ -17,6 +17,7 @@
 namespace octet::train {
 namespace {
 
+using quant::ScaleGradient;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
@@ -39,14 +40,16 @@ struct Generic : torch::autograd::Function<Generic> {
     const Bounds b = bounds(x, o);
     const at::Tensor s = along_axis(scale.detach().reshape({-1}), o.axis, x.dim());
     const at::Tensor ratio = x.to(at::kFloat) / s, rounded = at::round(ratio);
-    const at::Tensor inside = (rounded >= b.low).logical_and_(rounded <= b.high);
+    const bool pact = o.gradient == ScaleGradient::kPact, learned = o.gradient != ScaleGradient::kNo;
+    const at::Tensor inside =
+        pact ? (ratio > b.low).logical_and_(ratio < b.high) : (rounded >= b.low).logical_and_(rounded <= b.high);
     // + 0: a code has no negative zero.
     const at::Tensor codes = at::nan_to_num(at::minimum(at::maximum(rounded, b.low), b.high), 0) + 0;
     ctx->save_for_backward(
-        {inside, scale.detach().clone(), o.learned ? ratio : at::Tensor(), o.learned ? codes : at::Tensor()});
+        {inside, scale.detach().clone(), learned ? ratio : at::Tensor(), learned ? codes : at::Tensor()});
     ctx->saved_data["axis"] = o.axis;
     ctx->saved_data["codes"] = o.codes;
-    ctx->saved_data["learned"] = o.learned;
+    ctx->saved_data["gradient"] = static_cast<int64_t>(o.gradient);
     ctx->saved_data["qmax"] = static_cast<int64_t>(o.qmax);
     ctx->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
     return (o.codes ? codes : codes * s).to(result);
@@ -60,15 +63,17 @@ struct Generic : torch::autograd::Function<Generic> {
     const auto type = static_cast<at::ScalarType>(ctx->saved_data["type"].toInt());
     const at::ScalarType math = type == at::kDouble ? at::kDouble : at::kFloat;
     const bool codes = ctx->saved_data["codes"].toBool();
-    at::Tensor g = grads[0].to(math);
-    at::Tensor grad_x = at::where(inside, codes ? g / s : g, 0).to(type), grad_scale;
-    if (ctx->saved_data["learned"].toBool()) {
+    const auto kind = static_cast<ScaleGradient>(ctx->saved_data["gradient"].toInt());
+    const at::Tensor upstream = grads[0].to(math), g = codes ? upstream / s : upstream;
+    at::Tensor grad_x = at::where(inside, g, 0).to(type), grad_scale;
+    if (kind != ScaleGradient::kNo) {
       const at::Tensor &ratio = saved[2], &code = saved[3];
-      // Codes: the multiplication by the scale lies elsewhere and brings the other part of the gradient.
-      at::Tensor local = codes ? at::where(inside, -ratio / s, 0) : at::where(inside, code - ratio, code);
-      local = local * g;
+      // That of the number, also where codes are asked for: whoever multiplies them takes the scale as a constant.
+      const at::Tensor of_inside = kind == ScaleGradient::kPact ? at::zeros({}, code.options()) : code - ratio;
+      const at::Tensor local = at::where(inside, of_inside, code) * g;
       const double per_scale = static_cast<double>(inside.numel()) / static_cast<double>(scale.numel());
-      const double factor = 1 / std::sqrt(per_scale * static_cast<double>(ctx->saved_data["qmax"].toInt()));
+      const double qmax = static_cast<double>(ctx->saved_data["qmax"].toInt());
+      const double factor = kind == ScaleGradient::kPact ? 1 / (qmax * qmax) : 1 / std::sqrt(per_scale * qmax);
       if (scale.numel() == 1) {
         grad_scale = local.sum();
       } else {
@@ -145,7 +150,7 @@ bool dense_from_axis_0(const at::Tensor& x) {
 at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuantOptions& o,
                          at::ScalarType result) {
   const bool one_zero = !o.zero_point.defined() || o.zero_point.numel() == 1;
-  const bool simple = x.device().is_cpu() && one_zero && !o.learned && x.numel() > 0;
+  const bool simple = x.device().is_cpu() && one_zero && o.gradient == ScaleGradient::kNo && x.numel() > 0;
   if (simple && scale.numel() > 1 && o.axis == 0 && x.scalar_type() == at::kFloat && dense_from_axis_0(x))
     return Rows::apply(x, scale, o, result);
   const bool has_kernels = has_pointwise(x.device(), x.scalar_type()) && has_pointwise(x.device(), result);

@@ -1,9 +1,18 @@
 // Fake quantization with the straight-through gradient. The forward values are those of numerics::fake_quantize bit for
 // bit; the gradient passes unchanged where the code is not clipped, and is 0 elsewhere.
+//
+// A scale s may learn, too. With q the code and r = x / s, both without the zero point, over the elements of a scale:
+//  LSQ (Esser et al. 2020, arXiv 1902.08153):  ds = g / sqrt(n qmax) * sum of dy * (q - r where not clipped, else q)
+//    for n elements; the root keeps the steps of scales and weights in proportion.
+//  PACT (Choi et al. 2018, arXiv 1805.06085), whose parameter is the clip a = s qmax:  da = sum of dy * sign(q) where
+//    |r| is at least the code that it clips to, and there alone, so rounding has no part in it. ds = da / qmax: then a
+//    step on s at some rate moves a by what a step on a would.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+
+#include "quant/scale_training.h"
 
 namespace octet::train {
 
@@ -11,8 +20,10 @@ struct FakeQuantOptions {
   int64_t axis = -1;  // of a scale with several elements
   int32_t qmin = -128, qmax = 127;
   at::Tensor zero_point;  // integer, one element or as many as the scale; undefined: 0
-  bool codes = false;     // give code - zero_point instead of the number
-  bool learned = false;   // the scale gets its LSQ gradient too, times 1 / sqrt(elements a scale * qmax)
+  // Give code - zero_point instead of the number; then the scale's gradient is still that of the number, and whoever
+  // multiplies by the scale takes it as a constant.
+  bool codes = false;
+  quant::ScaleGradient gradient = quant::ScaleGradient::kNo;  // of the scale
 };
 
 // x: floating, any shape; scale: float32, one element or one per index of `axis`, > 0. The result has x's strides where

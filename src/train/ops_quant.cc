@@ -1,4 +1,6 @@
 // QuantizeLinear, DequantizeLinear and FakeQuantize as nodes of their own.
+#include <algorithm>
+
 #include "ir/data_type_codes.h"
 #include "numerics/quantize.h"
 #include "train/constants.h"
@@ -63,14 +65,17 @@ StepFunction dequantize_linear(const ir::Node& node, const Wiring& w) {
 
 StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
   const std::string state = node.get_string("state");
-  require(state == ir::kObserving || state == ir::kFrozen || state == ir::kLearned, node_text(node), ": state '", state,
-          "' is not known; use observing, frozen or learned");
+  require(std::find(ir::kQuantizerStates.begin(), ir::kQuantizerStates.end(), state) != ir::kQuantizerStates.end(),
+          node_text(node), ": state '", state, "' is not known; use observing, frozen, learned or clip");
   FakeQuantOptions fixed;
   fixed.qmin = static_cast<int32_t>(node.get_int("qmin"));
   fixed.qmax = static_cast<int32_t>(node.get_int("qmax"));
   require(fixed.qmin < fixed.qmax && fixed.qmax - fixed.qmin <= 255, node_text(node), ": codes from ", fixed.qmin,
           " to ", fixed.qmax, " are not 8 bits");
-  fixed.learned = state == ir::kLearned;
+  fixed.gradient = state == ir::kLearned       ? quant::ScaleGradient::kLsq
+                   : state == ir::kLearnedClip ? quant::ScaleGradient::kPact
+                                               : quant::ScaleGradient::kNo;
+  const bool learned = fixed.gradient != quant::ScaleGradient::kNo;
   if (state == ir::kObserving) return [w](Run& run) { run.slots[w.out[0]] = run.slots[w.in[0]]; };
   const int64_t axis = node.get_int("axis");
   const bool of_weights = node.input(0)->is_constant();
@@ -83,13 +88,16 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
     o.axis = axis < 0 ? axis + x.dim() : axis;
     o.zero_point = zero;
     const float c = of_weights ? run.weight_constant : run.activation_constant;
-    if (run.training && c > 0 && !o.learned) update_scale(scale, x, o, c);
-    if (o.learned) scale = at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
+    if (run.training && c > 0 && !learned) update_scale(scale, x, o, c);
+    if (learned) scale = at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
     o.codes = run.codes;
     const at::Tensor y = fake_quantize(x, scale, o, run.compute);
     if (o.codes) {
-      run.slots[w.out[0]] = {
-          .value = y, .form = Slot::Form::kCodes, .scale = o.learned ? scale : run.step_scale(w.in[1]), .axis = o.axis};
+      // The whole gradient of a learned scale goes through the quantizer.
+      run.slots[w.out[0]] = {.value = y,
+                             .form = Slot::Form::kCodes,
+                             .scale = learned ? scale.detach() : run.step_scale(w.in[1]),
+                             .axis = o.axis};
     } else {
       run.set(w.out[0], y);
     }

@@ -26,7 +26,7 @@ at::Tensor moments_like(const at::Tensor& t) {
 
 ParameterRule rule_of(const OptimizerOptions& options, const NamedParameter& parameter) {
   const ParameterGroup group = group_of(options, parameter.name);
-  const bool no_decay = (parameter.is_bias && contains(options.no_decay, NoDecay::kBias)) ||
+  const bool no_decay = parameter.is_scale || (parameter.is_bias && contains(options.no_decay, NoDecay::kBias)) ||
                         (parameter.is_norm && contains(options.no_decay, NoDecay::kNorm));
   return {group.lr_mult, no_decay ? 0 : options.weight_decay * group.decay_mult};
 }
@@ -36,11 +36,10 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<NamedParameter
   for (NamedParameter& p : parameters) {
     OCTET_CHECK(p.tensor.is_non_overlapping_and_dense(), p.name);
     OCTET_CHECK(!p.master.defined() || p.master.strides() == p.tensor.strides(), p.name);
-    Parameter own{.of = {}, .rule = rule_of(options_, p)};
-    if (!sgd || options_.momentum != 0) own.first = moments_like(p.tensor);
-    if (!sgd) own.second = moments_like(p.tensor);
-    own.of = std::move(p);
-    parameters_.push_back(std::move(own));
+    const ParameterRule rule = rule_of(options_, p);
+    const at::Tensor first = !sgd || options_.momentum != 0 ? moments_like(p.tensor) : at::Tensor(),
+                     second = sgd ? at::Tensor() : moments_like(p.tensor);
+    parameters_.push_back({.of = std::move(p), .rule = rule, .first = first, .second = second});
   }
 }
 

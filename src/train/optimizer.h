@@ -19,6 +19,7 @@ struct NamedParameter {
   std::string name;
   at::Tensor tensor;  // leaf with requires_grad
   bool is_bias = false, is_norm = false;
+  bool is_scale = false;  // of a quantizer, learned by LSQ: has no decay. The clip of PACT has one, as its paper wants.
   // float32, of the same layout: what is updated and averaged where `tensor` is of a low type, and rounds it.
   // Undefined: `tensor` itself.
   at::Tensor master = {};

@@ -216,6 +216,13 @@ class Run {
 
   bool stop_requested() { return on_any_rank(options_.stop_requested && options_.stop_requested()); }
 
+  // By the epoch alone, so that a run that goes on does the same.
+  void freeze_what_is_due() {
+    const auto due = [&](int64_t after) { return after >= 0 && run_.epochs_done >= after; };
+    executor_.set_batch_norm_frozen(due(options_.freeze_batch_norm_after));
+    if (due(options_.freeze_ranges_after)) executor_.set_averaging_constants(0, 0);
+  }
+
   // One epoch, or what is left of it. False when a stop was asked for.
   bool epoch() {
     const auto start = std::chrono::steady_clock::now();
@@ -224,6 +231,7 @@ class Run {
     checkpoint::EpochRecord record;
     record.epoch = run_.epochs_done + 1;
     if (listener_) listener_->on_epoch_start(record.epoch, run_.batches_done, steps_per_epoch_);
+    freeze_what_is_due();
     loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done * options_.accumulate);
     while (run_.batches_done < steps_per_epoch_) {
       for (int64_t i = 1; i < options_.accumulate; ++i)
@@ -384,16 +392,6 @@ class Run {
 };
 
 }  // namespace
-
-ExecutorOptions executor_options(const TrainOptions& options, const MixedPrecision& mixed,
-                                 const quant::ScaleAveraging& averaging) {
-  return {.device = options.device,
-          .precision = mixed.type,
-          .cast_model = mixed.cast_model,
-          .keep_batchnorm_fp32 = mixed.keep_batchnorm_fp32,
-          .seed = static_cast<uint64_t>(options.seed),
-          .averaging = averaging};
-}
 
 TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener) {
   return Run(training, options, listener)();

@@ -129,12 +129,12 @@ TEST(Verify, ChecksFakeQuantize) {
   EXPECT_THAT(range.error(), HasSubstr("qmin 127 is not below qmax 127"));
 
   Small state;
-  for (const char* known : {kObserving, kFrozen, kLearned}) {
+  for (const char* known : kQuantizerStates) {
     state.node("q")->attributes["state"] = std::string(known);
     EXPECT_EQ(state.error(), "");
   }
   state.node("q")->attributes["state"] = std::string("melted");
-  EXPECT_THAT(state.error(), HasSubstr("state is 'melted', expected observing, frozen or learned"));
+  EXPECT_THAT(state.error(), HasSubstr("state is 'melted', expected observing, frozen, learned or clip"));
 
   Small axis;
   axis.constant(1, filled({3}));

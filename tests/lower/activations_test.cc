@@ -164,6 +164,18 @@ TEST(Activations, ThatStayFloat) {
   EXPECT_THAT(step_kinds(*plan), ::testing::HasSubstr("conv unary quantize conv binary quantize"));
 }
 
+// So channels with a ReLU6 between them are not equalized (passes/equalize_channels.h): each would have its own limit.
+TEST(Activations, LimitsForEachChannelStayFloat) {
+  QuantNet net(37);
+  auto* x = net.fq(net.input({1, 16, 5, 5}), 1.0f / 127);
+  auto* limits = net.constant({16, 1, 1}, 0.5f, 3);
+  auto* y = net.fq(net.op(OpKind::kMin, {net.relu(net.conv(x, 16, 16, 1)), limits}), 0.02f);
+  net.finish({net.conv(y, 16, 16, 1)});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {.bit_equal = false}, &plan);
+  EXPECT_THAT(step_kinds(*plan), ::testing::HasSubstr("conv binary quantize conv"));
+}
+
 // The code of a step, read as the comment of CodeFunction says.
 int code_at(const lower::StepFunction& f, int32_t step) {
   const int cell = step >= 0 ? step / 256 : (step - 255) / 256, place = step - cell * 256;

@@ -111,7 +111,7 @@ TEST(RoundTrip, NarrowRangeSurvivesWeightsThatWouldReachTheLowestCode) {
 }
 
 TEST(RoundTrip, EveryStateAndRangeSurvives) {
-  for (const char* state : {ir::kObserving, ir::kFrozen, ir::kLearned}) {
+  for (const char* state : ir::kQuantizerStates) {
     for (const auto& [low, high] : {std::pair{-128, 127}, {-127, 127}, {0, 255}, {0, 127}, {-8, 7}}) {
       QuantizedConv options;
       options.state = state;

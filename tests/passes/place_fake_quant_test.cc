@@ -201,8 +201,33 @@ TEST(PlacementTest, WeightsMayShareOneScale) {
   EXPECT_EQ(text.find("per channel"), std::string::npos) << text;
   EXPECT_NE(text.find("conv.weight  s8 per tensor  -> Conv 'conv'"), std::string::npos) << text;
   place_fake_quant(b.graph, {.weights_per_tensor = true});
-  for (const auto& node : b.graph.nodes())
-    if (node->kind == OpKind::kFakeQuantize) EXPECT_TRUE(node->input(1)->constant->shape().empty()) << node->name;
+  for (const auto& node : b.graph.nodes()) {
+    if (node->kind != OpKind::kFakeQuantize) continue;
+    EXPECT_TRUE(node->input(1)->constant->shape().empty()) << node->name;
+  }
+}
+
+TEST(PlacementTest, FewerBitsWithinTheOuterLayers) {
+  BlockBuilder b;
+  auto* y = b.relu(b.conv(b.relu(b.conv(b.x, "first", 4), "relu1"), "middle", 4), "relu2");
+  b.graph.add_output(b.conv(y, "last", 4));
+  const quant::PlacementOptions few{.activation_bits = 4, .weight_bits = 3};
+  const std::string text = quant::placement_text(quant::plan_placement(b.graph, few));
+  for (const char* line :
+       {"input  s8 ", "first.weight  s8 ", "relu1  s4 ", "middle.weight  s3 ", "relu2  s8 ", "last.weight  s8 "})
+    EXPECT_THAT(text, HasSubstr(line));
+  quant::PlacementOptions all = few;
+  all.outer_bits = 2;
+  all.unsigned_activations = true;
+  EXPECT_THAT(activations(b.graph, all),
+              testing::AllOf(HasSubstr("input  s4 "), HasSubstr("relu1  u4 "), HasSubstr("relu2  u4 ")));
+  place_fake_quant(b.graph, all);
+  for (const auto& node : b.graph.nodes()) {
+    if (node->kind != OpKind::kFakeQuantize) continue;
+    const bool weights = node->input(0)->is_constant(), input = node->input(0)->name == "input";
+    EXPECT_EQ(node->get_int("qmin"), weights ? -3 : input ? -8 : 0) << node->name;
+    EXPECT_EQ(node->get_int("qmax"), weights ? 3 : input ? 7 : 15) << node->name;
+  }
 }
 
 TEST(PlacementTest, FirstAndLastLayersAndTheInputCanStayFloat) {

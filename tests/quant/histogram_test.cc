@@ -150,5 +150,13 @@ TEST(HistogramTest, ZerosAloneNeedNoBins) {
   EXPECT_EQ(h.amax(), 0);
 }
 
+TEST(Histogram, ShowsMagnitudesInParts) {
+  Histogram h;
+  const std::vector<float> values = {0, 0.1f, -0.1f, 0.6f, 1.0f, -1.0f, 1.0f};
+  h.observe(values);
+  EXPECT_EQ(magnitudes(h, 2), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(magnitudes(Histogram(), 3), (std::vector<int64_t>{0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace octet::quant

@@ -39,10 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"epochs: 1\n", "s.yaml:1:1: unknown key 'epochs' in the file; it belongs in 'train'"},
         Case{"quant: {zzzz: 1}\n",
              "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, heads, equalize, bias_correction, "
-             "target, "
-             "calibration, activations, "
-             "weights, "
-             "rules, exclude, only, inputs"},
+             "adaround, target, outer_bits, calibration, activations, weights, rules, exclude, only, inputs"},
         Case{"data: {train: {format: idx}}\n",
              "s.yaml:1:15: the key 'path' is missing in 'data.train': Folder of the images; idx: folder with the usual "
              "file names, or the image file; imagenet_tfrecord: folder, file or a pattern like records/train-*."},

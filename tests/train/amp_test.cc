@@ -122,8 +122,10 @@ TEST_P(AmpLevels, TrainOnTheCpu) {
     }
   EXPECT_LT(last, first / 2);
   EXPECT_NEAR(last, float_last, 0.15 * first);
-  for (const NamedParameter& p : parameters)
-    if (p.master.defined()) EXPECT_TRUE(at::equal(p.tensor.detach(), p.master.to(low))) << p.name;
+  for (const NamedParameter& p : parameters) {
+    if (!p.master.defined()) continue;
+    EXPECT_TRUE(at::equal(p.tensor.detach(), p.master.to(low))) << p.name;
+  }
   const at::Tensor out = executor.forward({images_of(batches[0])}, Mode::kEval)[0];
   EXPECT_EQ(out.scalar_type(), at::kFloat) << "the loss gets float32 from every level";
 }

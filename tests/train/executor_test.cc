@@ -333,26 +333,6 @@ TEST(QuantizedExecutor, ScalesFollowTheirAveragingConstants) {
   EXPECT_THROW(Executor(g).set_averaging_constants(2, 0), UserError);
 }
 
-TEST(QuantizedExecutor, LearnsScales) {
-  Graph g = quantized_network();
-  for (const auto& node : g.nodes())
-    if (node->kind == OpKind::kFakeQuantize) node->attributes["state"] = std::string(ir::kLearned);
-  const at::Tensor x = random_tensor({8, 3, 8, 8}, 1, -1, 1);
-  Executor full(g), low(g, {.precision = Precision::kBFloat16});
-  std::vector<at::Tensor> scales[2];
-  int i = 0;
-  for (Executor* e : {&full, &low}) {
-    for (const auto& [name, tensor] : e->named_parameters())
-      if (name.find("scale") != std::string::npos) scales[i].push_back(tensor);
-    ++i;
-  }
-  ASSERT_GE(scales[0].size(), 6u);
-  const auto a = torch::autograd::grad({loss_of(full, x, kLabels)}, scales[0]);
-  const auto b = torch::autograd::grad({loss_of(low, x, kLabels)}, scales[1]);
-  for (size_t k = 0; k < a.size(); ++k)
-    EXPECT_TRUE(at::isfinite(a[k]).all().item<bool>() && at::isfinite(b[k]).all().item<bool>());
-}
-
 TEST(Calibration, DoesNotDependOnTheBatchSize) {
   Graph g = small_network();
   passes::fold_batch_norm(g);

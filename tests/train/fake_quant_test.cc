@@ -66,7 +66,7 @@ TEST(FakeQuantize, EqualsTheNumericsContractBitForBit) {
     expect_same_bits(floats(fake_quantize(at::tensor(x), scale, o, at::kFloat)), numbers, x);
     o.codes = true;
     expect_same_bits(floats(fake_quantize(at::tensor(x), scale, o, at::kBFloat16)), codes, x);  // exact in BF16
-    o.learned = true;  // the path of ATen operations
+    o.gradient = quant::ScaleGradient::kLsq;  // the path of ATen operations
     expect_same_bits(floats(fake_quantize(at::tensor(x), scale, o, at::kFloat)), codes, x);
   }
 }
@@ -120,10 +120,9 @@ TEST(FakeQuantize, GivesALearnedScaleItsGradient) {
   const at::Tensor g = random_tensor({4, 50}, 9);
   const std::vector<float> scales = {0.01f, 0.005f, 0.002f, 0.02f}, in = floats(x), upstream = floats(g);
   at::Tensor scale = at::tensor(scales).set_requires_grad(true);
-  FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127, .learned = true};
+  FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127, .gradient = quant::ScaleGradient::kLsq};
   const std::vector<float> actual =
       floats(torch::autograd::grad({fake_quantize(x, scale, o, at::kFloat)}, {scale}, {g})[0]);
-  // The codes times the scale, as a convolution of codes has it, must give the same in sum, up to the factor of LSQ.
   for (size_t row = 0; row < 4; ++row) {
     double expected = 0;
     for (size_t i = row * 50; i < (row + 1) * 50; ++i) {
@@ -132,6 +131,33 @@ TEST(FakeQuantize, GivesALearnedScaleItsGradient) {
     }
     expected /= std::sqrt(50.0 * 127.0);
     EXPECT_NEAR(actual[row], expected, 1e-4 * (1 + std::abs(expected)));
+  }
+}
+
+// Choi et al.: the clip a = s qmax gets dy where x >= a and nothing elsewhere. A step on s moves a as a step on a
+// would.
+TEST(FakeQuantize, GivesALearnedClipItsGradient) {
+  for (const bool is_signed : {false, true}) {
+    const at::Tensor g = random_tensor({200}, 9);
+    const std::vector<float> in = floats(random_tensor({200}, 8, is_signed ? -1 : 0, 1)), upstream = floats(g);
+    for (const bool codes : {false, true}) {
+      at::Tensor x = at::tensor(in).set_requires_grad(true);
+      at::Tensor scale = at::tensor(std::vector<float>{0.6f / 15}).set_requires_grad(true);
+      const float step = 0.6f / 15;
+      FakeQuantOptions o{
+          .qmin = is_signed ? -15 : 0, .qmax = 15, .codes = codes, .gradient = quant::ScaleGradient::kPact};
+      // A gradient of codes is that of numbers times the scale.
+      const auto grads =
+          torch::autograd::grad({fake_quantize(x, scale, o, at::kFloat)}, {x, scale}, {codes ? g * scale.detach() : g});
+      const std::vector<float> of_x = floats(grads[0]);
+      double clip = 0;
+      for (size_t i = 0; i < in.size(); ++i) {
+        const bool above = in[i] / step >= 15, below = is_signed ? in[i] / step <= -15 : in[i] <= 0;
+        clip += above ? upstream[i] : below && is_signed ? -upstream[i] : 0;
+        ASSERT_FLOAT_EQ(of_x[i], above || below ? 0 : upstream[i]) << in[i];
+      }
+      EXPECT_NEAR(grads[1].item<double>(), clip / 15, 1e-4 * (1 + std::abs(clip)));
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "models/freeze.h"
 #include "models/zoo.h"
 #include "passes/pipelines.h"
+#include "passes/train_scales.h"
 #include "tasks/image_graph.h"
 #include "weights/weight_file.h"
 
@@ -67,6 +68,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   }
   if (file.empty() && !spec.model.freeze_blocks.empty())
     fail_usage("model.freeze_blocks would keep random weights; name trained ones: model.pretrained");
+  if (stage == Stage::kQat) passes::train_scales(graph, spec.quant.training);
   models::freeze(graph, spec.model);
   ir::infer_shapes(graph);
   ir::verify(graph);

@@ -76,6 +76,16 @@ void describe(schema::Section& s, TrainOptions& train) {
           "over "
           "its own batch, as in TAO, which takes less time.");
   s.section("reduction", train.reduction).help("Traffic of gradients between workers.");
+  s.field("freeze_batch_norm_after", train.freeze_batch_norm_after)
+      .range(-1, 100'000)
+      .unit("epochs")
+      .written_when([&train] { return train.freeze_batch_norm_after >= 0; })
+      .help("From then on batch norms use their running statistics and leave them alone. -1: never.");
+  s.field("freeze_ranges_after", train.freeze_ranges_after)
+      .range(-1, 100'000)
+      .unit("epochs")
+      .written_when([&train] { return train.freeze_ranges_after >= 0; })
+      .help("From then on scales of quantizers stay as they are, whatever averaging_constant says. -1: never.");
   s.field("seed", train.seed).range(0, 9e15).known_elsewhere_as({"random_seed"}).help("Seed of the initial weights.");
   s.field("checkpoint_interval", train.checkpoint_interval)
       .range(1, 100'000)

@@ -49,9 +49,11 @@ struct TrainOptions {
   double clip_grad_norm = 0.0;  // 0: off
   int64_t accumulate = 1;       // batches of a step
   LrScaling lr_scaling = LrScaling::kNone;
-  NonFiniteOptions non_finite;  // loss
-  bool sync_batch_norm = true;  // of several workers
-  ReductionOptions reduction;   // of theirs
+  NonFiniteOptions non_finite;           // loss
+  bool sync_batch_norm = true;           // of several workers
+  ReductionOptions reduction;            // of theirs
+  int64_t freeze_batch_norm_after = -1;  // epochs; from then on its statistics are constants; -1: never
+  int64_t freeze_ranges_after = -1;      // epochs; from then on no scale of a quantizer follows what it sees; -1: never
   int64_t seed = 1;
   int64_t checkpoint_interval = 1;  // epochs
   int64_t keep_checkpoints = 2;     // the newest; the best is kept besides

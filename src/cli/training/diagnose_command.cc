@@ -1,0 +1,142 @@
+// octet diagnose: what each quantizer of a model costs, the worst first.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/experiment_data.h"
+#include "app/image_files.h"
+#include "app/network_file.h"
+#include "app/suspects.h"
+#include "base/error.h"
+#include "base/output_guard.h"
+#include "base/printable.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "passes/pipelines.h"
+#include "report/progress.h"
+#include "report/text_table.h"
+#include "tasks/image_graph.h"
+#include "train/quantization_error.h"
+#include "train/torch_runtime.h"
+
+namespace octet::cli {
+namespace {
+
+struct Options {
+  SpecFlags spec;
+  std::string model, json;
+  std::vector<std::string> images;
+  int64_t count = 64, batch_size = 8, rows = 20;
+};
+
+std::string number(double value, const char* format = "%.1f") {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+// "conv2, conv3 and 4 more"
+std::string readers_text(const std::vector<std::string>& readers) {
+  std::string out;
+  for (size_t i = 0; i < readers.size() && i < 2; ++i) out += (i ? ", " : "") + readers[i];
+  return readers.size() > 2 ? str(out, " and ", readers.size() - 2, " more") : out;
+}
+
+std::string advice_on(const ir::Graph& graph, const train::QuantizerError& e) {
+  return app::advice(graph, {.quantizer = e.quantizer, .own_db = e.own_db, .clipped = e.clipped});
+}
+
+nlohmann::ordered_json to_json(const ir::Graph& graph, const train::QuantizationErrors& found,
+                               const std::string& model) {
+  nlohmann::ordered_json quantizers = nlohmann::ordered_json::array();
+  for (const train::QuantizerError& e : found.quantizers)
+    quantizers.push_back({{"quantizer", e.quantizer},
+                          {"tensor", e.tensor},
+                          {"readers", e.readers},
+                          {"weights", e.of_weights},
+                          {"isolated_db", e.isolated_db},
+                          {"own_db", e.own_db},
+                          {"cumulative_db", e.cumulative_db},
+                          {"cosine", e.cosine},
+                          {"clipped", e.clipped},
+                          {"advice", advice_on(graph, e)}});
+  return {{"model", model}, {"images", found.images}, {"output_db", found.output_db}, {"quantizers", quantizers}};
+}
+
+void print(const ir::Graph& graph, const train::QuantizationErrors& found, int64_t rows) {
+  report::TextTable table(
+      {"quantized tensor", "read by", "outputs, it alone", "itself", "so far", "cosine", "clipped %"});
+  const auto shown = std::min<size_t>(found.quantizers.size(), static_cast<size_t>(rows));
+  for (size_t i = 0; i < shown; ++i) {
+    const train::QuantizerError& e = found.quantizers[i];
+    table.add_row({printable_line(e.tensor), printable_line(readers_text(e.readers)), number(e.isolated_db) + " dB",
+                   number(e.own_db) + " dB", number(e.cumulative_db) + " dB", number(e.cosine, "%.5f"),
+                   number(100 * e.clipped, "%.3f")});
+  }
+  std::cout << table.text();
+  if (shown < found.quantizers.size())
+    std::printf("(%zu of %zu quantizers; --rows shows more, --json has all)\n", shown, found.quantizers.size());
+  std::cout << "what may help:\n";
+  for (size_t i = 0; i < std::min<size_t>(shown, 5); ++i)
+    std::cout << "  " << printable_line(found.quantizers[i].tensor) << ": "
+              << printable_line(advice_on(graph, found.quantizers[i])) << '\n';
+  std::printf("outputs with all quantizers: %.1f dB of signal to noise, on %lld images\n", found.output_db,
+              static_cast<long long>(found.images));
+}
+
+ExitCode run(const Options& options) {
+  require_file(options.model, "-m");
+  ir::Graph graph = app::load_network(options.model);
+  passes::run_pipeline(graph, passes::checkpoint_passes());
+  spec::ExperimentSpec spec = options.spec.load();
+  spec.quant.calibration.images = options.count;
+  spec.quant.calibration.batch_size = options.batch_size;
+  train::initialize_torch();
+  const data::NetworkInput input = tasks::image_input(graph);
+  const std::vector<int64_t> shape = {input.channels, input.height, input.width};
+  const app::DataStream images =
+      options.images.empty() ? app::open_calibration_data(spec, tasks::images_at_a_time(graph))
+                             : app::open_calibration_files(spec, options.images, shape, tasks::images_at_a_time(graph));
+  report::Progress progress({.label = "diagnosis", .total = 100, .unit = "%"});
+  const train::QuantizationErrors found =
+      train::measure_quantization_errors(tasks::image_graph(graph), *images.loader, options.count,
+                                         [&](int64_t done, int64_t of) { progress.update(100 * done / of); });
+  progress.finish();
+  if (options.json != "-") print(graph, found, options.rows);
+  if (!options.json.empty()) write_text_output(options.json, to_json(graph, found, options.model).dump(1) + "\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command diagnose_command() {
+  return {
+      .name = "diagnose",
+      .summary = "Rank the quantizers of a model by what each costs, and say what may help",
+      .details =
+          "Runs images through the float network, through the quantized one, and through the float one with a single "
+          "quantizer at a time. For each quantized tensor: the ratio of signal to noise that is left of the outputs "
+          "where it alone is quantized (the table is in this order), of the tensor and its codes, and of the tensor "
+          "with all quantizers before it; 6 dB are one bit. The model is one with quantizers, of octet calibrate or "
+          "octet train --stage qat; the images are the experiment's calibration images, or those of --images.",
+      .examples = {"octet diagnose -e SPEC.yaml -m results/calibrated.onnx --json results/diagnosis.json",
+                   "octet diagnose -m model.qdq.onnx --images photos/ --count 32"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_model_flag(app, options->model, "ONNX model with quantizers");
+        app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file");
+        app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
+            ->allow_extra_args(false)
+            ->type_name("KEY=VALUE");
+        app.add_option("--images", options->images, "Image files or folders, instead of the experiment's");
+        add_number_flag(app, "--count", options->count, 1, 1'000'000, "Images at most");
+        add_batch_size_flag(app, options->batch_size)->description("Images at a time, whose activations are kept");
+        add_number_flag(app, "--rows", options->rows, 1, 1'000'000, "Quantizers in the table");
+        add_json_flag(app, options->json);
+        return [options] { return run(*options); };
+      }};
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,38 @@
+// What each quantizer of a network costs: the error of its own tensor, what has come together there from all before it,
+// and what is left of the outputs where it alone quantizes.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/loader.h"
+#include "ir/graph.h"
+
+namespace octet::train {
+
+// Ratios of signal to noise in dB: 10 log10(sum x^2 / sum (x - y)^2), x of the float network. 200: there is no noise.
+struct QuantizerError {
+  std::string quantizer, tensor;     // the FakeQuantize node, and what it quantizes
+  std::vector<std::string> readers;  // the nodes that take its codes, in the order of the graph
+  bool of_weights = false;
+  double own_db = 0;         // of the tensor, as the float network has it, and its codes
+  double clipped = 0;        // share of its elements beyond its codes, in [0, 1]
+  double cumulative_db = 0;  // of the tensor where all are quantized, this one included; weights: own_db
+  double cosine = 1;         // between the two
+  double isolated_db = 0;    // of the network's outputs where nothing else is quantized
+};
+
+struct QuantizationErrors {
+  int64_t images = 0;
+  double output_db = 0;                    // of the outputs where all are quantized
+  std::vector<QuantizerError> quantizers;  // the most harmful first: ascending isolated_db
+};
+
+// Of up to `images` images of one epoch of `loader`, whose batches should be small: the activations of one are kept.
+// `graph` has scales; its only input takes [N, C, H, W]. Several outputs count alike. `progress`: quantizers done.
+// UserError where there is no image or no quantizer.
+QuantizationErrors measure_quantization_errors(const ir::Graph& graph, data::Loader& loader, int64_t images,
+                                               const std::function<void(int64_t done, int64_t of)>& progress = {});
+
+}  // namespace octet::train

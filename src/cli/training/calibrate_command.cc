@@ -4,14 +4,20 @@
 #include <nlohmann/json.hpp>
 
 #include "app/apply_cache.h"
+#include "app/class_names.h"
+#include "app/experiment_data.h"
+#include "app/training/accuracy_goal.h"
 #include "app/training/calibration.h"
 #include "app/training/training_setup.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/training/accuracy_flags.h"
 #include "onnx/export.h"
+#include "tasks/image_graph.h"
 #include "train/torch_runtime.h"
 
 namespace octet::cli {
@@ -20,6 +26,7 @@ namespace {
 struct Options {
   SpecFlags spec;
   std::string model, json, dump_passes, cache;
+  double accuracy_drop = -1;  // none
   OutputFlags output;
 };
 
@@ -28,6 +35,31 @@ void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options
   const quant::CalibrationSet observed = app::calibrate_network(graph, spec, options.dump_passes);
   if (!options.json.empty())
     write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+}
+
+// As few layers in float as the bar wants, and a spec that makes the same again.
+void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+  app::AccuracyGoal goal{.drop = options.accuracy_drop};
+  goal.calibration = [&](int64_t batch_size) {
+    spec::ExperimentSpec own = spec;
+    if (batch_size > 0) own.quant.calibration.batch_size = batch_size;
+    return app::open_calibration_data(own, tasks::images_at_a_time(graph));
+  };
+  goal.validation = [&](int64_t batch_size) {
+    spec::ExperimentSpec own = spec;
+    own.data.test.clear();  // what chooses must not be what measures
+    return app::open_evaluation_data(own, batch_size, app::class_names_of(graph.metadata, options.model));
+  };
+  app::AccuracySearch found = app::reach_accuracy(graph, spec, spec.quantization(), goal);
+  report_search(found, options.accuracy_drop, options.json);
+  graph = std::move(found.graph);
+  graph.metadata["octet.stage"] = spec::stage_name(spec::Stage::kCalibration);
+  spec::ExperimentSpec settings = spec;
+  settings.quant = found.options;
+  graph.metadata["octet.spec_hash"] = spec::spec_hash(settings, spec::Stage::kCalibration);
+  const std::filesystem::path file = std::filesystem::path(options.output.path).replace_extension(".spec.yaml");
+  write_file_atomically(file, spec::to_yaml(settings));
+  log_info("wrote ", file.string(), ", which calibrates to the same without a search");
 }
 
 void apply_cache(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
@@ -43,7 +75,9 @@ ExitCode run(const Options& options) {
   options.output.check();
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, options.model);
-  if (options.cache.empty())
+  if (options.accuracy_drop >= 0)
+    calibrate_to_goal(graph, spec, options);
+  else if (options.cache.empty())
     calibrate(graph, spec, options);
   else
     apply_cache(graph, spec, options);
@@ -61,7 +95,8 @@ Command calibrate_command() {
               "Folds batch norms, places quantizers by the spec's rules, runs `quant.calibration.images` training "
               "images through the float model and sets the scales. The output is the start of stage qat, and can "
               "be evaluated, exported and compiled as it is.",
-          .examples = {"octet calibrate -e SPEC.yaml -m results/float/model.onnx -o results/calibrated.onnx"},
+          .examples = {"octet calibrate -e SPEC.yaml -m results/float/model.onnx -o results/calibrated.onnx",
+                       "octet calibrate -e SPEC.yaml -m float.onnx -o calibrated.onnx --accuracy-drop 0.5"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
@@ -70,7 +105,10 @@ Command calibrate_command() {
             add_cal_cache_flag(app, options->cache,
                                "Take the ranges of TensorRT's calibration cache of this network instead of images");
             add_json_flag(app, options->json)->excludes("--cal_cache_file");
-            add_dump_passes_flag(app, options->dump_passes);
+            add_accuracy_drop_flag(app, options->accuracy_drop,
+                                   "the spec's validation images (data.val), measured by the metric of the task")
+                ->excludes("--cal_cache_file");
+            add_dump_passes_flag(app, options->dump_passes)->excludes("--accuracy-drop");
             add_key_flag(app);
             return [options] { return run(*options); };
           }};

@@ -1,5 +1,6 @@
 // octet quantize: post-training quantization of a foreign ONNX file with nothing but a folder of images.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -7,12 +8,14 @@
 #include "app/export_target.h"
 #include "app/image_files.h"
 #include "app/network_file.h"
+#include "app/training/accuracy_goal.h"
 #include "app/training/calibration.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/training/accuracy_flags.h"
 #include "onnx/export.h"
 #include "quant/lint_placement.h"
 #include "quant/target.h"
@@ -25,9 +28,10 @@ namespace {
 struct Options {
   SpecFlags spec;
   std::string model, json, dump_passes, method, cache, equalize, target;
-  std::vector<std::string> images, exclude, exclude_ops, only, inputs;
+  std::vector<std::string> images, validation, exclude, exclude_ops, only, inputs;
   std::vector<double> mean, std;
   int64_t count = 0;
+  double accuracy_drop = -1;  // none
   bool unsigned_activations = false, bias_correction = false;
   OutputFlags output;
 };
@@ -70,6 +74,24 @@ void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options
     write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
 }
 
+void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+  train::initialize_torch();
+  const std::vector<int64_t> shape(spec.model.input.begin(), spec.model.input.end());
+  app::AccuracyGoal goal{.drop = options.accuracy_drop};
+  goal.calibration = [&](int64_t batch_size) {
+    spec::ExperimentSpec own = spec;
+    if (batch_size > 0) own.quant.calibration.batch_size = batch_size;
+    return app::open_calibration_files(own, options.images, shape, tasks::images_at_a_time(graph));
+  };
+  goal.validation = [&](int64_t batch_size) {
+    return app::open_image_files(spec, options.validation.empty() ? options.images : options.validation, shape,
+                                 std::max<int64_t>(1, batch_size));
+  };
+  app::AccuracySearch found = app::reach_accuracy(graph, spec, spec.quant, goal);
+  report_search(found, options.accuracy_drop, options.json);
+  graph = std::move(found.graph);
+}
+
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
@@ -78,7 +100,9 @@ ExitCode run(const Options& options) {
   options.output.check();
   ir::Graph graph = app::load_network(options.model);
   const spec::ExperimentSpec spec = settings(options, graph);
-  if (options.cache.empty())
+  if (options.accuracy_drop >= 0)
+    quantize_to_goal(graph, spec, options);
+  else if (options.cache.empty())
     calibrate(graph, spec, options);
   else
     app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
@@ -106,6 +130,7 @@ Command quantize_command() {
       .examples = {"octet quantize -m resnet50.onnx --images photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 "
                    "-o resnet50.qdq.onnx",
                    "octet quantize -m model.onnx --images photos/ --target onnxruntime -o model.ort.onnx",
+                   "octet quantize -m model.onnx --images photos/ --accuracy-drop 0.5 -o model.qdq.onnx",
                    "octet quantize -m model.onnx --cal_cache_file cal.bin -o model.qdq.onnx"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
@@ -141,8 +166,15 @@ Command quantize_command() {
             ->allow_extra_args(false)
             ->type_name("KEY=VALUE");
         add_exif_flag(app, options->spec);
+        add_accuracy_drop_flag(app, options->accuracy_drop,
+                               "images without labels (--validation), by how often the prediction is that of the float "
+                               "network; octet calibrate does it by a metric")
+            ->excludes("--cal_cache_file");
+        app.add_option("--validation", options->validation,
+                       "Image files or folders that --accuracy-drop judges by (default: --images)")
+            ->needs("--accuracy-drop");
         add_json_flag(app, options->json)->excludes("--cal_cache_file");
-        add_dump_passes_flag(app, options->dump_passes);
+        add_dump_passes_flag(app, options->dump_passes)->excludes("--accuracy-drop");
         return [options] { return run(*options); };
       }};
 }

@@ -1,0 +1,52 @@
+// Post-training quantization until an accuracy holds: first what costs no speed, then the layers that lose most stay in
+// float, as few of them as will do.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "quant/options.h"
+
+namespace octet::app {
+
+struct AccuracyStep {
+  std::string what;  // "calibrated", "quant.bias_correction: true", "3 layers in float"
+  double score = 0;  // of the task's metric, in its unit
+  double ms = 0;     // an image takes the engine
+  bool kept = true;  // later steps build on it
+};
+
+struct AccuracySearch {
+  double float_score = 0, float_ms = 0;
+  bool higher_is_better = true;
+  std::vector<AccuracyStep> steps;  // in the order in which they were tried
+  quant::QuantOptions options;      // the best ones; quant.exclude names the layers that stay float
+  ir::Graph graph;                  // what they make
+  double score = 0, ms = 0;         // of it
+  bool holds = false;               // at most `drop` below the float network
+
+  double lost() const { return higher_is_better ? float_score - score : score - float_score; }
+};
+
+struct Measured {
+  double score = 0, ms = 0;
+};
+
+// What the search calls.
+struct AccuracyTools {
+  std::function<ir::Graph(const quant::QuantOptions&)> quantize;  // the float network
+  std::function<Measured(const ir::Graph&)> measure;
+  // Nodes with quantized inputs of a quantized network, the most harmful first.
+  std::function<std::vector<std::string>(const ir::Graph&)> rank;
+  std::function<void(const AccuracyStep&)> progress;  // may be empty
+};
+
+// Tries, in this order: `options` as they are; channel equalization, bias correction, adaptive rounding, each where
+// `options` do not have it, on top of the others that helped; then the most harmful layers in float: 1, 2, 4 ... of
+// them until the bar holds, and then fewer, by bisection. Ends as soon as a score is at most `drop` (in the metric's
+// unit) worse than that of `network`, the float one.
+AccuracySearch search_accuracy(const ir::Graph& network, const quant::QuantOptions& options, double drop,
+                               bool higher_is_better, const AccuracyTools& tools);
+
+}  // namespace octet::app

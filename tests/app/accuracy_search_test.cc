@@ -1,0 +1,105 @@
+#include "app/accuracy_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace octet::app {
+namespace {
+
+using testing::ElementsAre;
+
+// A network of ten layers of which each loses what it loses, as a formula over the options.
+struct Model {
+  std::vector<double> losses = {5, 3, 0.6, 0.4, 0.1, 0.1, 0, 0, 0, 0};  // in the order of the ranking
+  double equalized = 0, corrected = 0, rounded = 0;                     // what the boosters give back
+  bool lower_is_better = false;
+
+  AccuracyTools tools() {
+    return {.quantize =
+                [](const quant::QuantOptions& options) {
+                  ir::Graph g;
+                  g.metadata["float"] = std::to_string(options.placement.exclude.size());
+                  g.metadata["equalize"] = options.equalize == quant::Equalization::kExact ? "1" : "0";
+                  g.metadata["correct"] = options.bias_correction ? "1" : "0";
+                  g.metadata["round"] = options.adaround.iterations > 0 ? "1" : "0";
+                  return g;
+                },
+            .measure =
+                [this](const ir::Graph& g) {
+                  double lost = 0;
+                  size_t in_float = losses.size();
+                  if (g.metadata.count("float")) {
+                    in_float = std::stoul(g.metadata.at("float"));
+                    lost -= equalized * std::stoi(g.metadata.at("equalize")) +
+                            corrected * std::stoi(g.metadata.at("correct")) +
+                            rounded * std::stoi(g.metadata.at("round"));
+                  }
+                  for (size_t i = in_float; i < losses.size(); ++i) lost += losses[i];
+                  if (in_float == losses.size()) lost = 0;
+                  return Measured{lower_is_better ? 10 + lost : 90 - lost, 1.0 + static_cast<double>(in_float)};
+                },
+            .rank = [](const ir::Graph&) -> std::vector<std::string> {
+              return {"a[1]", "b*", "c", "d", "e", "f", "g", "h", "i", "j"};
+            },
+            .progress = {}};
+  }
+};
+
+std::vector<std::string> tried(const AccuracySearch& search) {
+  std::vector<std::string> out;
+  for (const AccuracyStep& step : search.steps) out.push_back(step.what + (step.kept ? "" : " (not kept)"));
+  return out;
+}
+
+TEST(AccuracySearch, EndsWhereTheBarHolds) {
+  Model model;
+  model.losses = {0.2, 0.1};
+  const AccuracySearch plain = search_accuracy({}, {}, 0.5, true, model.tools());
+  EXPECT_THAT(tried(plain), ElementsAre("calibrated"));
+  EXPECT_TRUE(plain.holds);
+  EXPECT_NEAR(plain.lost(), 0.3, 1e-9);
+}
+
+TEST(AccuracySearch, TakesBoostersThatHelp) {
+  Model model;
+  model.losses = {2};
+  model.equalized = -1;  // harms
+  model.corrected = 1.6;
+  const AccuracySearch search = search_accuracy({}, {}, 0.5, true, model.tools());
+  EXPECT_THAT(tried(search),
+              ElementsAre("calibrated", "quant.equalize: exact (not kept)", "quant.bias_correction: true"));
+  EXPECT_TRUE(search.holds);
+  EXPECT_TRUE(search.options.bias_correction);
+  EXPECT_EQ(search.options.equalize, quant::Equalization::kNo);
+  EXPECT_EQ(search.graph.metadata.at("correct"), "1");
+  // What the options have already is not tried.
+  const AccuracySearch again = search_accuracy({}, search.options, 0.1, true, model.tools());
+  EXPECT_THAT(tried(again), testing::Not(testing::Contains(testing::HasSubstr("bias_correction"))));
+}
+
+TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
+  for (const bool lower : {false, true}) {
+    Model model;
+    model.lower_is_better = lower;
+    const AccuracySearch search = search_accuracy({}, {}, 0.5, !lower, model.tools());
+    EXPECT_TRUE(search.holds);
+    EXPECT_NEAR(search.lost(), 0.2, 1e-9);  // four: 5, 3, 0.6 and 0.4 are gone
+    ASSERT_EQ(search.options.placement.exclude.size(), 4u);
+    EXPECT_EQ(search.options.placement.exclude[0].name, "a\\[1]");
+    EXPECT_EQ(search.options.placement.exclude[1].name, "b\\*");
+    EXPECT_EQ(search.ms, 5);
+    EXPECT_THAT(tried(search), testing::Contains("3 layers in float (not kept)"));
+    EXPECT_THAT(tried(search), testing::Contains("4 layers in float"));
+  }
+}
+
+TEST(AccuracySearch, SaysWhereTheBarDoesNotHold) {
+  Model model;
+  const AccuracySearch search = search_accuracy({}, {}, -1, true, model.tools());
+  EXPECT_FALSE(search.holds);
+  EXPECT_EQ(search.lost(), 0);  // nine in float: the best that there is
+  EXPECT_LT(search.options.placement.exclude.size(), 10u);
+}
+
+}  // namespace
+}  // namespace octet::app

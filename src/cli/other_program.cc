@@ -1,5 +1,7 @@
 #include "cli/other_program.h"
 
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +28,22 @@ void become_program(const std::string& name, const std::vector<std::string>& arg
   const int reason = errno;
   fail(path, ": cannot be started: ", std::strerror(reason), "; '", arguments.empty() ? name : arguments[0],
        "' is its work, so keep it beside ", own.string());
+}
+
+int run_octet(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"octet"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : all) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  std::cout.flush();
+  pid_t child = 0;
+  if (const int reason = ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, pointers.data(), environ))
+    fail("octet ", arguments.empty() ? "" : arguments[0], " cannot be started: ", std::strerror(reason));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail("octet ", arguments.empty() ? "" : arguments[0], " is lost: ", std::strerror(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace octet::cli

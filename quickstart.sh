@@ -37,6 +37,7 @@ step "$r/model.qdq.onnx"         export -e "$spec" "${set_keys[@]}" -m "$r/qat/m
 step "$r/model.octet"            compile -m "$r/model.qdq.onnx" -o "$r/model.octet"
 step "$r/float.octet"            compile -m "$r/float/model.onnx" -o "$r/float.octet"
 step "$r/engine.json"            evaluate -e "$spec" "${set_keys[@]}" -m "$r/model.octet" --json "$r/engine.json"
+step "$r/diagnosis.json"       diagnose -e "$spec" "${set_keys[@]}" -m "$r/qat/model.onnx" --json "$r/diagnosis.json"
 step "$r/verify.json"            verify -e "$spec" "${set_keys[@]}" -m "$r/qat/model.onnx" --engine_file "$r/model.octet" --json "$r/verify.json"
 step "$r/bench.json"             bench -m "$r/model.octet" --baseline "$r/float.octet" --compare onnxruntime --onnx "$r/float/model.onnx" --json "$r/bench.json"
 note_time "$results"

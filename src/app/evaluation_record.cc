@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <set>
 
 namespace octet::app {
@@ -10,7 +11,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kLines = 6;  // as many colors as a chart has
+constexpr size_t kLines = 6;               // as many colors as a chart has
+constexpr size_t kConfusionClasses = 256;  // more would make the JSON megabytes
+constexpr size_t kMatrixClasses = 24, kConfusions = 12;
 
 ordered_json to_json(const tasks::MetricInfo& info) {
   return {{"name", info.name}, {"title", info.title}, {"unit", info.unit}};
@@ -80,6 +83,13 @@ ordered_json to_json(const tasks::Details& details, const data::Dataset& images)
       row[details.columns[i].name] = number(details.classes[label].at(i));
     j["classes"].push_back(row);
   }
+  if (const size_t n = details.classes.size(); n <= kConfusionClasses && details.confusion.size() == n * n && n > 0) {
+    j["confusion"] = ordered_json::array();
+    for (size_t label = 0; label < n; ++label)
+      j["confusion"].push_back(
+          std::vector<int64_t>(details.confusion.begin() + static_cast<std::ptrdiff_t>(label * n),
+                               details.confusion.begin() + static_cast<std::ptrdiff_t>((label + 1) * n)));
+  }
   for (const tasks::CurveSet& set : details.curves) {
     ordered_json lines = ordered_json::array();
     for (const tasks::CurveLine& line : set.lines)
@@ -115,6 +125,39 @@ report::Table class_table(const ordered_json& evaluation) {
       cells.push_back(cell(row.at(column.at("name").get<std::string>()), column.at("unit")));
     table.rows.push_back(std::move(cells));
   }
+  return table;
+}
+
+std::optional<report::Matrix> confusion_of(const ordered_json& evaluation) {
+  if (!evaluation.contains("confusion") || evaluation["confusion"].size() > kMatrixClasses) return std::nullopt;
+  report::Matrix matrix{.title = "What was taken for what",
+                        .row_title = "is",
+                        .column_title = "taken for",
+                        .note = "Images; rows are what they are, columns what the model said."};
+  for (const ordered_json& row : evaluation.at("classes")) matrix.labels.push_back(row.at("class"));
+  for (const ordered_json& row : evaluation["confusion"]) matrix.counts.push_back(row);
+  return matrix;
+}
+
+report::Table confusion_table(const ordered_json& evaluation) {
+  report::Table table{"Most frequent confusions", {"is", "taken for", "images", "share of the class %"}, {}, ""};
+  if (!evaluation.contains("confusion")) return table;
+  struct Pair {
+    size_t label, predicted;
+    int64_t images, of;
+  };
+  std::vector<Pair> pairs;
+  for (size_t label = 0; label < evaluation["confusion"].size(); ++label) {
+    const std::vector<int64_t> row = evaluation["confusion"][label];
+    const int64_t of = std::accumulate(row.begin(), row.end(), int64_t{0});
+    for (size_t predicted = 0; predicted < row.size(); ++predicted)
+      if (predicted != label && row[predicted] > 0) pairs.push_back({label, predicted, row[predicted], of});
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.images > b.images; });
+  const auto name = [&](size_t label) { return evaluation.at("classes").at(label).at("class").get<std::string>(); };
+  for (size_t i = 0; i < std::min(pairs.size(), kConfusions); ++i)
+    table.rows.push_back({name(pairs[i].label), name(pairs[i].predicted), std::to_string(pairs[i].images),
+                          cell(100.0 * static_cast<double>(pairs[i].images) / static_cast<double>(pairs[i].of), "%")});
   return table;
 }
 

@@ -96,6 +96,7 @@ ResultsFolder read_results_folder(const fs::path& path) {
     if (ordered_json result = read_json(path / str(stage.name, ".json")); !result.is_null())
       r.evaluations.push_back({&stage, std::move(result)});
   r.ranges = read_json(path / "ranges.json");
+  r.diagnosis = read_json(path / "diagnosis.json");
   r.verification = read_json(path / "verify.json");
   r.bench = read_json(path / "bench.json");
   return r;

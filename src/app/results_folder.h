@@ -28,8 +28,8 @@ struct Evaluation {
 struct ResultsFolder {
   std::filesystem::path path;
   std::vector<Evaluation> evaluations;  // of the stages that were measured, from the first to the last
-  // null where the file is missing: ranges.json (calibrate), verify.json, bench.json.
-  nlohmann::ordered_json ranges, verification, bench;
+  // null where the file is missing: ranges.json (calibrate), diagnosis.json, verify.json, bench.json.
+  nlohmann::ordered_json ranges, diagnosis, verification, bench;
 
   bool empty() const;
   // One of the evaluated stages names images that went wrong.

@@ -102,7 +102,11 @@ void add_details(const ResultsFolder& r, const data::Dataset* images, report::Re
   add_classes_by_stage(r, out);
   if (r.evaluations.empty()) return;
   const auto& [stage, result] = r.evaluations.back();
-  for (report::Table table : {class_table(result), figure_table(result)}) {
+  if (std::optional<report::Matrix> matrix = confusion_of(result)) {
+    matrix->title += str(": ", stage->title);
+    out.matrices.push_back(std::move(*matrix));
+  }
+  for (report::Table table : {class_table(result), confusion_table(result), figure_table(result)}) {
     if (table.rows.empty()) continue;
     table.title += str(": ", stage->title);
     out.tables.push_back(std::move(table));
@@ -130,24 +134,63 @@ void add_layers(const ResultsFolder& r, report::Report& out) {
   out.tables.push_back(layers);
 }
 
+// Where accuracy goes: the quantizers that cost most, and what may help.
+void add_suspects(const ResultsFolder& r, report::Report& out) {
+  if (r.diagnosis.is_null()) return;
+  constexpr size_t kShown = 20;
+  report::BarChart chart{.title = "What is left of the outputs where one tensor alone is quantized",
+                         .unit = "dB",
+                         .groups = {"activations", "weights"},
+                         .note = "Signal to noise; the shortest bars are where accuracy goes. 6 dB are one bit."};
+  report::Table suspects{
+      "Suspects, the most harmful first",
+      {"tensor", "outputs, it alone (dB)", "itself (dB)", "with all before (dB)", "clipped %", "what may help"},
+      {},
+      str("With all quantizers ", fixed(r.diagnosis.at("output_db"), 1), " dB of the outputs are left, on ",
+          r.diagnosis.at("images").get<int64_t>(), " images.")};
+  for (const ordered_json& q : r.diagnosis.at("quantizers")) {
+    if (suspects.rows.size() == kShown) break;
+    chart.bars.push_back({.label = q.at("tensor"),
+                          .to = std::max(0.0, q.at("isolated_db").get<double>()),
+                          .group = q.at("weights").get<bool>() ? 1 : 0});
+    suspects.rows.push_back({q["tensor"], fixed(q["isolated_db"], 1), fixed(q.at("own_db"), 1),
+                             fixed(q.at("cumulative_db"), 1), fixed(100 * q.at("clipped").get<double>(), 3),
+                             q.at("advice")});
+  }
+  out.bars.push_back(chart);
+  out.tables.push_back(suspects);
+}
+
 void add_ranges(const ResultsFolder& r, report::Report& out) {
   if (r.ranges.is_null()) return;
   report::BarChart chart{.title = "Range of each quantized activation",
                          .unit = "",
                          .note = "What the calibrator chose; values beyond are clipped."};
+  report::StripChart strips{.title = "Distribution of each quantized activation",
+                            .strips = {},
+                            .note =
+                                "Magnitudes from 0 to the largest that calibration saw, as logarithms of how many; the "
+                                "line is where the calibrator cuts."};
   report::Table methods{
       "What each calibrator would choose (amax)", {"tensor", "largest value", "chosen", "clipped %"}, {}, ""};
   for (const ordered_json& m : r.ranges.at("tensors").at(0).at("methods")) methods.columns.push_back(m.at("method"));
   for (const ordered_json& t : r.ranges["tensors"]) {
     const double amax = t.at("amax"), low = t.at("min").get<double>() < 0 ? -amax : 0;
     chart.bars.push_back({.label = t.at("tensor"), .from = low, .to = amax});
-    std::vector<std::string> row = {t["tensor"],
-                                    fixed(std::max(std::abs(t["min"].get<double>()), t["max"].get<double>()), 4),
-                                    fixed(amax, 4), fixed(100 * t.at("clipped_fraction").get<double>(), 4)};
+    const double largest = std::max(std::abs(t["min"].get<double>()), std::abs(t["max"].get<double>()));
+    if (t.contains("histogram"))
+      strips.strips.push_back({.label = t["tensor"],
+                               .heights = t["histogram"],
+                               .end = largest,
+                               .cut = amax,
+                               .text = "cut at " + fixed(amax, 3)});
+    std::vector<std::string> row = {t["tensor"], fixed(largest, 4), fixed(amax, 4),
+                                    fixed(100 * t.at("clipped_fraction").get<double>(), 4)};
     for (const ordered_json& m : t.at("methods")) row.push_back(fixed(m.at("amax"), 4));
     methods.rows.push_back(row);
   }
   out.bars.push_back(chart);
+  if (!strips.strips.empty()) out.strips.push_back(std::move(strips));
   out.tables.push_back(methods);
 }
 
@@ -197,6 +240,7 @@ report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec
   add_details(r, images, out);
   add_curves(r, out);
   add_layers(r, out);
+  add_suspects(r, out);
   add_ranges(r, out);
   add_verification(r, out);
   return out;

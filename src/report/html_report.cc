@@ -133,6 +133,57 @@ std::string render_bars(const BarChart& chart) {
   return card(chart.title, body, chart.bars.size() > kFoldRows, str(chart.bars.size(), " bars"));
 }
 
+// A row of cells for each label; the diagonal has a color of its own, and a cell is the darker the larger its share of
+// its row.
+std::string render_matrix(const Matrix& matrix) {
+  std::string body = str("<div class=\"scroll\"><table class=\"matrix\"><thead><tr><th>", escape_html(matrix.row_title),
+                         " \\ ", escape_html(matrix.column_title), "</th>");
+  for (const std::string& label : matrix.labels) body += element("th", label, "n");
+  body += "</tr></thead><tbody>";
+  for (size_t r = 0; r < matrix.counts.size(); ++r) {
+    int64_t sum = 0;
+    for (const int64_t count : matrix.counts[r]) sum += count;
+    body += "<tr>" + element("th", r < matrix.labels.size() ? matrix.labels[r] : "");
+    for (size_t c = 0; c < matrix.counts[r].size(); ++c) {
+      const int64_t count = matrix.counts[r][c];
+      const double share = sum > 0 ? static_cast<double>(count) / static_cast<double>(sum) : 0;
+      body += str("<td class=\"n\" style=\"--c:var(--s", r == c ? 1 : 2, ");--share:", fixed(100 * std::sqrt(share), 0),
+                  "%\">", count == 0 ? "" : std::to_string(count), "</td>");
+    }
+    body += "</tr>";
+  }
+  return card(matrix.title, body + "</tbody></table></div>" + note_of(matrix.note), false);
+}
+
+std::string strip_svg(const Strip& strip) {
+  constexpr double kWidth = 320, kHeight = 26;
+  double highest = 0;
+  for (const double h : strip.heights) highest = std::max(highest, std::log1p(std::max(h, 0.0)));
+  std::string path = str("M0 ", fixed(kHeight, 0));
+  const double step = kWidth / static_cast<double>(std::max<size_t>(strip.heights.size(), 1));
+  for (size_t i = 0; i < strip.heights.size(); ++i) {
+    const double y = highest > 0 ? kHeight * (1 - std::log1p(std::max(strip.heights[i], 0.0)) / highest) : kHeight;
+    path += str("L", fixed(step * static_cast<double>(i), 1), " ", fixed(y, 1), "L",
+                fixed(step * static_cast<double>(i + 1), 1), " ", fixed(y, 1));
+  }
+  path += str("L", fixed(kWidth, 0), " ", fixed(kHeight, 0), "Z");
+  const double cut = strip.end > 0 ? std::clamp(strip.cut / strip.end, 0.0, 1.0) * kWidth : kWidth;
+  return str("<svg viewBox=\"0 0 ", fixed(kWidth, 0), " ", fixed(kHeight, 0),
+             "\" preserveAspectRatio=\"none\"><path d=\"", path, "\" fill=\"var(--s1)\" opacity=\"0.55\"/><line x1=\"",
+             fixed(cut, 1), "\" x2=\"", fixed(cut, 1), "\" y1=\"0\" y2=\"", fixed(kHeight, 0),
+             "\" stroke=\"var(--s2)\" stroke-width=\"2\"/></svg>");
+}
+
+std::string render_strips(const StripChart& chart) {
+  std::string body = "<div class=\"bars\">";
+  for (const Strip& strip : chart.strips)
+    body += str("<div class=\"bar\"><span class=\"name\" title=\"", escape_html(strip.label), "\">",
+                escape_html(strip.label), "</span><span class=\"strip\">", strip_svg(strip), "</span>",
+                element("span", strip.text, "amount"), "</div>");
+  return card(chart.title, body + "</div>" + note_of(chart.note), chart.strips.size() > kFoldRows,
+              str(chart.strips.size(), " tensors"));
+}
+
 std::string base64(const std::string& bytes) {
   static const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
@@ -169,6 +220,8 @@ std::string render_html(const Report& report) {
     out += "</div>\n";
   }
   for (const BarChart& chart : report.bars) out += render_bars(chart);
+  for (const Matrix& matrix : report.matrices) out += render_matrix(matrix);
+  for (const StripChart& chart : report.strips) out += render_strips(chart);
   for (const Table& table : report.tables)  // long ones after what can be seen at a glance
     if (table.rows.size() > kFoldRows) out += render_table(table);
   if (!report.pictures.empty()) {

@@ -1,6 +1,7 @@
 // report.html: one page that needs nothing else (no scripts, no fonts, no network), light or dark as the reader's
 // system, readable on paper and on a telephone.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -43,6 +44,27 @@ struct BarChart {
   std::string note;
 };
 
+// Counts of pairs, as shades: a confusion matrix.
+struct Matrix {
+  std::string title, row_title, column_title;
+  std::vector<std::string> labels;           // of rows and columns alike
+  std::vector<std::vector<int64_t>> counts;  // [row][column]
+  std::string note;
+};
+
+// How a tensor is distributed, with a line where it is cut.
+struct Strip {
+  std::string label;
+  std::vector<double> heights;  // any unit, drawn as logarithms; neighbors of equal width from 0 to `end`
+  double end = 0, cut = 0;
+  std::string text;  // beside it
+};
+struct StripChart {
+  std::string title;
+  std::vector<Strip> strips;
+  std::string note;
+};
+
 struct Picture {
   std::string title;
   std::string media_type;  // "image/png"
@@ -58,6 +80,8 @@ struct Report {
   std::vector<Table> tables;
   std::vector<Curve> curves;
   std::vector<BarChart> bars;
+  std::vector<StripChart> strips;
+  std::vector<Matrix> matrices;
   std::vector<Picture> pictures;
   std::vector<std::string> notes;
 };

@@ -53,6 +53,10 @@ background:var(--c)}
 .name{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .track{position:relative;height:14px;background:var(--grid);border-radius:3px;overflow:hidden}
 .track i{position:absolute;top:0;bottom:0;min-width:1px;background:var(--c);border-radius:3px}
+.strip{height:26px;background:var(--grid);border-radius:3px;overflow:hidden}
+.strip svg{width:100%;height:100%;display:block}
+.matrix{width:auto}.matrix td,.matrix th{padding:5px 9px;border:1px solid var(--line)}
+.matrix td{background:color-mix(in srgb,var(--c) var(--share),transparent)}
 .amount{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));gap:6px 28px;margin:0}
 .facts div{display:flex;justify-content:space-between;gap:16px;border-bottom:1px solid var(--line);padding:4px 0}

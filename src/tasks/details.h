@@ -48,6 +48,8 @@ struct Details {
   // The columns of the table of classes; the first is that by which classes are compared.
   std::vector<MetricInfo> columns;
   std::vector<std::vector<double>> classes;  // [label][column]; NaN for what a class has nothing of
+  // Of a classifier, [label][predicted]: how many images. Empty: there is none.
+  std::vector<int64_t> confusion;
   std::vector<CurveSet> curves;
   std::vector<ImageRemark> worst;  // the worst first; none of those where nothing went wrong
 };

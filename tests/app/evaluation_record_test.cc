@@ -55,6 +55,21 @@ TEST(EvaluationRecord, HasNamesInThePlaceOfNumbers) {
   EXPECT_TRUE(j["classes"][1]["ap"].is_null());
 }
 
+TEST(EvaluationRecord, NamesWhatIsTakenForWhat) {
+  tasks::Details details = some_details();
+  details.confusion = {8, 2, 3, 3};
+  const nlohmann::ordered_json j = to_json(details, *three_images());
+  const std::optional<report::Matrix> matrix = confusion_of(j);
+  ASSERT_TRUE(matrix.has_value());
+  EXPECT_THAT(matrix->labels, ElementsAre("car", "person"));
+  EXPECT_THAT(matrix->counts, ElementsAre(ElementsAre(8, 2), ElementsAre(3, 3)));
+  const report::Table table = confusion_table(j);
+  EXPECT_THAT(table.rows,
+              ElementsAre(ElementsAre("person", "car", "3", "50.00"), ElementsAre("car", "person", "2", "20.00")));
+  EXPECT_FALSE(confusion_of(to_json(some_details(), *three_images())).has_value());
+  EXPECT_THAT(confusion_table(to_json(some_details(), *three_images())).rows, IsEmpty());
+}
+
 TEST(EvaluationRecord, MakesTheTablesThatPeopleRead) {
   const nlohmann::ordered_json j = to_json(some_details(), *three_images());
   const report::Table classes = class_table(j), figures = figure_table(j);

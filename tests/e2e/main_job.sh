@@ -77,7 +77,22 @@ PY
     echo "ok: $isa gives the bits of the scalar reference with 1, 2 and 3 threads"
   done
   expect 0 'Octet INT8' "$octet" bench -m model.octet --baseline float.octet --runs 15 --json bench.json
+  expect 0 'what may help' "$octet" diagnose -e "$spec" -m calibrated.onnx --count 32 --json diagnosis.json
   expect 0 'report.html' "$octet" report -e "$spec" -r .
+  grep -q 'Suspects' report.html || die "the report names no suspects"
+  if command -v chromium >/dev/null; then
+    "$here/../report/screenshot.py" report.html || die "the report does not look right"
+  fi
+  # A study of a network whose files are all there has only its tables to make.
+  mkdir study && ln -s .. study/resnet20
+  expect 0 'done before: study/resnet20/bench.json' "$octet" study -e "$spec" -r study
+  [ -s study/study.html ] && [ -s study/study.json ] || die "the study wrote no page"
+  # Three bits lose much; a bar brings layers back, with a spec that makes the same network.
+  few=(--set quant.weights.bits=3 --set quant.adaround.iterations=1 --set quant.adaround.images=50 --set quant.calibration.images=100)
+  expect 0 'in float|calibrated' "$octet" calibrate -e "$spec" "${few[@]}" -m float/model.onnx -o bar.onnx --accuracy-drop 0.3 --json bar.json
+  [ "$(value bar.json holds)" = True ] || die "the bar does not hold"
+  expect 0 'wrote again.onnx' "$octet" calibrate -e bar.spec.yaml -m float/model.onnx -o again.onnx
+  cmp bar.onnx again.onnx || die "the spec of --accuracy-drop makes another network"
   grep -q '</html>' report.html || die "report.html is not whole"
   at_least "$(value summary.json engine_agreement)" 0.99 "engine_agreement"
   expect 0 'Conv' "$octet" inspect model.qdq.onnx

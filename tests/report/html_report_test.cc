@@ -49,6 +49,8 @@ Report full_report() {
       {"Loss", "epoch", "loss", {{"train", {1, 2, 3}, {1, NAN, 0.3}}, {"val", {1, 2, 3}, {0.9, 0.5, 0.4}}}}};
   report.bars = {{"Latency", "ms", {{"conv1", 0, 0.5}, {"conv2", 0, 1}}, {"INT8"}, ""},
                  {"Ranges", "", {{"x", -1, 1, "", 7}, {"bad", NAN, 1}}, {}, ""}};
+  report.matrices = {{"Confusion", "is", "taken for", {"<a>", "b"}, {{9, 1}, {0, 4}}, "images"}};
+  report.strips = {{"Ranges", {{"x", {5, 3, 0, 1}, 2, 1, "cut at 1"}, {"empty", {}, 0, 0, ""}}, "logarithms"}};
   report.pictures = {{"Digits", "image/png", "abcd"}};
   report.notes = {"one 'note'"};
   return report;
@@ -62,6 +64,19 @@ TEST(HtmlReport, IsWellFormedAndEscaped) {
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;"));
   EXPECT_THAT(html, HasSubstr("data:image/png;base64,YWJjZA=="));
   EXPECT_EQ(structure_error(render_html({})), "");
+}
+
+TEST(HtmlReport, ShadesAMatrixByShareOfTheRow) {
+  const std::string html = render_html(full_report());
+  EXPECT_THAT(html, HasSubstr("<th>&lt;a&gt;</th><td class=\"n\" style=\"--c:var(--s1);--share:95%\">9</td>"));
+  EXPECT_THAT(html, HasSubstr("--c:var(--s2);--share:32%\">1</td>"));
+  EXPECT_THAT(html, HasSubstr("--share:0%\"></td>"));
+}
+
+TEST(HtmlReport, CutsAStripWhereItIsCut) {
+  const std::string html = render_html(full_report());
+  EXPECT_THAT(html, HasSubstr("<line x1=\"160.0\" x2=\"160.0\""));
+  EXPECT_THAT(html, HasSubstr("cut at 1"));
 }
 
 TEST(HtmlReport, NeedsNothingFromOutside) {

@@ -1,6 +1,9 @@
 #include "tasks/classification/task.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
 
 #include "base/error.h"
 #include "metrics/top_k.h"
@@ -12,22 +15,33 @@ namespace {
 
 class TopKEvaluator : public Evaluator {
  public:
-  explicit TopKEvaluator(int64_t top_k) : accuracy_(static_cast<int>(top_k)) {}
+  TopKEvaluator(int64_t top_k, std::vector<std::string> names)
+      : accuracy_(static_cast<int>(top_k)), names_(std::move(names)) {}
   void add(const Outputs& outputs, const data::Batch& batch) override {
     const OutputView& scores = outputs.at(0);
     const auto classes = static_cast<size_t>(scores.shape.at(1));
     require_labels(batch, static_cast<int64_t>(classes));
     const std::vector<int64_t> labels = batch.labels();
     accuracy_.add(scores.values, labels);
-    for (size_t i = 0; i < labels.size(); ++i)
+    for (size_t i = 0; i < labels.size(); ++i) {
+      const std::span<const float> of_image = scores.values.subspan(i * classes, classes);
       losses_.push_back({.image = batch.indices[i],
-                         .loss = -metrics::log_probability(scores.values.subspan(i * classes, classes), scores.scores,
-                                                           static_cast<int>(labels[i]))});
+                         .loss = -metrics::log_probability(of_image, scores.scores, static_cast<int>(labels[i]))});
+      const int best = metrics::top_1(of_image);
+      if (best != labels[i])
+        mistakes_.push_back({.image = batch.indices[i],
+                             .label = labels[i],
+                             .predicted = best,
+                             .confidence = std::exp(metrics::log_probability(of_image, scores.scores, best))});
+    }
+    keep_most_confident();
   }
   void merge(const Evaluator& other) override {
     const auto& part = dynamic_cast<const TopKEvaluator&>(other);
     accuracy_.merge(part.accuracy_);
     losses_.insert(losses_.end(), part.losses_.begin(), part.losses_.end());
+    mistakes_.insert(mistakes_.end(), part.mistakes_.begin(), part.mistakes_.end());
+    keep_most_confident();
     // A sum depends on its order.
     std::stable_sort(losses_.begin(), losses_.end(), [](const auto& a, const auto& b) { return a.image < b.image; });
   }
@@ -53,6 +67,14 @@ class TopKEvaluator : public Evaluator {
           {100.0 * recognized[static_cast<size_t>(label)], static_cast<double>(images),
            100.0 * static_cast<double>(accuracy_.confusion(label, label)) / static_cast<double>(taken_for)});
     }
+    out.confusion.assign(accuracy_.confusion_matrix().begin(), accuracy_.confusion_matrix().end());
+    for (const Mistake& m : mistakes_) {
+      char confidence[16];
+      std::snprintf(confidence, sizeof confidence, "%.2f", m.confidence);
+      out.worst.push_back({.image = m.image,
+                           .text = str("taken for ", name(m.predicted), " (", confidence, "), is ", name(m.label)),
+                           .marks = {}});
+    }
     return out;
   }
 
@@ -61,8 +83,28 @@ class TopKEvaluator : public Evaluator {
     int64_t image = 0;  // in the dataset
     double loss = 0;
   };
+  struct Mistake {
+    int64_t image = 0, label = 0, predicted = 0;
+    double confidence = 0;  // probability of the class that it was taken for
+  };
+  static constexpr size_t kKept = 24;
+
+  std::string name(int64_t label) const {
+    const auto at = static_cast<size_t>(label);
+    return at < names_.size() ? names_[at] : "class " + std::to_string(label);
+  }
+  // In an order that does not depend on that of the images.
+  void keep_most_confident() {
+    std::sort(mistakes_.begin(), mistakes_.end(), [](const Mistake& a, const Mistake& b) {
+      return a.confidence != b.confidence ? a.confidence > b.confidence : a.image < b.image;
+    });
+    if (mistakes_.size() > kKept) mistakes_.resize(kKept);
+  }
+
   metrics::TopKAccumulator accuracy_;
   std::vector<ImageLoss> losses_;
+  std::vector<Mistake> mistakes_;  // the most confident
+  std::vector<std::string> names_;
 };
 
 }  // namespace
@@ -118,7 +160,7 @@ NvinferReading Task::nvinfer(const Signature& network) const {
 }
 
 std::unique_ptr<Evaluator> Task::evaluator() const {
-  return std::make_unique<TopKEvaluator>(options_.top_k);
+  return std::make_unique<TopKEvaluator>(options_.top_k, names_);
 }
 
 std::vector<MetricInfo> Task::metrics() const {

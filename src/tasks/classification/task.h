@@ -17,6 +17,7 @@ class Task : public tasks::Task {
   std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
   void describe(schema::Section& section) override;
   void forget_incidentals() override { options_.top_k = Options().top_k; }
+  void name_classes(const std::vector<std::string>& names) override { names_ = names; }
   // A network of the zoo with its own classifier.
   ir::Graph build(const models::ModelOptions& options) const override { return models::build_model(options); }
   // One image input, one output [batch, classes].
@@ -32,6 +33,7 @@ class Task : public tasks::Task {
 
  private:
   Options options_;
+  std::vector<std::string> names_;  // of the classes, for people
 };
 
 // UserError, naming the image, where a label does not lie below `classes`.

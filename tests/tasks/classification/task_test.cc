@@ -37,6 +37,25 @@ TEST(Classification, CountsHitsAndAveragesTheLoss) {
   EXPECT_NEAR(metrics.at("loss"), (2 * right + wrong) / 3, 1e-6);
 }
 
+TEST(Classification, ShowsItsMostConfidentMistakes) {
+  // Right, wrong by 1, wrong by 0.5, right.
+  const auto dataset = pictures_of_two(std::string("\xff\x00\x00\xff\x80\x00\x00\xff", 8), {0, 0, 1, 1});
+  BrighterPixel runner;
+  Task task({.top_k = 1});
+  task.name_classes({"left", "right"});
+  for (const int64_t batch_size : {1, 4}) {
+    data::Loader loader(*dataset, {.batch_size = batch_size});
+    const auto evaluator = task.evaluator();
+    run_all(runner, loader, [&](const Outputs& outputs, const data::Batch& batch) { evaluator->add(outputs, batch); });
+    const Details details = evaluator->details();
+    EXPECT_THAT(details.confusion, ::testing::ElementsAre(1, 1, 1, 1));
+    ASSERT_EQ(details.worst.size(), 2u);
+    EXPECT_EQ(details.worst[0].image, 1);
+    EXPECT_EQ(details.worst[0].text, "taken for right (0.73), is left");
+    EXPECT_EQ(details.worst[1].image, 2);
+  }
+}
+
 TEST(Classification, ALabelBeyondTheOutputsIsAnError) {
   const auto dataset = pictures_of_two(std::string("\xff\x00", 2), {2});
   data::Loader loader(*dataset, {.batch_size = 1});

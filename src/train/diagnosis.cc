@@ -1,6 +1,7 @@
 #include "train/diagnosis.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
 #include "ir/ops.h"

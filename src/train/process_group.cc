@@ -4,6 +4,7 @@
 #define USE_DISTRIBUTED
 #define USE_C10D_GLOO
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gloo/transport/device.h>
 #include <netdb.h>
 #include <sys/socket.h>

@@ -50,8 +50,13 @@ const std::string& cuda_problem() {
       return std::string("libtorch_cuda.so cannot be loaded") + (reason ? std::string(": ") + reason : "");
     }
     try {
-      if (!at::globalContext().hasCUDA()) return std::string("no CUDA device was found");
-      at::globalContext().lazyInitDevice(at::kCUDA);
+      at::Context& context = at::globalContext();
+      if (!context.hasCUDA()) return std::string("no CUDA device was found");
+      context.lazyInitDevice(at::kCUDA);
+      // Where fp32 is asked for, it is float32: by default cuDNN rounds what it multiplies to TF32, with 11 digits. And
+      // a run that is repeated is to give the same bytes.
+      context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV, at::Float32Precision::IEEE);
+      context.setDeterministicCuDNN(true);
     } catch (const std::exception& error) {
       return std::string("CUDA cannot be initialized: ") + error.what();
     }
@@ -77,6 +82,9 @@ void require_device(const std::string& device) {
       device == "cuda:")
     fail_usage("device '", device, "' is not known; use cpu, cuda or cuda:N");
   require(cuda_available(), "device '", device, "' cannot be used: ", cuda_problem(), "; use device cpu");
+  if (device.size() > 5)
+    require(device.size() < 10 && std::stoi(device.substr(5)) < cuda_devices(), "device '", device,
+            "' cannot be used: this machine has ", cuda_devices(), cuda_devices() == 1 ? " CUDA device" : " CUDA devices");
 }
 
 }  // namespace octet::train

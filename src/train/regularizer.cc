@@ -19,7 +19,8 @@ bool is_regularized(const ir::Value& parameter) {
 
 }  // namespace
 
-Regularizer::Regularizer(const RegularizerOptions& options, const Executor& executor) : options_(options) {
+Regularizer::Regularizer(const RegularizerOptions& options, const Executor& executor)
+    : options_(options), none_(at::zeros({}, at::TensorOptions().device(at::Device(executor.options().device)))) {
   for (const auto& [name, tensor] : executor.named_parameters())
     if (is_regularized(*executor.graph().find_value(name))) parameters_.push_back(tensor);
 }
@@ -30,7 +31,7 @@ at::Tensor Regularizer::operator()() const {
     const at::Tensor w = p.scalar_type() == at::kDouble ? p : p.to(at::kFloat);  // a low type would overflow
     sums.push_back(options_.type == RegularizerType::kL1 ? w.abs().sum() : w.square().sum());
   }
-  return sums.empty() ? at::zeros({}) : at::stack(sums).sum() * options_.weight;
+  return sums.empty() ? none_ : at::stack(sums).sum() * options_.weight;
 }
 
 }  // namespace octet::train

@@ -21,6 +21,7 @@ class Regularizer {
  private:
   RegularizerOptions options_;
   std::vector<at::Tensor> parameters_;
+  at::Tensor none_;  // the sum where there are none, on their device
 };
 
 }  // namespace octet::train

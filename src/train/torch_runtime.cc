@@ -84,7 +84,8 @@ void require_device(const std::string& device) {
   require(cuda_available(), "device '", device, "' cannot be used: ", cuda_problem(), "; use device cpu");
   if (device.size() > 5)
     require(device.size() < 10 && std::stoi(device.substr(5)) < cuda_devices(), "device '", device,
-            "' cannot be used: this machine has ", cuda_devices(), cuda_devices() == 1 ? " CUDA device" : " CUDA devices");
+            "' cannot be used: this machine has ", cuda_devices(),
+            cuda_devices() == 1 ? " CUDA device" : " CUDA devices");
 }
 
 }  // namespace octet::train

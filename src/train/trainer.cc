@@ -210,7 +210,7 @@ class Run {
 
   // Whether it holds on one rank at least. Returns when all have asked.
   bool on_any_rank(bool here) {
-    at::Tensor flag = at::scalar_tensor(here ? 1.0 : 0.0, at::device(executor_.options().device));
+    at::Tensor flag = at::scalar_tensor(here ? 1.0 : 0.0);  // on the host: asked every step, and waits for no GPU
     communicator_.all_reduce({&flag, 1}, Reduce::kMax);
     return flag.item<double>() != 0;
   }

@@ -53,6 +53,7 @@ at::Tensor difference(const at::Tensor& student, const at::Tensor& teacher, Dist
       return (student - teacher).abs().mean();
     case DistillCriterion::kL2:
       return (student - teacher).square().mean();
+    case DistillCriterion::kAuto:
     case DistillCriterion::kKl:
       break;
   }
@@ -75,6 +76,8 @@ Distillation::Distillation(Loss& inner, const ir::Graph& student, const ir::Grap
     if (!may_be_equal(a.shape, b.shape))
       fail_usage("distill: '", binding.student, "' of the network that learns is ", ir::type_string(a), ", '",
                  binding.teacher, "' of the teacher is ", ir::type_string(b));
+    if (binding.criterion == DistillCriterion::kAuto)
+      binding.criterion = a.shape && a.shape->size() == 2 ? DistillCriterion::kKl : DistillCriterion::kL2;
     if (binding.criterion == DistillCriterion::kKl && a.shape && a.shape->size() < 2)
       fail_usage("distill: '", binding.student, "' is ", ir::type_string(a),
                  "; kl takes tensors with classes in axis 1");

@@ -32,6 +32,7 @@ struct Executor::State {
   void compile_chains();
   void execute(Run& run, const std::vector<Step>& steps);
   void refresh_weight_scales();
+  bool is_scale(const std::string& name) const;  // of a quantizer
   const ir::Value& matching(const ir::Graph& other, const std::string& name, const at::Tensor& tensor) const;
 
   ExecutorOptions options;
@@ -261,13 +262,20 @@ const ir::Value& Executor::State::matching(const ir::Graph& other, const std::st
   return *value;
 }
 
+bool Executor::State::is_scale(const std::string& name) const {
+  const ir::Value* value = graph.find_value(name);
+  return std::any_of(value->users.begin(), value->users.end(), [&](const ir::Node* user) {
+    return user->kind == ir::OpKind::kFakeQuantize && user->input(1) == value;
+  });
+}
+
 void Executor::write_back(ir::Graph& graph) {
   State& s = *state_;
   s.refresh_weight_scales();
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::DataType type = s.matching(graph, name, tensor).constant->data_type();
-      graph.find_value(name)->constant = to_constant(tensor, type);
+      graph.find_value(name)->constant = to_constant(s.is_scale(name) ? usable_scale(tensor.detach()) : tensor, type);
     }
 }
 

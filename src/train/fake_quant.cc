@@ -168,6 +168,10 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const Fak
   return Generic::apply(x, scale, o, result);
 }
 
+at::Tensor usable_scale(const at::Tensor& scale) {
+  return at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
+}
+
 at::Tensor current_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuantOptions& o) {
   const at::NoGradGuard guard;
   const at::Tensor zero = o.zero_point.defined()

@@ -31,6 +31,9 @@ struct FakeQuantOptions {
 at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuantOptions& options,
                          at::ScalarType result);
 
+// What a learned scale stands for: a step of the optimizer may take it below zero, where its magnitude counts.
+at::Tensor usable_scale(const at::Tensor& scale);
+
 // The scale that just covers x: the largest magnitude divided by the codes on its side of the zero point (127 for s8,
 // 255 for u8), at least numerics::kMinScale. One element, or one per index of `axis`, as `like`.
 at::Tensor current_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuantOptions& options);

@@ -89,7 +89,7 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
     o.zero_point = zero;
     const float c = of_weights ? run.weight_constant : run.activation_constant;
     if (run.training && c > 0 && !learned) update_scale(scale, x, o, c);
-    if (learned) scale = at::clamp_min(at::abs(scale), static_cast<double>(numerics::kMinScale));
+    if (learned) scale = usable_scale(scale);
     o.codes = run.codes;
     const at::Tensor y = fake_quantize(x, scale, o, run.compute);
     if (o.codes) {

@@ -65,8 +65,10 @@ TEST(Distillation, CriteriaAreTheirFormulas) {
       kl += p * std::log(p / q) * temperature * temperature / 8;
     }
   }
-  for (const auto& [criterion, want] :
-       {std::pair(DistillCriterion::kL1, l1), {DistillCriterion::kL2, l2}, {DistillCriterion::kKl, kl}}) {
+  for (const auto& [criterion, want] : {std::pair(DistillCriterion::kL1, l1),
+                                        {DistillCriterion::kL2, l2},
+                                        {DistillCriterion::kKl, kl},
+                                        {DistillCriterion::kAuto, kl}}) {
     Nothing nothing;
     Distillation loss(nothing, student, teacher, {.weight = 0.5, .temperature = temperature, .criterion = criterion},
                       {});
@@ -120,7 +122,9 @@ TEST(Distillation, ItsGradientIsThatOfFixedTargets) {
   const data::Batch batch = std::move(batches_of(*quadrants(16, 3), 16)[0]);
   const at::Tensor wanted = run(teacher, batch)[0];
   Nothing nothing;
-  Distillation loss(nothing, graph, teacher, {}, {});
+  DistillOptions options;
+  options.criterion = DistillCriterion::kL2;
+  Distillation loss(nothing, graph, teacher, options, {});
   std::map<std::string, at::Tensor> gradients[2];
   for (int i = 0; i < 2; ++i) {
     Executor student(i == 0 ? loss.student() : graph);

@@ -59,6 +59,22 @@ TEST(LearnedScales, HaveTheSameGradientsWhereCodesFlow) {
   }
 }
 
+// A step may take a scale below zero: what is written computes what was trained.
+TEST(LearnedScales, AreWrittenAsTheyCount) {
+  ir::Graph graph = one_convolution(ir::kLearned);
+  Executor executor(graph);
+  const at::Tensor x = at::arange(96).div(16).sub(3).reshape({3, 2, 4, 4}).to(at::kFloat);
+  {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : executor.named_parameters())
+      if (name == "wq/scale") at::Tensor(tensor).fill_(-0.0625);
+  }
+  const at::Tensor trained = executor.forward({x}, Mode::kEval).at(0);
+  executor.write_back(graph);
+  EXPECT_EQ(graph.find_value("wq/scale")->constant->to_floats(), std::vector<float>{0.0625f});
+  EXPECT_TRUE(at::equal(Executor(graph).forward({x}, Mode::kEval).at(0), trained));
+}
+
 TEST(LearnedScales, AreParametersThatHaveNoDecayUnlessTheyClip) {
   const auto decay = [](const std::string& state) {
     const Executor executor(one_convolution(state));

@@ -4,8 +4,8 @@
 
 namespace octet::train {
 
-OCTET_ENUM_NAMES(DistillCriterion, {DistillCriterion::kL1, "l1"}, {DistillCriterion::kL2, "l2"},
-                 {DistillCriterion::kKl, "kl"})
+OCTET_ENUM_NAMES(DistillCriterion, {DistillCriterion::kAuto, "auto"}, {DistillCriterion::kL1, "l1"},
+                 {DistillCriterion::kL2, "l2"}, {DistillCriterion::kKl, "kl"})
 
 void describe(schema::Section& s, DistillBinding& binding) {
   s.field("student", binding.student)
@@ -30,7 +30,7 @@ void describe(schema::Section& s, DistillOptions& distill) {
   s.field("criterion", distill.criterion)
       .help(
           "Without bindings, how the outputs are compared. l1, l2: mean absolute or squared difference; kl: divergence "
-          "of the softmax over axis 1, for logits.");
+          "of the softmax over axis 1, for logits; auto: kl of outputs [batch, classes], l2 of others.");
   s.field("temperature", distill.temperature)
       .above(0, 1000)
       .help("kl: what logits are divided by; the loss is multiplied by its square.");

@@ -10,8 +10,9 @@ namespace octet::train {
 
 // How far the student's tensor s is from the teacher's t: the mean of |s - t| or of (s - t)^2 over all elements; or
 // temperature^2 KL(softmax(t / temperature) || softmax(s / temperature)) over axis 1, the classes, the mean over all
-// others (Hinton et al. 2015).
-enum class DistillCriterion { kL1, kL2, kKl };
+// others (Hinton et al. 2015). Auto: kl of matrices, which are logits of classes, else l2. The squared difference of
+// logits is steep where a softmax over them is flat: rates that suit the cross-entropy diverge with it.
+enum class DistillCriterion { kAuto, kL1, kL2, kKl };
 std::span<const schema::EnumName<DistillCriterion>> enum_names(DistillCriterion);
 
 // A tensor of the student and one of the teacher of the same shape.
@@ -27,7 +28,7 @@ struct DistillOptions {
   double weight = 1;    // of all bindings together, beside the task's loss
   double temperature = 1;
   std::vector<DistillBinding> bindings;  // empty: every output, by `criterion`
-  DistillCriterion criterion = DistillCriterion::kL2;
+  DistillCriterion criterion = DistillCriterion::kAuto;
 };
 void describe(schema::Section& s, DistillOptions& distill);
 

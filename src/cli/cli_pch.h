@@ -1,8 +1,7 @@
 // Precompiled: what nearly every command includes, of which each costs seconds.
 #pragma once
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
+
+#include "base/std_pch.h"

@@ -59,7 +59,9 @@ void PixelPainter::mix_row(const uint8_t* in, int pixels, float* out, ptrdiff_t 
   const auto mixed = [&shares](size_t c, float r, float g, float b) {
     return cut(shares[c][0] * r + shares[c][1] * g + shares[c][2] * b + shares[c][3]);
   };
+#ifndef __clang__
 #pragma GCC ivdep  // the rows lie apart
+#endif
   for (int x = 0; x < pixels; ++x) {
     const float r = red[x], g = green[x], b = blue[x];
     red[x] = normalization_.of(mixed(0, r, g, b), 0);

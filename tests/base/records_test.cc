@@ -53,9 +53,10 @@ TEST(Records, ComeBack) {
 TEST(Records, DamageIsFoundAndPlaced) {
   const std::string first = framed_record("one"), both = first + framed_record("second");
   for (size_t cut = 1; cut < both.size(); ++cut)
-    if (cut != first.size())
+    if (cut != first.size()) {
       EXPECT_THAT(joined(both.substr(0, cut)), AllOf(HasSubstr("x.tfrecord: record "), HasSubstr("is it cut off?")))
           << cut;
+    }
   for (size_t at = 0; at < both.size(); ++at)
     for (const char flip : {'\x01', '\x80'}) {
       std::string damaged = both;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <regex>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -49,14 +50,16 @@ std::vector<Choice> choices(const std::string& help) {
 
 TEST_F(Choices, AWrongWordIsNamedWithWhatThereIs) {
   std::vector<std::string> checked;
+  std::set<std::string> seen;  // the same option of several commands is one piece of code
   for (const std::string& command : commands(octet("--help").out))
     for (const Choice& choice : choices(octet(command + " --help").out)) {
+      checked.push_back(command + " " + choice.flag);
+      if (!seen.insert(choice.flag + " " + choice.words).second) continue;
       const Outcome outcome = octet(command + " " + choice.flag + " no_such_word");
       EXPECT_EQ(outcome.code, 2) << command << ' ' << choice.flag;
       const std::string list = std::regex_replace(choice.words, std::regex(R"(\|)"), ", ");
       EXPECT_EQ(outcome.err, "octet: " + command + ": " + choice.flag + ": 'no_such_word' is none of " + list +
                                  "; see 'octet " + command + " --help'\n");
-      checked.push_back(command + " " + choice.flag);
     }
   for (const char* flag : {"scenes --format", "convert dataset --partition_mode", "convert spec --stage",
                            "prune --normalizer", "compile --isa", "export --opset", "bench --compare"})

@@ -25,8 +25,9 @@ class MixedPrecision : public NetworkFiles {
   void expect_trained_network() const {
     const ir::Graph model = onnx::import_model(folder_ + "/r/model.onnx");
     for (const ir::Value* value : model.constants())
-      if (value->constant->data_type() == ir::DataType::kFloat32)
+      if (value->constant->data_type() == ir::DataType::kFloat32) {
         for (const float x : value->constant->to_floats()) ASSERT_TRUE(std::isfinite(x)) << value->name;
+      }
   }
 };
 

@@ -48,8 +48,12 @@ TEST_F(Prune, TaosFlagsAndTheirLongNames) {
   EXPECT_EQ(tao["proof"]["holds"], true);
   for (const json& layer : tao["layers"]) {
     const std::string name = layer["name"];
-    if (name.rfind("layer3", 0) == 0) EXPECT_EQ(layer["outputs"]["before"], layer["outputs"]["after"]) << name;
-    if (!layer["group"].is_null()) EXPECT_EQ(layer["outputs"]["after"].get<int64_t>() % 4, 0) << name;
+    if (name.rfind("layer3", 0) == 0) {
+      EXPECT_EQ(layer["outputs"]["before"], layer["outputs"]["after"]) << name;
+    }
+    if (!layer["group"].is_null()) {
+      EXPECT_EQ(layer["outputs"]["after"].get<int64_t>() % 4, 0) << name;
+    }
   }
   EXPECT_THAT(refused("-o c.onnx -ptx 0.5"), HasSubstr("did you mean '-pth'"));
 }

@@ -131,7 +131,8 @@ TEST(InputPreset, InceptionTakesTheMiddle) {
 
 // vgg_preprocessing.preprocess_for_eval: the shorter side 256, rounded; central crop, cut down; the mean subtracted.
 TEST(InputPreset, VggSubtractsTheMeanOfBytes) {
-  for (const auto& [height, width] : {std::pair{300, 403}, {401, 280}}) {
+  for (const auto& size : {std::pair{300, 403}, {401, 280}}) {
+    const int height = size.first, width = size.second;  // not a structured binding: Clang 14 cannot capture one
     const Image image = picture(height, width);
     const double scale = 256.0 / std::min(height, width);
     const double rows = std::nearbyint(height * scale), columns = std::nearbyint(width * scale);

@@ -16,7 +16,7 @@ namespace octet::ir {
 namespace {
 
 void expect_approved(const std::string& file, const std::string& actual) {
-  const std::string path = std::string(OCTET_SOURCE_DIR) + "/tests/ir/golden/" + file;
+  const std::string path = OCTET_SOURCE_DIR "/tests/ir/golden/" + file;
   const char* approve = std::getenv("OCTET_APPROVE");
   if (approve && *approve == '1') std::ofstream(path, std::ios::binary) << actual;
   EXPECT_EQ(actual, read_file(path)) << path;

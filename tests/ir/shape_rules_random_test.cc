@@ -10,6 +10,7 @@
 #include "ir/infer.h"
 #include "ir/shape_rule_util.h"
 #include "ir/test_graph.h"
+#include "support/sanitized.h"
 
 namespace octet::ir {
 namespace {
@@ -88,7 +89,8 @@ Value* random_input(Random& random, Graph& graph) {
 TEST(ShapeRulesRandom, GiveATypeOrAUserError) {
   Random random(20240601);
   std::map<std::string, int> accepted;
-  for (int round = 0; round < 200000; ++round) {
+  constexpr int kRounds = testing::kSanitized ? 40000 : 200000;
+  for (int round = 0; round < kRounds; ++round) {
     const OpInfo& info = all_ops()[random.below(all_ops().size())];
     Graph graph;
     std::vector<Value*> inputs;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/conv_cases.h"
+#include "support/sanitized.h"
 
 namespace octet::kernels {
 namespace {
@@ -35,7 +36,7 @@ void check_on_every_isa(ConvCase& c, std::mt19937& rng) {
 
 TEST(Int8Conv, RandomShapesEqualTheDirectFormulaOnEveryIsa) {
   std::mt19937 rng(1);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < (octet::testing::kSanitized ? 60 : 200); ++i) {
     auto c = testing::random_conv_case(rng, false);
     check_on_every_isa(*c, rng);
     if (HasFatalFailure()) return;

@@ -12,7 +12,7 @@ namespace {
 
 using ir::OpKind;
 
-constexpr uint64_t kGraphs = testing::kSanitized ? 150 : 2000;
+constexpr uint64_t kGraphs = testing::kSanitized ? 60 : 1000;
 
 // A chain of two to five layers with every property that a convolution has, and what may stand between two of them.
 class ConvNet {

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "lower/quantized_zoo.h"
+#include "support/sanitized.h"
 
 namespace octet::testing {
 namespace {
@@ -85,7 +86,8 @@ TEST(Zoo, PreActivationResNet) {
 
 TEST(Zoo, EveryNetworkCompilesFloatAndQuantized) {
   for (const models::ModelInfo& info : models::all_models()) {
-    if (info.parameters > 30'000'000) continue;  // larger ones repeat the blocks of their families
+    if (info.parameters > (testing::kSanitized ? 6'000'000 : 30'000'000))
+      continue;  // larger ones repeat the blocks of their families
     models::ModelOptions options = models::default_options(info.name);
     const int64_t side = info.name == "inception_v3" ? 75 : 32;
     options.input = {3, side, side}, options.num_classes = 10;

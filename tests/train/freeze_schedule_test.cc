@@ -1,5 +1,8 @@
 // Batch norms and ranges that stand still from an epoch on.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "train/small_training.h"
 
@@ -21,10 +24,16 @@ std::map<std::string, std::vector<float>> trained(bool quantized, int64_t epochs
   o.optimizer.lr = 0.05;
   o.schedule.type = ScheduleType::kConstant;
   o.executor.averaging = {.activations = 0.5, .weights = 1};
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("octet_freeze_test_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  o.checkpoints = folder;
   change(o);
   ir::Graph graph = small_network(quantized);
   const ir::Graph executed = graph.clone();
   train({.network = graph, .executed = executed, .loader = loader, .loss = task}, o);
+  std::filesystem::remove_all(folder);
   std::map<std::string, std::vector<float>> out;
   for (const ir::Value* value : graph.constants()) out[value->name] = value->constant->to_floats();
   return out;

@@ -87,7 +87,9 @@ TEST(LossMask, MayKeepWhatIsCovered) {
   const std::vector<float> factors = LossMask(spec, kClasses).factors(MaskObjective::kCoverage, scene(), truth, kGrid);
   int masked = 0;
   for (size_t i = 0; i < factors.size(); ++i) {
-    if (truth.coverage[i] > 0) EXPECT_EQ(factors[i], 1) << i;
+    if (truth.coverage[i] > 0) {
+      EXPECT_EQ(factors[i], 1) << i;
+    }
     masked += factors[i] == 0;
   }
   EXPECT_GT(masked, 0);

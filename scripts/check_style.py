@@ -69,7 +69,7 @@ READERS = {
     "images": "image_folder_fuzz", "ImageNet's records": "image_record_fuzz",
     "annotations and records": "annotation_fuzz", "checkpoints": "checkpoint_fuzz",
     "safetensors": "safetensors_fuzz", "masks": "mask_fuzz", "HDF5 of Keras": "keras_fuzz",
-    "networks, to the run": "graph_fuzz",
+    "networks, to the run": "graph_fuzz", "metadata of models": "model_info_fuzz",
 }  # fmt: skip
 
 

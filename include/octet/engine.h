@@ -11,6 +11,12 @@
 //   context.bind_output(0, logits.data());
 //   while (camera.read(image)) context.run();
 //
+// Where the model carries names and normalization (octet inspect shows them), pixels go in and names come out:
+//
+//   context.bind_image(0, pixels, engine.image_format());    // 8-bit RGB of the input's size
+//   context.run();
+//   const std::string& name = engine.model_info().classes.at(best);
+//
 // Every tensor is dense float32 in the order of its shape (NCHW for images). The batch is part of the shape: it is
 // chosen when the network is compiled. Results are the same bits for every number of threads, and what runs in INT8 is
 // the same bits on every instruction set; FP32 layers may differ in the last bits there (docs/numerics.md). A NaN in
@@ -19,6 +25,7 @@
 // This header needs C++17.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -82,6 +89,26 @@ struct ImageFormat {
   int64_t image_stride = 0;       // bytes between the images of a batch; 0: no gaps
   int channel[4] = {0, 1, 2, 3};  // {2, 1, 0} reads BGR as RGB
   float scale[4] = {1, 1, 1, 1}, offset[4] = {0, 0, 0, 0};
+};
+
+// What the file says of the images and classes that the network was made for; what it does not say is empty
+// (docs/metadata.md). Names of tasks, ways of resizing and interpolations may be of a newer Octet than this one.
+struct ModelInfo {
+  std::string task;                  // "classification", "detectnet_v2", "detector"
+  std::vector<std::string> classes;  // in the order of the scores
+  // The input is (x / 255 - mean) / std of pixels x; one value, or one for each channel in the order of color_order.
+  std::vector<double> mean, std;
+  std::string color_order;  // of the channels: "rgb", "bgr", "gray"
+  std::string layout;       // "NCHW", "NHWC"
+  // How an image gets the size of the input. "stretch": the image, or the middle central_fraction of its height and
+  // width, is resized straight to it; "center_crop": resized to a shorter side of shorter_side, then cut from the
+  // middle; "tao": cut and scaled as the entry octet.input.resize says.
+  std::string resize;
+  int64_t shorter_side = 0;  // pixels
+  double central_fraction = 1;
+  std::string interpolation;      // "antialias", "bilinear", "tensorflow1"
+  bool exif_orientation = false;  // images are turned as their EXIF data say first
+  std::string decoder;            // JSON: how the task reads the outputs; thresholds, clustering, anchors
 };
 
 // Working memory and threads for one inference at a time. After it was made and its tensors were bound, run() allocates
@@ -181,6 +208,14 @@ class Engine {
   int find_profile(const std::vector<int64_t>& shape) const;
   const std::vector<TensorInfo>& inputs(int profile = 0) const { return inputs_.at(static_cast<size_t>(profile)); }
   const std::vector<TensorInfo>& outputs(int profile = 0) const { return outputs_.at(static_cast<size_t>(profile)); }
+  // What the model carried into the file, by key: stage, version, and all that model_info() reads.
+  const std::map<std::string, std::string>& metadata() const;
+  // Reads the metadata. Error naming the entry that is malformed.
+  ModelInfo model_info() const;
+  // For bind_image of pixels in the order of red, green and blue (or gray ones): mean, deviation and order of the
+  // channels as model_info() has them. The floats are those of (x / 255 - mean) / std but for the last bits. Error
+  // where the file names no mean and deviation.
+  ImageFormat image_format(int input = 0) const;
   // Contexts share the weights and everything derived from them; they may outlive the engine. Any thread may call.
   Context create_context(const ContextOptions& options = {}) const;
   Throughput create_throughput(const ThroughputOptions& options = {}) const;

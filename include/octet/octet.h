@@ -76,6 +76,37 @@ octet_status octet_engine_profile_output(const octet_engine* engine, int32_t pro
 octet_status octet_engine_find_profile(const octet_engine* engine, const int64_t* shape, int32_t rank,
                                        int32_t* profile);
 
+/* ---- what the model carries ---- */
+
+/* The value of a metadata entry ("octet.stage"); NULL: there is none. docs/metadata.md lists those that Octet writes.
+ */
+const char* octet_engine_metadata(const octet_engine* engine, const char* key);
+/* All of them, sorted by key. */
+int32_t octet_engine_metadata_count(const octet_engine* engine);
+octet_status octet_engine_metadata_at(const octet_engine* engine, int32_t index, const char** key, const char** value);
+
+/* What the entries say of images and classes; NULL, 0 and "" stand for what the file does not say. */
+typedef struct octet_model_info {
+  size_t struct_size;
+  const char* task;           /* "classification", "detectnet_v2", "detector" */
+  const char* const* classes; /* names in the order of the scores */
+  int32_t class_count;
+  int32_t channel_count;     /* of mean and of std, one for each channel of the input; 0: not said */
+  const double *mean, *std;  /* the input is (x / 255 - mean) / std of pixels x, in the order of color_order */
+  const char* color_order;   /* "rgb", "bgr", "gray" */
+  const char* layout;        /* "NCHW", "NHWC" */
+  const char* resize;        /* "stretch", "center_crop", "tao": octet/engine.h explains them */
+  const char* interpolation; /* "antialias", "bilinear", "tensorflow1" */
+  int64_t shorter_side;      /* of center_crop, pixels */
+  double central_fraction;   /* of stretch: middle part of height and width */
+  int32_t exif_orientation;  /* 1: images are turned as their EXIF data say first */
+  const char* decoder;       /* JSON: how the task reads the outputs */
+} octet_model_info;
+#define OCTET_MODEL_INFO_INIT \
+  { sizeof(octet_model_info), NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1.0, 0, NULL }
+/* OCTET_ERROR naming the entry that is malformed. */
+octet_status octet_engine_model_info(const octet_engine* engine, octet_model_info* info);
+
 /* ---- contexts: the shortest time for one inference ---- */
 
 /* Threads of the caller: runs work(task, part) once for every part in 0..parts-1 and returns when all have returned. */
@@ -123,6 +154,10 @@ typedef struct octet_image_format {
 /* 8-bit pixels (N x H x W x C) for an input of rank 4 with up to four channels. `format` may be NULL. */
 octet_status octet_context_bind_image(octet_context* context, int32_t index, const uint8_t* pixels,
                                       const octet_image_format* format);
+
+/* The format of pixels in the order of red, green and blue (or gray ones) for the mean, deviation and order of channels
+ * that the file names; OCTET_ERROR where it names none. */
+octet_status octet_engine_image_format(const octet_engine* engine, int32_t input, octet_image_format* format);
 
 /* Runs on the bound tensors. Allocates nothing and takes no lock. One caller at a time. */
 octet_status octet_context_run(octet_context* context);

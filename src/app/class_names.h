@@ -8,7 +8,8 @@ namespace octet::app {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Names, one for each score in order; empty where the model has none. UserError when one name stands for two classes.
+// Names, one for each score in order, also as other programs write them (engine/model_info.h); empty where the model
+// has none. UserError naming `file` for an entry that holds something else.
 std::vector<std::string> class_names_of(const Metadata& metadata, const std::string& file);
 
 // Nothing is kept where the names say no more than the numbers of the classes.

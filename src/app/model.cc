@@ -1,13 +1,10 @@
 #include "app/model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "app/class_names.h"
-#include "app/network_file.h"
 #include "base/error.h"
-#include "engine/engine_file.h"
 #include "engine/executor.h"
 #include "lower/lower.h"
 
@@ -18,31 +15,20 @@ const engine::Buffer& buffer(const engine::Plan& plan, int id) {
   return plan.buffers[static_cast<size_t>(id)];
 }
 
-tasks::Signature signature_of(const engine::Plan& plan) {
-  const auto port = [&](int id) {
-    const engine::Buffer& b = buffer(plan, id);
-    return tasks::Port{b.name, {ir::DataType::kFloat32, ir::Shape(b.shape.begin(), b.shape.end())}};
-  };
-  tasks::Signature out;
-  for (int id : plan.inputs) out.inputs.push_back(port(id));
-  for (int id : plan.outputs) out.outputs.push_back(port(id));
-  return out;
-}
-
 class EngineModel : public Model {
  public:
-  EngineModel(std::shared_ptr<const engine::Plan> plan, const std::string& path, const tasks::Task& task,
+  EngineModel(std::shared_ptr<const engine::Plan> plan, const ModelFile& file, const tasks::Task& task,
               const RunOptions& options)
-      : signature_(signature_of(*plan)),
+      : signature_(app::signature_of(*plan)),
         executor_(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)}) {
     task.check(signature_, 0);
     input_ = tasks::image_input(signature_);
-    read_class_names(plan->metadata, path, task.classes(signature_));
+    read_class_names(file, task.classes(signature_));
     images_.resize(static_cast<size_t>(buffer(*plan, plan->inputs[0]).elements()));
     for (size_t i = 0; i < plan->outputs.size(); ++i) {
       const engine::Buffer& output = buffer(*plan, plan->outputs[i]);
       if (output.shape.empty() || output.shape[0] != input_.batch)
-        fail_usage(path, ": output '", output.name, "' is ", ir::shape_string(output.shape), " for ", input_.batch,
+        fail_usage(file.path, ": output '", output.name, "' is ", ir::shape_string(output.shape), " for ", input_.batch,
                    " images; it must have a row for each");
       results_.emplace_back(static_cast<size_t>(output.elements()));
       pointers_.push_back(results_.back().data());
@@ -85,11 +71,10 @@ class EngineModel : public Model {
 
 }  // namespace
 
-void Model::read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file,
-                             int64_t classes) {
-  class_names_ = class_names_of(metadata, file);
+void Model::read_class_names(const ModelFile& file, int64_t classes) {
+  class_names_ = class_names_of(file.metadata, file.path);
   if (classes >= 0 && std::ssize(class_names_) > classes)
-    fail_usage(file, ": names ", class_names_.size(), " classes, but has ", classes, " scores");
+    fail_usage(file.path, ": names ", class_names_.size(), " classes, but has ", classes, " scores");
 }
 
 metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output) {
@@ -114,12 +99,10 @@ metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output) {
   return metrics::ScoreKind::kLogits;
 }
 
-std::unique_ptr<Model> open_engine_model(const std::string& path, const tasks::Task& task, const RunOptions& options) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending == ".octet") return std::make_unique<EngineModel>(engine::load_engine(path), path, task, options);
-  if (ending != ".onnx") fail_usage(path, ": unknown kind of model '", ending, "'; expected .onnx or .octet");
-  auto plan = std::make_shared<const engine::Plan>(lower::lower(load_network(path), {}));
-  return std::make_unique<EngineModel>(std::move(plan), path, task, options);
+std::unique_ptr<Model> open_engine_model(const ModelFile& file, const tasks::Task& task, const RunOptions& options) {
+  std::shared_ptr<const engine::Plan> plan = file.plan;
+  if (!plan) plan = std::make_shared<const engine::Plan>(lower::lower(*file.network, {}));
+  return std::make_unique<EngineModel>(std::move(plan), file, task, options);
 }
 
 }  // namespace octet::app

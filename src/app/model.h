@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan.h"
+#include "app/model_file.h"
 #include "tasks/evaluate.h"
 
 namespace octet::app {
@@ -24,8 +24,8 @@ class Model : public tasks::Runner {
   const std::vector<std::string>& class_names() const { return class_names_; }
 
  protected:
-  // From the metadata of `file`. UserError (exit 2) when they are more than the `classes` of the network.
-  void read_class_names(const std::map<std::string, std::string>& metadata, const std::string& file, int64_t classes);
+  // UserError (exit 2) when they are more than the `classes` of the network.
+  void read_class_names(const ModelFile& file, int64_t classes);
 
  private:
   std::vector<std::string> class_names_;
@@ -36,9 +36,9 @@ struct RunOptions {
   std::string isa;      // of engines; empty: the best
 };
 
-// Runs an engine file (.octet), or the engine that is made of an ONNX file on the spot (.onnx). UserError (exit 2) for
-// another ending, and for a network that is none of the task.
-std::unique_ptr<Model> open_engine_model(const std::string& path, const tasks::Task& task, const RunOptions& options);
+// Runs an engine file, or the engine that is made of an ONNX file on the spot. UserError (exit 2) for a network that is
+// none of the task.
+std::unique_ptr<Model> open_engine_model(const ModelFile& file, const tasks::Task& task, const RunOptions& options);
 
 // What an output of the plan is where it holds scores of classes: whether a Softmax over them made it.
 metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/network_file.h"
 #include "app/peer_process.h"
 #include "base/cpu_limits.h"
 #include "base/error.h"
@@ -22,19 +21,18 @@ metrics::ScoreKind score_kind_of(const ir::Value* output) {
 
 class PeerModel : public Model {
  public:
-  PeerModel(const ir::Graph& network, const std::string& path, const std::string& runtime, const tasks::Task& task,
-            const RunOptions& options)
-      : signature_(tasks::signature_of(network)),
+  PeerModel(const ModelFile& file, const std::string& runtime, const tasks::Task& task, const RunOptions& options)
+      : signature_(file.signature),
         input_(tasks::image_input(signature_)),
         process_({.flag = "--runtime",
                   .peer = runtime,
-                  .model = path,
+                  .model = file.path,
                   .threads = static_cast<int>(options.threads > 0 ? options.threads : available_cpus()),
                   .batch = 1,
                   .mode = "outputs",
                   .environment = {}}) {
-    read_class_names(network.metadata, path, task.classes(signature_));
-    for (const ir::Value* output : network.outputs()) kinds_.push_back(score_kind_of(output));
+    read_class_names(file, task.classes(signature_));
+    for (const ir::Value* output : file.network->outputs()) kinds_.push_back(score_kind_of(output));
     results_.resize(kinds_.size());
   }
 
@@ -90,12 +88,11 @@ class PeerModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> open_peer_model(const std::string& path, const std::string& runtime, const tasks::Task& task,
+std::unique_ptr<Model> open_peer_model(const ModelFile& file, const std::string& runtime, const tasks::Task& task,
                                        const RunOptions& options) {
-  if (!path.ends_with(".onnx")) fail_usage(path, ": --runtime ", runtime, " runs ONNX files (.onnx) alone");
-  const ir::Graph network = load_network(path);
-  task.check(tasks::signature_of(network), 0);
-  return std::make_unique<PeerModel>(network, path, runtime, task, options);
+  if (!file.network) fail_usage(file.path, ": --runtime ", runtime, " runs ONNX files (.onnx) alone");
+  task.check(file.signature, 0);
+  return std::make_unique<PeerModel>(file, runtime, task, options);
 }
 
 }  // namespace octet::app

@@ -6,7 +6,7 @@ namespace octet::app {
 
 // `runtime`: "onnxruntime" or "openvino". UserError (exit 2) for another kind of file and for a network that is none of
 // the task, (exit 1) where the runtime is not installed or refuses the file.
-std::unique_ptr<Model> open_peer_model(const std::string& path, const std::string& runtime, const tasks::Task& task,
+std::unique_ptr<Model> open_peer_model(const ModelFile& file, const std::string& runtime, const tasks::Task& task,
                                        const RunOptions& options);
 
 }  // namespace octet::app

@@ -12,6 +12,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
 #include "lower/lower.h"
@@ -21,6 +22,8 @@ namespace octet::cli {
 namespace {
 
 struct Options {
+  SpecFlags spec;
+  ModelFlags input;
   std::string model, isa, dump_passes, profiles, tactics = "model";
   OutputFlags output;
   int64_t batch_size = 0, threads = 0;
@@ -66,7 +69,8 @@ bool batch_is_free(const ir::Graph& graph) {
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
-  const ir::Graph graph = app::load_network(options.model);
+  ir::Graph graph = app::load_network(options.model);
+  describe_network(graph, options.model, options.spec, options.input);
   const Isa isa = chosen_isa(options.isa);
   if (options.profiles.empty() && options.batch_size == 0 && batch_is_free(graph))
     log_info(
@@ -122,6 +126,8 @@ Command compile_command() {
             ->capture_default_str();
         add_threads_flag(app, options->threads);
         app.add_flag("--layers", options->layers, "List every layer, not only those that are not INT8");
+        add_optional_spec_flags(app, options->spec);
+        add_model_flags(app, options->input);
         add_dump_passes_flag(app, options->dump_passes);
         add_key_flag(app);
         return [options] { return run(*options); };

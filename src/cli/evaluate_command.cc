@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/evaluation.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "cli/open_model.h"
 
 namespace octet::cli {
@@ -14,18 +15,20 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, json, isa, runtime;
+  ModelFlags input;
+  std::string model, images, json, isa, runtime;
   int64_t batch_size = 0, threads = 0;
 };
 
 ExitCode run(const Options& options) {
-  spec::ExperimentSpec spec = options.spec.load();
-  const tasks::Task& task = *spec.task;
   require_file(options.model, "-m");
+  app::ModelFile file = app::read_model_file(options.model);
+  spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, file);
+  const tasks::Task& task = *spec.task;
   const app::RunOptions run_options{.threads = options.threads, .isa = options.isa};
-  const std::unique_ptr<app::Model> model =
-      options.runtime.empty() ? open_model(options.model, task, run_options)
-                              : app::open_peer_model(options.model, options.runtime, task, run_options);
+  const std::unique_ptr<app::Model> model = options.runtime.empty()
+                                                ? open_model(file, task, run_options)
+                                                : app::open_peer_model(file, options.runtime, task, run_options);
   evaluate(spec, *model, options.model, options.batch_size, options.json);
   return ExitCode::kDone;
 }
@@ -36,17 +39,21 @@ Command evaluate_command() {
   return {.name = "evaluate",
           .summary = "Measure the accuracy of a model or an engine",
           .details =
-              "Runs the spec's test images (else its validation images) through an ONNX file, float or with "
+              "Runs the images of --images, or the spec's test images (else its validation images) through an ONNX "
+              "file, float or with "
               "quantizers, or through an engine file, and prints the metrics of the task, for each class and for all: "
               "top-1 and top-k of a classifier, average precision of a detector as VOC and COCO define it. --json has "
               "the curves and the worst images, too.",
-          .examples = {"octet evaluate -e SPEC.yaml -m results/qat/model.onnx",
+          .examples = {"octet evaluate -m results/model.octet --images photos/test",
+                       "octet evaluate -e SPEC.yaml -m results/qat/model.onnx",
                        "octet evaluate -e SPEC.yaml -m results/model.octet --threads 1 --json engine.json",
                        "octet evaluate -e SPEC.yaml -m results/model.qdq.onnx --runtime onnxruntime"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            add_spec_flags(app, options->spec);
+            add_spec_flags(app, options->spec, Need::kOptional);
             add_model_flag(app, options->model, "ONNX or .octet file");
+            add_labeled_images_flag(app, options->images);
+            add_model_flags(app, options->input);
             add_json_flag(app, options->json);
             add_batch_size_flag(app, options->batch_size);
             add_threads_flag(app, options->threads);

@@ -20,6 +20,7 @@
 #include "cli/calibration_images.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "engine/engine_file.h"
 #include "ir/infer.h"
 #include "onnx/export.h"
@@ -34,6 +35,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   SpecFlags spec;
+  ModelFlags input;
   std::string model, target, data_type, dump_passes, isa;
   std::string clean_file, cache_file, json_file, engine_file;
   std::string trt_version, cache_scope = "qat", image_folder;
@@ -149,6 +151,7 @@ class Export {
 
   ExitCode run() {
     graph_ = quantized_network();
+    describe_network(graph_, options_.model, options_.spec, options_.input);
     app::prepare_for_target(graph_, target_,
                             {.drop_quantizers = !options_.int8(), .dump_passes = options_.dump_passes});
     if (options_.static_batch_size > 0) {
@@ -264,6 +267,7 @@ ExitCode run(Options& options) {
 void add_flags(CLI::App& app, Options& options) {
   add_spec_flags(app, options.spec, Need::kOptional);
   add_model_flag(app, options.model, "ONNX model: calibrated or trained quantization-aware");
+  add_model_flags(app, options.input);
   add_output_flags(app, options.output, "ONNX file to write; for INT8 with quantizers (QDQ)", ".onnx");
   limit_to(app.add_option("--data_type", options.data_type,
                           "Arithmetic of the result: int8 (default), or of a model without its quantizers"),

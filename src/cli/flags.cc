@@ -50,7 +50,7 @@ bool SpecFlags::change_experiment() const {
   return !overrides.empty() || gpus > 0 || use_amp || fp16 || !loss_scale.empty() || exif_orientation;
 }
 
-spec::ExperimentSpec SpecFlags::load() const {
+spec::ExperimentSpec SpecFlags::load(const std::string& otherwise, const std::string& name) const {
   if (!task.empty()) {
     std::vector<std::string> names;
     for (const tasks::TaskInfo& info : tasks::all_tasks()) names.push_back(info.name);
@@ -72,9 +72,10 @@ spec::ExperimentSpec SpecFlags::load() const {
   if (gpus > 0) in_both("device=cuda");
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
   const spec::ExperimentSpec spec =
-      path.empty() ? spec::parse_experiment("", "(no experiment file)", options) : spec::load_experiment(path, options);
+      path.empty() ? spec::parse_experiment(otherwise, name, options) : spec::load_experiment(path, options);
   if (!task.empty() && spec.task.name() != task)
-    fail_usage(path, ": is an experiment of task ", spec.task.name(), ", the command line says ", task);
+    fail_usage(path.empty() ? name : path, ": is an experiment of task ", spec.task.name(), ", the command line says ",
+               task);
   if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
   return spec;
 }
@@ -169,7 +170,11 @@ CLI::Option* add_number_flag(CLI::App& app, const std::string& names, double& va
 
 CLI::Option* add_numbers_flag(CLI::App& app, const std::string& names, std::vector<double>& values, double low,
                               double high, const std::string& what) {
-  return app.add_option(names, values, what)->delimiter(',')->check(real_range(low, high))->type_name("X,...");
+  return app.add_option(names, values, what)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(real_range(low, high))
+      ->type_name("X,...");
 }
 
 CLI::Option* limit_to(CLI::Option* option, const std::string& words) {

@@ -29,8 +29,9 @@ struct SpecFlags {
 
   // Whether flags change what the file says.
   bool change_experiment() const;
-  // The experiment with everything applied. UserError (exit 2).
-  spec::ExperimentSpec load() const;
+  // The experiment with everything applied. `otherwise`: what is read, as YAML called `name`, where no file is named.
+  // UserError (exit 2).
+  spec::ExperimentSpec load(const std::string& otherwise = "", const std::string& name = "(no experiment file)") const;
 };
 // `training` adds --gpus, --use_amp, --fp16 and --loss_scale.
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired, bool training = false);

@@ -15,6 +15,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "cli/open_model.h"
 #include "metrics/top_k.h"
 #include "report/progress.h"
@@ -24,10 +25,11 @@ namespace {
 
 struct Options {
   SpecFlags spec;
+  ModelFlags input;
   std::string model, json, isa, draw, kitti, coco, coco_annotations;
   std::vector<std::string> images;
   int64_t batch_size = 0, threads = 0;
-  int top = 1;
+  int top = 5;
   double min_score = 0.5;
   bool min_score_given = false, force = false;
 
@@ -118,10 +120,13 @@ class Teller {
 };
 
 ExitCode run(const Options& options) {
-  spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
+  if (options.images.empty() && options.spec.path.empty() && options.spec.overrides.empty())
+    fail_usage("name the images: octet infer -m ", options.model, " photo.jpg folder/");
+  app::ModelFile file = app::read_model_file(options.model);
+  spec::ExperimentSpec spec = experiment_to_run(options.spec, options.input, file);
   const std::unique_ptr<app::Model> model =
-      open_model(options.model, *spec.task, {.threads = options.threads, .isa = options.isa});
+      open_model(file, *spec.task, {.threads = options.threads, .isa = options.isa});
   const int64_t batch_size = model->batch_size() > 0 ? model->batch_size() : options.batch_size;
   app::DataStream stream = options.images.empty()
                                ? app::open_evaluation_data(spec, batch_size, model->class_names())
@@ -158,23 +163,24 @@ Command infer_command() {
       .name = "infer",
       .summary = "Predict the classes of images, or the objects in them",
       .details =
-          "Images are files or folders; without any, the spec's test images are taken. Prints one line an "
-          "image: classes with their probabilities, or objects with score and box in pixels of the image, which can "
-          "also be drawn and written as KITTI's and COCO's tools read them. The spec gives the normalization "
-          "(data.mean, data.std, data.resize).",
-      .examples =
-          {"octet infer -e SPEC.yaml -m results/model.octet cat.jpg photos/",
-           "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json",
-           "octet infer -e SPEC.yaml -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json"},
+          "Images are files or folders; without any, the test images of an experiment (-e) are taken. Prints one line "
+          "an image: the best classes with their probabilities, or objects with score and box in pixels of the image, "
+          "which can also be drawn and written as KITTI's and COCO's tools read them. Names, normalization and the "
+          "way of resizing are those that the model carries (octet inspect shows them; docs/metadata.md); flags or an "
+          "experiment say what a model of another program does not.",
+      .examples = {"octet infer -m results/model.octet cat.jpg photos/",
+                   "octet infer -m resnet50.onnx cat.jpg --preset torchvision --classes imagenet.txt",
+                   "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json",
+                   "octet infer -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.add_option("-i,--image_dir,IMAGES", options->images, "Image files or folders of images");
-        app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file: data, normalization")->required();
-        app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
-            ->allow_extra_args(false)
-            ->type_name("KEY=VALUE");
         add_model_flag(app, options->model, "ONNX or .octet file");
-        app.add_option("--top", options->top, "Classes to show for each image")->check(CLI::Range(1, 1000));
+        add_optional_spec_flags(app, options->spec);
+        add_model_flags(app, options->input);
+        app.add_option("--top", options->top, "Classes to show for each image")
+            ->check(CLI::Range(1, 1000))
+            ->capture_default_str();
         app.add_option("--draw", options->draw, "Detectors: folder for pictures with the boxes drawn in")
             ->type_name("FOLDER");
         app.add_option("--kitti", options->kitti,

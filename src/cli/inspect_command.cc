@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "engine/engine_file.h"
+#include "engine/model_info.h"
 #include "engine/profiles.h"
 #include "ir/print.h"
 #include "ir/summary.h"
@@ -72,7 +73,8 @@ std::string metadata_table(const app::Metadata& metadata) {
   constexpr size_t kLine = 100;
   std::string out;
   for (const auto& [key, value] : metadata)
-    if (value.size() <= kLine && value.find('\n') == std::string::npos)
+    if (key != engine::key::kClasses && key != engine::key::kOldClasses && value.size() <= kLine &&
+        value.find('\n') == std::string::npos)
       out += str("meta    ", printable_line(key), "  ", printable_line(value), "\n");
   const std::vector<std::string> names = app::class_names_of(metadata, "the file");
   std::string line;

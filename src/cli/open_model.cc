@@ -3,9 +3,9 @@
 
 namespace octet::cli {
 
-std::unique_ptr<app::Model> open_model(const std::string& path, const tasks::Task& task,
+std::unique_ptr<app::Model> open_model(const app::ModelFile& file, const tasks::Task& task,
                                        const app::RunOptions& options) {
-  return app::open_engine_model(path, task, options);
+  return app::open_engine_model(file, task, options);
 }
 
 }  // namespace octet::cli

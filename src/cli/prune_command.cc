@@ -15,6 +15,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "passes/prune/cut.h"
@@ -46,14 +47,16 @@ passes::PruneOptions prune_options(const Options& options) {
   return out;
 }
 
-// Up to 16 of the images, as the spec would have them for evaluation; random numbers where none are named.
+// Up to 16 of the images, as the spec, else the model, would have them for evaluation; random numbers where none are
+// named.
 std::vector<app::NetworkTensors> proof_inputs(const Options& options, const ir::Graph& sized) {
   if (options.images.empty()) return app::random_inputs(sized, 2);
   constexpr size_t kMost = 16;
   if (sized.inputs().size() != 1 || sized.inputs()[0]->type.shape->size() != 4)
     fail_usage("--images: the network has another input than one of images; without it, random numbers are taken");
   const ir::Shape& shape = *sized.inputs()[0]->type.shape;
-  const spec::ExperimentSpec spec = options.spec.load();
+  app::ModelFacts model{.path = options.model, .metadata = sized.metadata, .signature = tasks::signature_of(sized)};
+  const spec::ExperimentSpec spec = experiment_for(options.spec, {}, model);
   app::DataStream stream = app::open_image_files(spec, options.images, {shape.begin() + 1, shape.end()}, shape[0]);
   std::vector<app::NetworkTensors> out;
   stream.loader->start_epoch(0);
@@ -131,6 +134,7 @@ ExitCode run(const Options& options) {
                 groups.groups() == 0 ? ": no layer can lose channels" : ": no layer has so many channels below it");
   ir::Graph pruned = passes::cut_channels(graph, kept);
   const app::PruneSummary summary = app::summarize_pruning(graph, pruned, groups);
+  describe_network(pruned, options.model, options.spec, {});
   pruned.metadata["octet.pruning_ratio"] = report::significant(summary.pruning_ratio(), 4);
   // What is proved is what is in the file.
   const std::string bytes = onnx::export_bytes(pruned);
@@ -203,9 +207,10 @@ Run define(CLI::App& app) {
   latency->excludes(threshold);
   add_data_type_flag(app, options->data_type)->description("Engine of --target-latency: int8 (default) or fp32");
   app.add_flag("--dry-run,--dry_run", options->dry_run, "Show what would go, and write no model");
-  app.add_option("-i,--images", options->images,
-                 "Image files or folders for the proof (up to 16 batches; -e says how they are read); without, "
-                 "random numbers")
+  app.add_option(
+         "-i,--images", options->images,
+         "Image files or folders for the proof (up to 16 batches; the model or -e says how they are read); without, "
+         "random numbers")
       ->type_name("PATH");
   add_json_flag(app, options->json);
   add_results_flag(app, options->results, Need::kOptional)->description("Folder for status.jsonl");

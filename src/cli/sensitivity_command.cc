@@ -13,6 +13,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "report/progress.h"
 #include "tasks/image_graph.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 struct Options {
   SpecFlags spec;
+  ModelFlags input;
   std::string model, json, isa;
   std::vector<std::string> images;
   int64_t count = 32, threads = 0, rows = 20;
@@ -36,9 +38,10 @@ app::DataStream images_of(const Options& options, spec::ExperimentSpec spec, con
 }
 
 ExitCode run(const Options& options) {
-  const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   const ir::Graph graph = app::load_network(options.model);
+  app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
+  const spec::ExperimentSpec spec = experiment_to_run(options.spec, options.input, model);
   const app::DataStream stream = images_of(options, spec, tasks::image_input(graph));
   const app::GraphRunner runner = app::run_by_engine(*stream.loader, {.threads = options.threads, .isa = options.isa});
   report::Progress progress({.label = "sensitivity", .unit = "layers"});
@@ -67,7 +70,8 @@ Command sensitivity_command() {
                    "octet sensitivity -e SPEC.yaml -m results/calibrated.onnx --images photos/ --json layers.json"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
-        add_spec_flags(app, options->spec);
+        add_spec_flags(app, options->spec, Need::kOptional);
+        add_model_flags(app, options->input);
         add_model_flag(app, options->model, "ONNX file with quantizers, as octet calibrate writes it");
         app.add_option("--images", options->images, "Image files or folders");
         add_number_flag(app, "--count", options->count, 1, 100'000, "Images to use at most")->capture_default_str();

@@ -14,12 +14,12 @@ namespace octet::data {
 
 OCTET_ENUM_NAMES(ChannelOrder, {ChannelOrder::kRgb, "rgb"}, {ChannelOrder::kBgr, "bgr"})
 
-namespace {
-
 int shorter_side(const TransformOptions& options) {
   if (options.resize > 0) return static_cast<int>(options.resize);
   return static_cast<int>(std::lround(std::max(options.height, options.width) / 0.875));
 }
+
+namespace {
 
 // Keep random numbers of colors and of the matrix apart from those of the rest of the geometry.
 constexpr uint64_t kColorStream = 0x636f6c6f72, kSpatialStream = 0x7370617469616c;

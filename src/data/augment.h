@@ -92,6 +92,9 @@ class Transform {
   Normalization normalization_;
 };
 
+// kCenterCrop: the length of the shorter side that is cut from, pixels.
+int shorter_side(const TransformOptions& options);
+
 // The value for DatasetOptions::min_decode_side that loses nothing which the transform would keep: the side to which
 // the images are shrunk anyway, or 0 where they are not.
 int decode_hint(const TransformOptions& options);

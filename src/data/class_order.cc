@@ -81,7 +81,12 @@ std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const 
   const std::vector<std::string>& own = dataset->class_names();
   if (!dataset->labeled() || names.empty() || own == names) return dataset;
   std::map<std::string, int> numbers;
-  for (size_t i = 0; i < names.size(); ++i) numbers.emplace(names[i], static_cast<int>(i));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto [first, is_new] = numbers.emplace(names[i], static_cast<int>(i));
+    if (!is_new && std::find(own.begin(), own.end(), names[i]) != own.end())
+      fail_usage(where, ": the class '", names[i], "' is two of those ", whose, ", numbers ", first->second, " and ", i,
+                 ", so its images have no label; give each a name of its own");
+  }
   std::vector<int> labels;
   std::vector<std::string> unknown;
   for (const std::string& name : own) {

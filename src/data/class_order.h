@@ -18,8 +18,8 @@ std::unique_ptr<Dataset> relabel(std::unique_ptr<Dataset> dataset, std::vector<i
 
 // `dataset` with the label i for the class `names[i]`, whatever the order of its own. Classes that it lacks are fine.
 // One that is not among `names` is a UserError (exit 2) that says which, starting with `where`; `whose` says whose the
-// names are ("of the training images"). Data sets without labels stay as they are, and so do those whose classes have
-// numbers instead of names, when `names` are no numbers: number i is then names[i].
+// names are ("of the training images"); so is one that `names` has twice. Data sets without labels stay as they are,
+// and so do those whose classes have numbers instead of names, when `names` are no numbers: number i is then names[i].
 std::unique_ptr<Dataset> label_by_names(std::unique_ptr<Dataset> dataset, const std::vector<std::string>& names,
                                         const std::string& where, const std::string& whose);
 

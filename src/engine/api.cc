@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
+#include "engine/model_info.h"
 #include "engine/profiles.h"
 #include "engine/throughput.h"
 
@@ -278,6 +279,25 @@ Throughput Engine::create_throughput(const ThroughputOptions& options) const {
     return Throughput(std::unique_ptr<Throughput::Impl>(
         new Throughput::Impl{{shared_->prepared_for(options.isa, options.profile),
                               {.workers = options.workers, .cpus = options.cpus, .queue = options.queue}}}));
+  });
+}
+
+const std::map<std::string, std::string>& Engine::metadata() const {
+  return shared_->plan->metadata;
+}
+
+ModelInfo Engine::model_info() const {
+  return translated([&] { return engine::read_model_info(metadata()); });
+}
+
+ImageFormat Engine::image_format(int input) const {
+  if (input < 0 || static_cast<size_t>(input) >= inputs().size())
+    throw Error(str("there is no input ", input, "; the engine has ", inputs().size()));
+  const TensorInfo& info = inputs()[static_cast<size_t>(input)];
+  if (info.shape.size() != 4) throw Error(str("input ", input, " ('", info.name, "') is no image of rank 4"));
+  return translated([&] {
+    const ModelInfo model = engine::read_model_info(metadata());
+    return engine::image_format(model, info.shape[model.layout == "NHWC" ? 3 : 1]);
   });
 }
 

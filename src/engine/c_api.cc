@@ -5,12 +5,23 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <iterator>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/error.h"
 
 struct octet_engine {
   octet::Engine engine;
+  // What octet_engine_model_info() gave out, made by its first call.
+  struct Info {
+    octet::ModelInfo model;
+    std::vector<const char*> classes;
+    std::vector<double> mean, std;  // of every channel
+  };
+  mutable std::mutex mutex;
+  mutable std::unique_ptr<const Info> info;
 };
 
 struct octet_context {
@@ -115,6 +126,31 @@ void write_info(const octet::TensorInfo& tensor, octet_tensor_info* info) {
   write_struct(out, info, "octet_tensor_info");
 }
 
+// As many values as the channels of an image input, where the file names them.
+std::vector<double> for_each_channel(const std::vector<double>& values, size_t channels) {
+  return values.size() == 1 ? std::vector<double>(channels, values[0]) : values;
+}
+
+const octet_engine::Info& info_of(const octet_engine& engine) {
+  const std::lock_guard lock(engine.mutex);
+  if (!engine.info) {
+    auto made = std::make_unique<octet_engine::Info>();
+    made->model = engine.engine.model_info();
+    for (const std::string& name : made->model.classes) made->classes.push_back(name.c_str());
+    const auto& inputs = engine.engine.inputs();
+    const bool image = inputs.size() == 1 && inputs[0].shape.size() == 4;
+    const auto channels = static_cast<size_t>(image ? inputs[0].shape[made->model.layout == "NHWC" ? 3 : 1] : 1);
+    if (!made->model.mean.empty() && !made->model.std.empty() && channels <= 64) {
+      made->mean = for_each_channel(made->model.mean, channels);
+      made->std = for_each_channel(made->model.std, channels);
+      if (made->mean.size() != made->std.size())
+        throw Error(str("the file names ", made->mean.size(), " means and ", made->std.size(), " deviations"));
+    }
+    engine.info = std::move(made);
+  }
+  return *engine.info;
+}
+
 }  // namespace
 
 extern "C" {
@@ -132,7 +168,7 @@ octet_status octet_engine_load(const char* path, octet_engine** engine) {
     need(engine, "engine");
     need(path, "path");
     *engine = nullptr;
-    *engine = new octet_engine{octet::Engine::load(path)};
+    *engine = new octet_engine{octet::Engine::load(path), {}, {}};
     return OCTET_OK;
   });
 }
@@ -142,7 +178,7 @@ octet_status octet_engine_from_memory(const void* bytes, size_t size, const char
     need(engine, "engine");
     need(bytes, "bytes");
     *engine = nullptr;
-    *engine = new octet_engine{octet::Engine::from_memory(bytes, size, name ? name : "engine")};
+    *engine = new octet_engine{octet::Engine::from_memory(bytes, size, name ? name : "engine"), {}, {}};
     return OCTET_OK;
   });
 }
@@ -207,6 +243,67 @@ octet_status octet_engine_find_profile(const octet_engine* engine, const int64_t
     need(profile, "profile");
     if (rank < 0) throw Error(str("rank is ", rank));
     *profile = engine->engine.find_profile({shape, shape + rank});
+    return OCTET_OK;
+  });
+}
+
+const char* octet_engine_metadata(const octet_engine* engine, const char* key) {
+  if (engine == nullptr || key == nullptr) return nullptr;
+  const auto& metadata = engine->engine.metadata();
+  for (const auto& [name, value] : metadata)
+    if (name == key) return value.c_str();
+  return nullptr;
+}
+
+int32_t octet_engine_metadata_count(const octet_engine* engine) {
+  return engine ? static_cast<int32_t>(engine->engine.metadata().size()) : 0;
+}
+
+octet_status octet_engine_metadata_at(const octet_engine* engine, int32_t index, const char** key, const char** value) {
+  return guarded([&] {
+    need(engine, "engine");
+    need(key, "key");
+    need(value, "value");
+    const auto& metadata = engine->engine.metadata();
+    if (index < 0 || static_cast<size_t>(index) >= metadata.size())
+      throw Error(str("there is no metadata entry ", index, "; the engine has ", metadata.size()));
+    const auto entry = std::next(metadata.begin(), index);
+    *key = entry->first.c_str();
+    *value = entry->second.c_str();
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_engine_model_info(const octet_engine* engine, octet_model_info* info) {
+  return guarded([&] {
+    need(engine, "engine");
+    const octet_engine::Info& kept = info_of(*engine);
+    octet_model_info out = OCTET_MODEL_INFO_INIT;
+    const octet::ModelInfo& model = kept.model;
+    out.task = model.task.c_str(), out.color_order = model.color_order.c_str(), out.layout = model.layout.c_str();
+    out.resize = model.resize.c_str(), out.interpolation = model.interpolation.c_str();
+    out.decoder = model.decoder.c_str();
+    out.classes = kept.classes.data();
+    out.class_count = static_cast<int32_t>(kept.classes.size());
+    out.channel_count = static_cast<int32_t>(kept.mean.size());
+    if (!kept.mean.empty()) out.mean = kept.mean.data(), out.std = kept.std.data();
+    out.shorter_side = model.shorter_side;
+    out.central_fraction = model.central_fraction;
+    out.exif_orientation = model.exif_orientation ? 1 : 0;
+    write_struct(out, info, "octet_model_info");
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_engine_image_format(const octet_engine* engine, int32_t input, octet_image_format* format) {
+  return guarded([&] {
+    need(engine, "engine");
+    const octet::ImageFormat f = engine->engine.image_format(input);
+    octet_image_format out = OCTET_IMAGE_FORMAT_INIT;
+    std::copy_n(f.channel, 4, out.channel);
+    std::copy_n(f.scale, 4, out.scale);
+    std::copy_n(f.offset, 4, out.offset);
+    write_struct(out, format, "octet_image_format");
     return OCTET_OK;
   });
 }

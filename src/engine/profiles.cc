@@ -69,6 +69,7 @@ Plan merge_profiles(std::vector<Plan> plans) {
   const auto blob = make_constant_blob(shared.bytes());
   for (Plan& plan : plans) plan.constants = blob;
   Plan first = std::move(plans[0]);
+  for (size_t i = 1; i < plans.size(); ++i) plans[i].metadata.clear();  // the first one's are those of all
   first.profiles.assign(std::make_move_iterator(plans.begin() + 1), std::make_move_iterator(plans.end()));
   validate(first);
   validate_profiles(first);

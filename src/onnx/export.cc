@@ -5,13 +5,13 @@
 #include <unordered_set>
 
 #include "base/files.h"
+#include "base/name_lines.h"
 #include "ir/axes.h"
 #include "ir/query.h"
 #include "ir/verify.h"
 #include "numerics/quantize.h"
 #include "onnx/downgrade.h"
 #include "onnx/fuse_qdq.h"
-#include "onnx/metadata_lines.h"
 #include "onnx/narrow.h"
 #include "onnx/out_model.h"
 

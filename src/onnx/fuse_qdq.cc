@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/name_lines.h"
 #include "ir/axes.h"
 #include "ir/infer.h"
 #include "numerics/quantize_span.h"
-#include "onnx/metadata_lines.h"
 
 namespace octet::onnx {
 namespace {

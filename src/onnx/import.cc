@@ -3,12 +3,12 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/name_lines.h"
 #include "ir/infer.h"
 #include "ir/verify.h"
 #include "onnx/builder.h"
 #include "onnx/fuse_qdq.h"
 #include "onnx/lift_codes.h"
-#include "onnx/metadata_lines.h"
 #include "onnx/proto.h"
 #include "onnx/tensor_data.h"
 

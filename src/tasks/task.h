@@ -58,6 +58,9 @@ class Task {
 
   // The options of the task: its section of an experiment, which has the task's name.
   virtual void describe(schema::Section& section) = 0;
+  // Those of them that decode() needs, under the same keys: what the file of a network carries (octet.decoder), so that
+  // it can be run without its experiment.
+  virtual void describe_decoder(schema::Section& /*section*/) {}
   // Puts those that cannot change what a training gives to their defaults.
   virtual void forget_incidentals() {}
   // What the specifications of NVIDIA TAO's network of this name say, or nullptr where there is none.

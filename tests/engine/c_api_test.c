@@ -8,22 +8,21 @@
 
 static int failures = 0;
 
-#define EXPECT(condition)                                                                        \
-  do {                                                                                           \
-    if (!(condition)) {                                                                          \
+#define EXPECT(condition)                                                                            \
+  do {                                                                                               \
+    if (!(condition)) {                                                                              \
       fprintf(stderr, "line %d: %s does not hold (%s)\n", __LINE__, #condition, octet_last_error()); \
-      ++failures;                                                                                \
-    }                                                                                            \
+      ++failures;                                                                                    \
+    }                                                                                                \
   } while (0)
 
-#define EXPECT_ERROR(call, text)                                                                          \
-  do {                                                                                                    \
-    const octet_status status = (call);                                                                   \
-    if (status != OCTET_ERROR || strstr(octet_last_error(), text) == NULL) {                              \
-      fprintf(stderr, "line %d: status %d, '%s' lacks '%s'\n", __LINE__, (int)status, octet_last_error(), \
-              text);                                                                                      \
-      ++failures;                                                                                         \
-    }                                                                                                     \
+#define EXPECT_ERROR(call, text)                                                                                 \
+  do {                                                                                                           \
+    const octet_status status = (call);                                                                          \
+    if (status != OCTET_ERROR || strstr(octet_last_error(), text) == NULL) {                                     \
+      fprintf(stderr, "line %d: status %d, '%s' lacks '%s'\n", __LINE__, (int)status, octet_last_error(), text); \
+      ++failures;                                                                                                \
+    }                                                                                                            \
   } while (0)
 
 static void run_in_turn(void* user, int parts, void (*work)(void* task, int part), void* task) {
@@ -44,6 +43,29 @@ static void describe(const octet_engine* engine) {
   octet_tensor_info forgotten;
   memset(&forgotten, 0, sizeof forgotten);
   EXPECT_ERROR(octet_engine_input(engine, 0, &forgotten), "struct_size is 0");
+}
+
+static void tell_what_it_carries(const octet_engine* engine) {
+  EXPECT(octet_engine_metadata_count(engine) == 8);
+  EXPECT(strcmp(octet_engine_metadata(engine, "author"), "somebody") == 0);
+  EXPECT(octet_engine_metadata(engine, "title") == NULL && octet_engine_metadata(NULL, "author") == NULL);
+  const char *key = NULL, *value = NULL;
+  EXPECT(octet_engine_metadata_at(engine, 0, &key, &value) == OCTET_OK);
+  EXPECT(strcmp(key, "author") == 0 && strcmp(value, "somebody") == 0);
+  EXPECT_ERROR(octet_engine_metadata_at(engine, 8, &key, &value), "no metadata entry 8");
+  octet_model_info info = OCTET_MODEL_INFO_INIT;
+  EXPECT(octet_engine_model_info(engine, &info) == OCTET_OK);
+  EXPECT(strcmp(info.task, "classification") == 0 && info.class_count == 2);
+  EXPECT(strcmp(info.classes[0], "cat") == 0 && strcmp(info.classes[1], "dog") == 0);
+  EXPECT(info.channel_count == 3 && info.mean[2] == 0.75 && info.std[2] == 0.5);
+  EXPECT(strcmp(info.color_order, "bgr") == 0 && strcmp(info.layout, "NCHW") == 0);
+  EXPECT(strcmp(info.resize, "center_crop") == 0 && info.shorter_side == 8 && info.central_fraction == 1);
+  EXPECT(strcmp(info.interpolation, "antialias") == 0 && strcmp(info.decoder, "") == 0);
+  octet_image_format format = OCTET_IMAGE_FORMAT_INIT;
+  EXPECT(octet_engine_image_format(engine, 0, &format) == OCTET_OK);
+  EXPECT(format.channel[0] == 2 && format.channel[2] == 0 && format.offset[0] == -0.5f);
+  EXPECT(fabs(format.scale[1] * 255.0 - 2.0) < 1e-6);
+  EXPECT_ERROR(octet_engine_image_format(engine, 1, &format), "no input 1");
 }
 
 static void run(const octet_engine* engine, const float* x, float* y, const octet_context_options* options) {
@@ -69,6 +91,7 @@ int main(int argc, char** argv) {
   EXPECT(octet_engine_load(argv[1], &engine) == OCTET_OK);
   if (engine == NULL) return 1;
   describe(engine);
+  tell_what_it_carries(engine);
 
   float x[90], y[120], again[120];
   for (int i = 0; i < 90; ++i) x[i] = (float)(i * 7 % 41 - 20) / 16;

@@ -4,5 +4,15 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  octet::engine::save_engine(octet::testing::small_plan(), argv[1]);
+  octet::engine::Plan plan = octet::testing::small_plan();
+  plan.metadata = {
+      {"octet.task", "classification"},
+      {"octet.classes", R"(["cat", "dog"])"},
+      {"octet.input.mean", "[0.25, 0.5, 0.75]"},
+      {"octet.input.std", "[0.5]"},
+      {"octet.input.color_order", "bgr"},
+      {"octet.input.layout", "NCHW"},
+      {"octet.input.resize", R"({"mode": "center_crop", "shorter_side": 8, "interpolation": "antialias"})"},
+      {"author", "somebody"}};
+  octet::engine::save_engine(plan, argv[1]);
 }

@@ -11,6 +11,7 @@
 #include "../engine/wide_plan.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
+#include "engine/model_info.h"
 #include "engine/plan_json.h"
 #include "plan_mutation.h"
 #include "run_plan.h"
@@ -52,6 +53,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<octet::Isa> isas = octet::supported_isas();
   try {
     const auto plan = octet::engine::parse_engine(bytes, "input", {.arena_bytes = 1 << 26});
+    try {
+      octet::engine::read_model_info(plan->metadata);
+    } catch (const octet::UserError&) {
+    }
     if (!octet::testing::is_tiny(*plan)) return 0;
     octet::testing::run_plan(plan, octet::Isa::kScalar, 1);
     if (size > 1) octet::testing::run_plan(plan, isas[data[0] / 3 % isas.size()], 1 + data[1] / 4 % 2);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/model_info.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 
@@ -14,6 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string written;
   try {
     const octet::ir::Graph graph = octet::onnx::import_bytes(bytes, {});
+    try {
+      octet::engine::read_model_info(graph.metadata);
+    } catch (const octet::UserError&) {
+    }
     written = octet::onnx::export_bytes(graph, {.opset = 19});
   } catch (const octet::UserError&) {
     return 0;

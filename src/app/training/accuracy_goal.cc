@@ -44,7 +44,7 @@ class Judge {
                                TemporaryPath::Kind::kFolder);
     const std::filesystem::path file = folder.path() / "model.onnx";
     onnx::export_model(graph, file, {.quantize_weights = true});
-    const std::unique_ptr<Model> model = open_engine_model(file.string(), *spec_.task, {});
+    const std::unique_ptr<Model> model = open_engine_model(read_model_file(file.string()), *spec_.task, {});
     const std::unique_ptr<tasks::Evaluator> evaluator = spec_.task->evaluator();
     Measured out{.ms = 1e9};
     std::vector<tasks::Prediction> predictions;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "app/network_file.h"
 #include "tasks/image_graph.h"
 #include "train/graph_runner.h"
 
@@ -11,11 +10,11 @@ namespace {
 
 class GraphModel : public Model {
  public:
-  GraphModel(const ir::Graph& network, const std::string& path, const tasks::Task& task)
-      : signature_(tasks::signature_of(network)),
-        runner_(task.executed_graph(network)),
+  GraphModel(const ModelFile& file, const tasks::Task& task)
+      : signature_(file.signature),
+        runner_(task.executed_graph(*file.network)),
         input_(tasks::image_input(runner_.graph())) {
-    read_class_names(network.metadata, path, task.classes(signature_));
+    read_class_names(file, task.classes(signature_));
   }
   tasks::Outputs run(const data::Batch& batch) override {
     data::require_fit(input_, batch.channels, batch.height, batch.width);
@@ -47,10 +46,9 @@ class GraphModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> open_graph_model(const std::string& path, const tasks::Task& task) {
-  const ir::Graph network = load_network(path);
-  task.check(tasks::signature_of(network), 0);
-  return std::make_unique<GraphModel>(network, path, task);
+std::unique_ptr<Model> open_graph_model(const ModelFile& file, const tasks::Task& task) {
+  task.check(file.signature, 0);
+  return std::make_unique<GraphModel>(file, task);
 }
 
 }  // namespace octet::app

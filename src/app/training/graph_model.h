@@ -5,6 +5,6 @@
 namespace octet::app {
 
 // UserError (exit 2) for a network that is none of the task.
-std::unique_ptr<Model> open_graph_model(const std::string& path, const tasks::Task& task);
+std::unique_ptr<Model> open_graph_model(const ModelFile& file, const tasks::Task& task);
 
 }  // namespace octet::app

@@ -6,6 +6,7 @@
 #include "app/apply_cache.h"
 #include "app/class_names.h"
 #include "app/experiment_data.h"
+#include "app/model_description.h"
 #include "app/training/accuracy_goal.h"
 #include "app/training/calibration.h"
 #include "app/training/training_setup.h"
@@ -15,6 +16,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "cli/training/accuracy_flags.h"
 #include "onnx/export.h"
 #include "tasks/image_graph.h"
@@ -75,6 +77,11 @@ ExitCode run(const Options& options) {
   options.output.check();
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, options.model);
+  warn_of_contradictions({.path = app::starting_file(spec, spec::Stage::kCalibration, options.model),
+                          .metadata = graph.metadata,
+                          .signature = tasks::signature_of(graph)},
+                         spec, options.spec);
+  app::keep_description(graph.metadata, spec, tasks::signature_of(graph));
   if (options.accuracy_drop >= 0)
     calibrate_to_goal(graph, spec, options);
   else if (options.cache.empty())

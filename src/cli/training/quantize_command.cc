@@ -15,6 +15,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "cli/training/accuracy_flags.h"
 #include "onnx/export.h"
 #include "quant/lint_placement.h"
@@ -27,9 +28,9 @@ namespace {
 
 struct Options {
   SpecFlags spec;
+  ModelFlags input;
   std::string model, json, dump_passes, method, cache, equalize, target;
   std::vector<std::string> images, validation, exclude, exclude_ops, only, inputs;
-  std::vector<double> mean, std;
   int64_t count = 0;
   double accuracy_drop = -1;  // none
   bool unsigned_activations = false, bias_correction = false;
@@ -37,12 +38,8 @@ struct Options {
 };
 
 // What the command line says beside, or instead of, a spec.
-spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph) {
-  spec::ExperimentSpec spec = options.spec.load();
-  if (!options.mean.empty()) spec.data.transform.mean = options.mean;
-  if (!options.std.empty()) spec.data.transform.std = options.std;
-  if (!options.mean.empty() || !options.std.empty())
-    if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
+spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph, app::ModelFacts& model) {
+  spec::ExperimentSpec spec = experiment_for(options.spec, options.input, model);
   if (!options.method.empty())
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
   if (!options.equalize.empty())
@@ -99,7 +96,8 @@ ExitCode run(const Options& options) {
     fail_usage("give either typical images (--images) or a calibration cache that has their ranges (--cal_cache_file)");
   options.output.check();
   ir::Graph graph = app::load_network(options.model);
-  const spec::ExperimentSpec spec = settings(options, graph);
+  app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
+  const spec::ExperimentSpec spec = settings(options, graph, model);
   if (options.accuracy_drop >= 0)
     quantize_to_goal(graph, spec, options);
   else if (options.cache.empty())
@@ -107,6 +105,7 @@ ExitCode run(const Options& options) {
   else
     app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
+  describe_network(graph.metadata, model, spec, options.spec, options.input, /*fed=*/options.cache.empty());
   const quant::Target target = quant::target_of(graph);
   onnx::export_model(graph, options.output.path,
                      {.quantize_weights = true, .onnxruntime_forms = quant::profile(target).onnxruntime_forms});
@@ -124,7 +123,9 @@ Command quantize_command() {
       .summary = "Quantize any ONNX network with a folder of images (PTQ)",
       .details =
           "Needs no spec: -m names the float model, --images files or folders of typical images (never the test "
-          "set), --mean and --std the normalization that the model was trained with (of pixels in 0 .. 1). "
+          "set). --mean and --std are the normalization that the model was trained with (of pixels in 0 .. 1) where "
+          "the "
+          "model does not carry it (docs/metadata.md); the result carries what was taken. "
           "Writes QDQ ONNX that TensorRT, OpenVINO, ONNX Runtime and octet compile take. Instead of images "
           "--cal_cache_file takes the ranges that TensorRT or TAO found.",
       .examples = {"octet quantize -m resnet50.onnx --images photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 "
@@ -138,8 +139,7 @@ Command quantize_command() {
         app.add_option("--images", options->images, "Image files or folders");
         add_cal_cache_flag(app, options->cache, "TensorRT's calibration cache of this network, instead of --images");
         add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
-        add_numbers_flag(app, "--mean", options->mean, -1000, 1000, "Subtracted from pixels in 0 .. 1, per channel");
-        add_numbers_flag(app, "--std", options->std, 1e-6, 1000, "Pixels are divided by it, per channel");
+        add_model_flags(app, options->input);
         limit_to<quant::CalibrationMethod>(
             app.add_option("--method", options->method, "Calibrator (default: that of the experiment, mse)"));
         add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
@@ -161,10 +161,7 @@ Command quantize_command() {
             ->type_name("NODES");
         app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
         app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
-        app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file for everything not given here");
-        app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
-            ->allow_extra_args(false)
-            ->type_name("KEY=VALUE");
+        add_optional_spec_flags(app, options->spec);
         add_exif_flag(app, options->spec);
         add_accuracy_drop_flag(app, options->accuracy_drop,
                                "images without labels (--validation), by how often the prediction is that of the float "

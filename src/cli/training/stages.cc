@@ -4,6 +4,7 @@
 
 #include "app/engine_build.h"
 #include "app/export_target.h"
+#include "app/model_description.h"
 #include "app/network_file.h"
 #include "app/training/training_setup.h"
 #include "base/error.h"
@@ -43,6 +44,7 @@ ExitCode run_calibration_stage(const SpecFlags& flags, const StageFiles& files) 
   const std::string output = outputs(files, {".onnx"})[0];
   train::initialize_torch();
   ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, files.model);
+  app::keep_description(graph.metadata, spec, tasks::signature_of(graph));
   app::calibrate_network(graph, spec);
   onnx::export_model(graph, output, {.quantize_weights = false});
   log_info("wrote ", output);
@@ -61,6 +63,7 @@ ExitCode run_integer_stage(const SpecFlags& flags, const StageFiles& files) {
                ": holds no quantizers, and stage int_infer runs integers; name the model of stage qat or "
                "calibration");
   const std::string& target = spec.export_options.target;
+  app::keep_description(graph.metadata, spec, tasks::signature_of(graph));
   app::prepare_for_target(graph, target, {});
   graph.metadata["octet.target"] = target;
   const std::string asked = spec.engine.isa ? isa_name(*spec.engine.isa) : "";
@@ -74,8 +77,8 @@ ExitCode run_integer_stage(const SpecFlags& flags, const StageFiles& files) {
        .onnxruntime_forms = target == "onnxruntime" && quant::profile(quant::target_of(graph)).onnxruntime_forms});
   engine::save_engine(plan, paths[1]);
   log_info("wrote ", paths[1], ": engine, ", app::engine_summary(plan, isa));
-  const std::unique_ptr<app::Model> model =
-      app::open_engine_model(paths[1], *spec.task, {.threads = spec.engine.threads, .isa = asked});
+  const std::unique_ptr<app::Model> model = app::open_engine_model(app::read_model_file(paths[1]), *spec.task,
+                                                                   {.threads = spec.engine.threads, .isa = asked});
   evaluate(spec, *model, paths[1], 0, paths[2]);
   return ExitCode::kDone;
 }

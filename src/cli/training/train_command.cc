@@ -8,6 +8,7 @@
 
 #include "app/class_names.h"
 #include "app/experiment_data.h"
+#include "app/model_description.h"
 #include "app/training/lesson.h"
 #include "app/training/preview_text.h"
 #include "app/training/training_listener.h"
@@ -237,6 +238,7 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
   if (!s.validation.dataset)
     log_warning("no images validate (data.val); nothing is measured, and the model is that of the last epoch");
   app::keep_class_names(s.graph.metadata, s.training.dataset->class_names());
+  app::keep_description(s.graph.metadata, s.spec, tasks::signature_of(s.graph));
   s.spec.task->name_classes(s.training.dataset->class_names());
   log_info("stage ", spec::stage_name(s.stage), ": ", s.training.dataset->size(), " images, ", s.schedule().epochs,
            " epochs, ", train::precision_name(s.trainer.executor.precision), " on ", s.trainer.executor.device,

@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/model_flags.h"
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
 #include "lower/lower.h"
@@ -27,7 +28,8 @@ namespace {
 
 struct Options {
   SpecFlags spec;
-  std::string model, engine, json, isa;
+  ModelFlags input;
+  std::string images, model, engine, json, isa;
   int64_t threads = 0, tensor_images = 200, batch_size = 50;
   double agreement = -1;  // as the task expects
 };
@@ -166,12 +168,14 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
 }
 
 ExitCode run(const Options& options) {
-  const spec::ExperimentSpec spec = options.spec.load();
   require_file(options.model, "-m");
   if (!options.engine.empty()) require_file(options.engine, "--engine_file");
   ir::Graph graph = app::load_network(options.model);
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
+  app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
+  const spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, model);
+  graph.metadata = model.metadata;
   const data::NetworkInput network = tasks::image_input(graph);
   passes::run_pipeline(graph, passes::checkpoint_passes());
   if (app::count_activation_quantizers(graph) == 0) {
@@ -225,10 +229,13 @@ Command verify_command() {
               "objects) on 99.9 % of the images. Engines of several profiles are verified in each. Exit code 3 if "
               "something does not hold, "
               "or if there is nothing to compare.",
-          .examples = {"octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
+          .examples = {"octet verify -m results/qat/model.onnx --engine_file results/model.octet --images photos/test",
+                       "octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
-            add_spec_flags(app, options->spec);
+            add_spec_flags(app, options->spec, Need::kOptional);
+            add_labeled_images_flag(app, options->images);
+            add_model_flags(app, options->input);
             add_model_flag(app, options->model, "Trained ONNX model with quantizers");
             add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
             app.add_option("--tensor_images", options->tensor_images,

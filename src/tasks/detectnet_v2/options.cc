@@ -2,6 +2,12 @@
 
 namespace octet::tasks::detectnet_v2 {
 
+void describe_decoder(schema::Section& section, Options& options) {
+  section.section("postprocessing", options.postprocessing)
+      .known_elsewhere_as({"postprocessing_config", "clustering_config"})
+      .help("From the grid to detections.");
+}
+
 void describe(schema::Section& section, Options& options) {
   section.field("stride", options.stride)
       .one_of({4, 8, 16, 32})
@@ -16,9 +22,7 @@ void describe(schema::Section& section, Options& options) {
   section.section("loss_mask_label_filter", options.loss.loss_mask)
       .written_when([&options] { return !options.loss.loss_mask.filters.empty(); })
       .help("Cells under chosen objects, whose loss counts less, more or not at all.");
-  section.section("postprocessing", options.postprocessing)
-      .known_elsewhere_as({"postprocessing_config", "clustering_config"})
-      .help("From the grid to detections.");
+  describe_decoder(section, options);
   describe_object_metrics(section, options.metrics);
 }
 

@@ -17,5 +17,7 @@ struct Options {
 };
 
 void describe(schema::Section& section, Options& options);
+// From the outputs to objects alone.
+void describe_decoder(schema::Section& section, Options& options);
 
 }  // namespace octet::tasks::detectnet_v2

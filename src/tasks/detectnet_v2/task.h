@@ -15,6 +15,7 @@ class Task : public tasks::Task {
 
   std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
   void describe(schema::Section& section) override { detectnet_v2::describe(section, options_); }
+  void describe_decoder(schema::Section& section) override { detectnet_v2::describe_decoder(section, options_); }
   void name_classes(const std::vector<std::string>& names) override;
   const tao::Message* tao_specification() const override { return &detectnet_v2::tao_specification(); }
   // The head on a backbone of the zoo.

@@ -107,7 +107,7 @@ void describe_nms(schema::Section& s, NmsSettings& nms) {
 
 }  // namespace
 
-void describe(schema::Section& section, Options& options) {
+void describe_decoder(schema::Section& section, Options& options) {
   section.section("boxes", [&](schema::Section& s) { describe_boxes(s, options.boxes); })
       .help("Where the boxes are, and how they are written.");
   section.section("scores", [&](schema::Section& s) { describe_scores(s, options.scores); })
@@ -119,7 +119,6 @@ void describe(schema::Section& section, Options& options) {
   section.section("nms", [&](schema::Section& s) { describe_nms(s, options.nms); })
       .known_elsewhere_as({"nms_config"})
       .help("Non-maximum suppression: one detection for each thing.");
-  describe_object_metrics(section, options.metrics);
   section.rule("scores.outputs", [&options]() -> std::string {
     const size_t boxes = options.boxes.outputs.size(), scores = options.scores.outputs.size();
     return boxes == scores ? ""
@@ -150,6 +149,11 @@ void describe(schema::Section& section, Options& options) {
         return str("have none of the shapes that the code needs, in item ", i + 1);
     return "";
   });
+}
+
+void describe(schema::Section& section, Options& options) {
+  describe_decoder(section, options);
+  describe_object_metrics(section, options.metrics);
 }
 
 }  // namespace octet::tasks::detector

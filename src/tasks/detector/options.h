@@ -83,5 +83,7 @@ struct Options {
 };
 
 void describe(schema::Section& section, Options& options);
+// Without how objects are measured.
+void describe_decoder(schema::Section& section, Options& options);
 
 }  // namespace octet::tasks::detector

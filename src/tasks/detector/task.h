@@ -13,6 +13,7 @@ class Task : public tasks::Task {
 
   std::unique_ptr<tasks::Task> clone() const override { return std::make_unique<Task>(*this); }
   void describe(schema::Section& section) override { detector::describe(section, options_); }
+  void describe_decoder(schema::Section& section) override { detector::describe_decoder(section, options_); }
   void name_classes(const std::vector<std::string>& names) override;
   // UserError (exit 2): there is no network of this task but in files.
   ir::Graph build(const models::ModelOptions& options) const override;

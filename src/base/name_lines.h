@@ -1,8 +1,8 @@
-// Names, one a line, in metadata_props. A name may hold any character, so line ends are escaped.
+// Names, one a line, as entries of metadata hold them. A name may hold any character, so line ends are escaped.
 #pragma once
 #include <string>
 
-namespace octet::onnx {
+namespace octet {
 
 inline std::string escape_line(const std::string& name) {
   std::string out;
@@ -30,4 +30,4 @@ inline std::string unescape_line(const std::string& line) {
   return out;
 }
 
-}  // namespace octet::onnx
+}  // namespace octet

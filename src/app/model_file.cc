@@ -1,0 +1,40 @@
+#include "app/model_file.h"
+
+#include <filesystem>
+
+#include "app/network_file.h"
+#include "base/error.h"
+#include "engine/engine_file.h"
+
+namespace octet::app {
+
+tasks::Signature signature_of(const engine::Plan& plan) {
+  const auto port = [&](int id) {
+    const engine::Buffer& b = plan.buffers[static_cast<size_t>(id)];
+    return tasks::Port{b.name, {ir::DataType::kFloat32, ir::Shape(b.shape.begin(), b.shape.end())}};
+  };
+  tasks::Signature out;
+  for (const int id : plan.inputs) out.inputs.push_back(port(id));
+  for (const int id : plan.outputs) out.outputs.push_back(port(id));
+  return out;
+}
+
+ModelFile read_model_file(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  ModelFile file;
+  file.path = path;
+  if (ending == ".octet") {
+    file.plan = engine::load_engine(path);
+    file.metadata = file.plan->metadata;
+    file.signature = signature_of(*file.plan);
+  } else if (ending == ".onnx") {
+    file.network = load_network(path);
+    file.metadata = file.network->metadata;
+    file.signature = tasks::signature_of(*file.network);
+  } else {
+    fail_usage(path, ": unknown kind of model '", ending, "'; expected .onnx or .octet");
+  }
+  return file;
+}
+
+}  // namespace octet::app

@@ -13,7 +13,7 @@ step() { step_name="$1"; printf '\n== %s (at %d s)\n' "$1" $((SECONDS - started)
 trap 'status=$?; [ $status -eq 0 ] || echo "test.sh: FAILED in step: $step_name" >&2' EXIT
 
 step "packages"
-scripts/install_packages.sh
+scripts/install_packages.sh --tests
 step "LibTorch"
 scripts/fetch_libtorch.sh
 step "rules of the architecture and of style"

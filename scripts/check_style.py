@@ -52,8 +52,9 @@ PACKAGES = {
     "build-essential": None, "cmake": None, "ninja-build": None, "pkg-config": None, "git": None, "ca-certificates": None,
     "ccache": r"ccache", "mold": r"mold", "python3": None, "python3-pip": r"-m pip", "python3-venv": r"-m venv",
     "libprotozero-dev": r"#include <protozero/", "libcli11-dev": r"#include <CLI/", "libyaml-cpp-dev": r"#include <yaml-cpp/",
-    "nlohmann-json3-dev": r"#include <nlohmann/", "libspdlog-dev": r"#include <spdlog/", "libfmt-dev": r"#include <fmt/",
-    "libturbojpeg0-dev": r"#include <turbojpeg", "libwebp-dev": r"#include <webp/", "libopencv-dev": r"#include <opencv2/",
+    "nlohmann-json3-dev": r"#include <nlohmann/",
+    "libturbojpeg0-dev": r"#include <turbojpeg", "libwebp-dev": r"#include <webp/", "libpng-dev": r"#include <png",
+    "libopencv-dev": r"#include <opencv2/",
     "libpugixml-dev": r"#include <pugixml", "zlib1g-dev": r"#include <zlib", "libxxhash-dev": r"#include <xxhash",
     "libhdf5-dev": r"#include <hdf5",
     "libgloo-dev": r"#include <gloo/", "libxbyak-dev": r"#include <xbyak/", "libgtest-dev": r"#include <gtest/",
@@ -66,7 +67,7 @@ PACKAGES = {
 READERS = {
     "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
     "specifications of TAO": "tao_fuzz",
-    "images": "image_folder_fuzz", "ImageNet's records": "image_record_fuzz",
+    "images": "image_folder_fuzz", "BMP, PPM and PGM": "bitmap_fuzz", "ImageNet's records": "image_record_fuzz",
     "annotations and records": "annotation_fuzz", "checkpoints": "checkpoint_fuzz",
     "safetensors": "safetensors_fuzz", "masks": "mask_fuzz", "HDF5 of Keras": "keras_fuzz",
     "networks, to the run": "graph_fuzz", "metadata of models": "model_info_fuzz",
@@ -200,7 +201,7 @@ def main():
                 if not any(True for _ in ROOT.glob(pattern)):
                     breaches.append(f"CONTRIBUTING.md:{number}: there is no {path}")
 
-    listed = re.search(r"packages=\((.*?)\)", texts["scripts/install_packages.sh"], re.S).group(1).split()
+    listed = " ".join(re.findall(r"packages=\((.*?)\)", texts["scripts/install_packages.sh"], re.S)).split()
     everything = "\n".join(text for name, text in texts.items() if name not in (this, "scripts/install_packages.sh"))
     for package in listed:
         if package not in PACKAGES:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the pinned LibTorch wheel and its two CUDA run-time packages, checks their SHA-256 and unpacks them into the
-# user's cache directory. Prints the folder 'torch'. Does nothing when that is already there.
+# Fetches the pinned LibTorch wheel and its two CUDA run-time packages, checks their SHA-256 and unpacks of them what Octet
+# needs into the user's cache directory: headers and the libraries of the CPU, and where there is a driver of a GPU also
+# those of CUDA (three fifths of a gigabyte). Prints the folder 'torch'. Does nothing when that is already there.
 #   scripts/fetch_libtorch.sh           fetch if needed
 #   scripts/fetch_libtorch.sh --print   only print the folder; fails when it is not there
 set -euo pipefail
@@ -13,7 +14,10 @@ packages=(
   "nvidia-cuda-cupti==13.2.86 nvidia_cuda_cupti-13.2.86-py3-none-manylinux_2_25_x86_64.whl 8fa29f15dd8336181f961764d9d95236fc6b931dd0c8fcf8cd70aab0c310b586"
 )
 
-if [ -e "$target/complete" ]; then
+driver=false
+if command -v nvidia-smi >/dev/null || ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then driver=true; fi
+# A driver may have come since.
+if [ -e "$target/complete" ] && { [ "${1:-}" = "--print" ] || ! $driver || [ -e "$target/torch/lib/libtorch_cuda.so" ]; }; then
   echo "$target/torch"
   exit 0
 fi
@@ -38,12 +42,15 @@ for entry in "${packages[@]}"; do
         echo "$wheels/$file has another SHA-256 than the pinned $sha: it was not used; delete it and rerun" >&2; exit 1; }
   fi
   echo "unpacking $file ..." >&2
-  # Only what a C++ program needs: headers and libraries, neither Python sources nor the CUDA kernels' test tools.
-  python3 - "$wheels/$file" "$work" <<'PY'
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1]) as wheel:
-    keep = [n for n in wheel.namelist() if n.startswith(("torch/include/", "torch/lib/", "nvidia/"))]
-    wheel.extractall(sys.argv[2], keep)
+  # libtorch_cpu.so is linked against libcudart.so and libcupti.so; of the rest, Python's libraries and tools serve no one.
+  python3 - "$wheels/$file" "$work" "$driver" <<'PY'
+import fnmatch, sys, zipfile
+wheel, target, driver = zipfile.ZipFile(sys.argv[1]), sys.argv[2], sys.argv[3] == "true"
+keep = ["torch/include/*", "torch/lib/libc10.so", "torch/lib/libtorch_cpu.so", "torch/lib/libgomp.so*",
+        "nvidia/*/lib/libcudart.so*", "nvidia/*/lib/libcupti.so*"]
+if driver:
+    keep += ["torch/lib/*cuda*.so", "torch/lib/libtorch_nvshmem.so", "torch/lib/libcaffe2_nvrtc.so", "nvidia/*/lib/*"]
+wheel.extractall(target, [n for n in wheel.namelist() if any(fnmatch.fnmatch(n, pattern) for pattern in keep)])
 PY
 done
 touch "$work/complete"

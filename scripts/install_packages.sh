@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that Octet needs to build, test and run (Debian 12). Uses sudo where it is not root and
-# does nothing when all are there.
+# Installs Debian packages (Debian 12). Uses sudo where it is not root and does nothing when all are there.
+#   scripts/install_packages.sh          what building and using Octet takes
+#   scripts/install_packages.sh --tests  also what its tests take, and what makes building it often faster
 set -euo pipefail
 packages=(
-  build-essential cmake ninja-build ccache mold pkg-config git ca-certificates
-  python3 python3-pip python3-venv
-  libprotozero-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
-  libturbojpeg0-dev libwebp-dev libopencv-dev libpugixml-dev zlib1g-dev libxxhash-dev libhdf5-dev libgloo-dev
-  libgtest-dev libgmock-dev clang clang-format
-  g++-aarch64-linux-gnu qemu-user googletest
+  build-essential cmake ninja-build pkg-config ca-certificates python3 python3-pip python3-venv
+  libprotozero-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev
+  libturbojpeg0-dev libwebp-dev libpng-dev libpugixml-dev zlib1g-dev libxxhash-dev libhdf5-dev libgloo-dev
   dataset-fashion-mnist
 )
+test_packages=(
+  git ccache mold libgtest-dev libgmock-dev libopencv-dev clang clang-format
+  g++-aarch64-linux-gnu qemu-user googletest
+)
+case "${1:-}" in
+  "") ;;
+  --tests) packages+=("${test_packages[@]}") ;;
+  *) echo "usage: scripts/install_packages.sh [--tests]" >&2; exit 2 ;;
+esac
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")

@@ -1,4 +1,5 @@
-// Messages to the person running the program, on standard error, one line each.
+// Messages to the person running the program, on standard error, one line each: "warning: ...". The first word has a
+// color where that is a terminal, unless the environment variable NO_COLOR is set to something.
 #pragma once
 #include <string>
 
@@ -10,6 +11,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kSilent };
 void set_log_level(LogLevel level);
 bool is_logged(LogLevel level);  // whether a message of this level is shown
 
+// From any thread; lines do not mix.
 void log_message(LogLevel level, const std::string& message);
 
 template <typename... Args>

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <memory>
-#include <opencv2/imgcodecs.hpp>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "data/bmp.h"
 #include "data/exif.h"
 #include "data/image_header.h"
+#include "data/png.h"
+#include "data/pnm.h"
 
 namespace octet::data {
 namespace {
@@ -110,7 +112,6 @@ Image decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options
   return cmyk ? convert_channels(rgb_from_inverted_cmyk(image), options.channels) : image;
 }
 
-// Not left to OpenCV, which would hand what its own look at a damaged header refuses to its other decoders.
 Image decode_webp(std::span<const std::byte> bytes, const DecodeOptions& options) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   const WebPBitstreamFeatures features = read_webp_header(bytes);
@@ -121,37 +122,6 @@ Image decode_webp(std::span<const std::byte> bytes, const DecodeOptions& options
   if (WebPDecodeRGBInto(data, bytes.size(), image.pixels.data(), image.pixels.size(), image.width * 3) == nullptr)
     throw DecodeError("its WebP data is damaged");
   return convert_channels(std::move(image), options.channels);
-}
-
-Image decode_by_opencv(std::span<const std::byte> bytes, const DecodeOptions& options) {
-  cv::Mat mat;
-  try {
-    const cv::Mat raw(1, static_cast<int>(bytes.size()), CV_8U,
-                      const_cast<std::byte*>(bytes.data()));  // read only, cv::Mat has no const form
-    mat = cv::imdecode(
-        raw, (options.channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_IGNORE_ORIENTATION);
-  } catch (const cv::Exception& e) {
-    throw DecodeError(str("its image data is damaged: ", e.err));
-  }
-  if (mat.empty() || mat.depth() != CV_8U || mat.channels() != options.channels)
-    throw DecodeError("its image data is damaged");
-  Image image{mat.rows, mat.cols, options.channels, {}};
-  image.pixels.resize(image.size());
-  const size_t row_bytes = static_cast<size_t>(image.width) * image.channels;
-  for (int y = 0; y < image.height; ++y) {
-    const uint8_t* in = mat.ptr<uint8_t>(y);
-    uint8_t* out = image.row(y);
-    if (options.channels == 1) {
-      std::copy(in, in + row_bytes, out);
-    } else {
-      for (size_t x = 0; x < row_bytes; x += 3) {  // OpenCV keeps B, G, R
-        out[x] = in[x + 2];
-        out[x + 1] = in[x + 1];
-        out[x + 2] = in[x];
-      }
-    }
-  }
-  return image;
 }
 
 constexpr const char* kNoImage = "its first bytes are not those of a JPEG, PNG, BMP, WebP, PPM or PGM image";
@@ -178,14 +148,19 @@ Image decode_as_stored(std::span<const std::byte> bytes, const DecodeOptions& op
       return decode_jpeg(bytes, options);
     case ImageFormat::kWebp:
       return decode_webp(bytes, options);
+    case ImageFormat::kPng:
+      check_size(header.width, header.height, options);
+      return decode_png(bytes, options.channels);
+    case ImageFormat::kBmp:
+      check_size(header.width, header.height, options);
+      return decode_bmp(bytes, options.channels);
+    case ImageFormat::kPnm:
+      check_size(header.width, header.height, options);
+      return decode_pnm(bytes, options.channels);
     case ImageFormat::kUnknown:
-      throw DecodeError(kNoImage);
-    default:
       break;
   }
-  if (bytes.size() > (size_t{1} << 30)) throw DecodeError("the file is larger than 1 GiB");
-  check_size(header.width, header.height, options);
-  return decode_by_opencv(bytes, options);
+  throw DecodeError(kNoImage);
 }
 
 }  // namespace

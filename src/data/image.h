@@ -38,8 +38,9 @@ struct ImageSize {
 // those of no image, or too few.
 ImageSize image_size(std::span<const std::byte> bytes, bool exif_orientation = false);
 
-// JPEG by libturbojpeg, WebP by libwebp; PNG, BMP, PPM and PGM by OpenCV. A truncated file is an error, as in
-// Pillow; EXIF orientation is ignored unless it is asked for, as by Pillow and torchvision. Throws DecodeError.
+// JPEG by libturbojpeg, WebP by libwebp, PNG by libpng, BMP, PPM and PGM by bmp.h and pnm.h. A truncated file is an
+// error, as in Pillow; EXIF orientation is ignored unless it is asked for, as by Pillow and torchvision. Throws
+// DecodeError.
 Image decode_image(std::span<const std::byte> bytes, const DecodeOptions& options = {});
 
 // Gray to RGB repeats the value; RGB to gray is the luma of ITU-R 601: (19595 R + 38470 G + 7471 B + 32768) >> 16.

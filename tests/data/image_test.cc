@@ -91,19 +91,53 @@ TEST(DecodeImage, DamagedFilesAreErrorsWithAReason) {
   EXPECT_EQ(reason_of(jpeg.substr(0, 2) + std::string("\x00", 1) + jpeg.substr(2)).find("remature"), std::string::npos);
 }
 
-// OpenCV's DICOM decoder, which looks for "DICM" at byte 128, ends the process when the rest is damaged: it must not be
-// reached from a header that is nearly that of another format.
-TEST(DecodeImage, ADamagedHeaderReachesNoOtherDecoder) {
+TEST(DecodeImage, HeadersThatEndTooSoonAreErrors) {
   const std::string lossless = webp_bytes(test_image(13, 21, 3));
   for (std::string bytes : {std::string("P66 11 665 200 "), "BM" + std::string(12, '\0') + "\x28", std::string("P5"),
                             lossless.substr(0, 12), lossless.substr(0, 20), lossless.substr(0, 40),
                             png_bytes(test_image(4, 4, 3)).substr(0, 26)}) {
     SCOPED_TRACE(bytes);
-    bytes.resize(128, '\0');
-    bytes += "DICM";
     EXPECT_NE(reason_of(bytes), "");
+    bytes.resize(128, '\0');
     EXPECT_NE(reason_of(bytes + std::string(200, '\x9e')), "");
   }
+}
+
+// 4 x 2 pixels of run-length codes for two colors.
+std::string run_length_bmp(const std::string& codes) {
+  const std::string palette("\1\2\3\0\x0a\x14\x1e\0", 8);  // blue, green, red and a byte of nothing
+  return "BM" + std::string(8, '\0') + std::string("\x3e\0\0\0\x28\0\0\0\4\0\0\0\2\0\0\0\1\0\x08\0\1\0\0\0", 24) +
+         std::string(12, '\0') + std::string("\2\0\0\0\0\0\0\0", 8) + palette + codes;
+}
+
+TEST(DecodeImage, BmpOfRunLengths) {
+  // The lower row: two pixels of color 1, two that are left out; the upper one: three literal ones and a run of one.
+  const std::string codes("\2\1\0\0\0\3\0\1\0\0\1\1\0\1", 14);
+  EXPECT_THAT(decode(run_length_bmp(codes)).pixels,
+              testing::ElementsAre(3, 2, 1, 30, 20, 10, 3, 2, 1, 30, 20, 10, 30, 20, 10, 30, 20, 10, 3, 2, 1, 3, 2, 1));
+  EXPECT_THAT(decode(run_length_bmp(codes), {.channels = 1}).pixels, testing::ElementsAre(2, 22, 2, 22, 22, 22, 2, 2));
+  EXPECT_THAT(reason_of(run_length_bmp(std::string("\5\1", 2))), HasSubstr("leaves the picture"));
+  EXPECT_THAT(reason_of(run_length_bmp(std::string("\0\2\5\0", 4))), HasSubstr("leaves the picture"));
+  EXPECT_THAT(reason_of(run_length_bmp(codes.substr(0, 7))), HasSubstr("ends too soon"));
+}
+
+TEST(DecodeImage, BmpThatIsNotSupportedSaysWhatItIs) {
+  std::string bytes = bmp_bytes(test_image(3, 5, 3));
+  bytes[30] = 4;  // a JPEG within
+  EXPECT_THAT(reason_of(bytes), HasSubstr("24 bits with compression 4"));
+  bytes[30] = 3;
+  bytes[28] = 16;
+  EXPECT_THAT(reason_of(bytes), HasSubstr("masks"));
+  EXPECT_THAT(reason_of(bmp_bytes(test_image(30, 50, 3)).substr(0, 200)), HasSubstr("bytes of pixels are announced"));
+}
+
+// Masks in another order than usual, of which other readers make wrong colors.
+TEST(DecodeImage, BmpOf32BitsKeepsToItsMasks) {
+  const std::string header = std::string("\x36\0\0\0\x28\0\0\0\1\0\0\0\1\0\0\0\1\0\x20\0\3\0\0\0", 24);
+  std::string bytes = "BM" + std::string(8, '\0') + header + std::string(20, '\0') +
+                      std::string("\xff\0\0\0\0\xff\0\0\0\0\xff\0", 12) + "\x01\x02\x03\x04";
+  bytes[10] = 66;
+  EXPECT_THAT(decode(bytes).pixels, testing::ElementsAre(1, 2, 3));
 }
 
 TEST(DecodeImage, RefusesHugePicturesBeforeAllocating) {
@@ -111,6 +145,11 @@ TEST(DecodeImage, RefusesHugePicturesBeforeAllocating) {
   EXPECT_THAT(reason_of(png_bytes(test_image(20, 20, 1)), {.channels = 1, .max_pixels = 399}), HasSubstr("limit"));
   EXPECT_THAT(reason_of(jpeg_bytes(test_image(20, 20, 1)), {.channels = 1, .max_pixels = 399}), HasSubstr("limit"));
   EXPECT_THAT(reason_of(webp_bytes(test_image(20, 20, 3)), {.max_pixels = 399}), HasSubstr("limit"));
+}
+
+TEST(DecodeImage, PnmWithoutASoundMaximumIsAnError) {
+  for (const char* header : {"P5 2 2 0\n", "P5 2 2 65536\n", "P5 2 2 \n", "P5 2 2 255"})
+    EXPECT_THAT(reason_of(header + std::string(9, 'x')), HasSubstr("maximum")) << header;
 }
 
 TEST(ImageHeader, ReadsSizes) {

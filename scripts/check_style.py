@@ -9,6 +9,7 @@
 6. Each reader of foreign bytes has a fuzzer.
 7. The tests that docs/tao_quirks.md names exist, and each of its rows names one.
 8. A flag that takes one of a few words is made with limit_to (src/cli/flags.h), which says what there is.
+9. CHANGELOG.md has a section for the version of CMakeLists.txt, or names it as the next.
 Exit status 1 with one line for each breach.
     scripts/check_style.py --fix    formats and respells in place what it can
 """
@@ -221,6 +222,10 @@ def main():
     for name in sources:
         if name.startswith("src/cli/") and re.search(r"CLI::(IsMember|CheckedTransformer|Transformer)\b", texts[name]):
             breaches.append(f"{name}: a flag that takes one of a few words is made with limit_to (src/cli/flags.h)")
+
+    version = re.search(r"project\(octet VERSION ([\d.]+)", texts["CMakeLists.txt"]).group(1)
+    if version not in texts["CHANGELOG.md"]:
+        breaches.append(f"CHANGELOG.md: says nothing of version {version}")
 
     print("\n".join(breaches) if breaches else f"style: {len(texts)} files in order")
     return 1 if breaches else 0

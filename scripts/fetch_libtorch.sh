@@ -47,7 +47,7 @@ for entry in "${packages[@]}"; do
 import fnmatch, sys, zipfile
 wheel, target, driver = zipfile.ZipFile(sys.argv[1]), sys.argv[2], sys.argv[3] == "true"
 keep = ["torch/include/*", "torch/lib/libc10.so", "torch/lib/libtorch_cpu.so", "torch/lib/libgomp.so*",
-        "nvidia/*/lib/libcudart.so*", "nvidia/*/lib/libcupti.so*"]
+        "nvidia/*/lib/libcudart.so*", "nvidia/*/lib/libcupti.so*", "*.dist-info/licenses/*"]
 if driver:
     keep += ["torch/lib/*cuda*.so", "torch/lib/libtorch_nvshmem.so", "torch/lib/libcaffe2_nvrtc.so", "nvidia/*/lib/*"]
 wheel.extractall(target, [n for n in wheel.namelist() if any(fnmatch.fnmatch(n, pattern) for pattern in keep)])

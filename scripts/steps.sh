@@ -16,7 +16,7 @@ build_octet() {
   scripts/fetch_libtorch.sh
   say "build"
   cmake --preset release >/dev/null
-  cmake --build --preset release -j "$(nproc)" --target octet_cli
+  cmake --build --preset release -j "$(nproc)" --target octet_cli octet_installed
   say "ONNX Runtime (the rival of the benchmark)"
   scripts/peers_venv.sh
   octet=build/release/bin/octet

@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include "cli/other_program.h"
+
 namespace octet::cli {
 namespace {
 
@@ -22,6 +24,14 @@ Command with_training(const std::string& name, const std::string& summary) {
 Command better_with_training(Command command) {
 #ifdef OCTET_TRAINING_PROGRAM
   command.program = OCTET_TRAINING_PROGRAM;
+#endif
+  return command;
+}
+
+// A command that describes the commands: where the program that has all of them is installed, by that.
+Command all_of_it(Command command) {
+#ifdef OCTET_TRAINING_PROGRAM
+  if (has_program(OCTET_TRAINING_PROGRAM)) command.program = OCTET_TRAINING_PROGRAM;
 #endif
   return command;
 }
@@ -57,6 +67,8 @@ std::vector<Command> make_commands() {
   commands.push_back(sensitivity_command());
   commands.push_back(scenes_command());
   commands.push_back(spec_command());
+  commands.push_back(all_of_it(completions_command()));
+  commands.push_back(all_of_it(man_command()));
   return commands;
 }
 

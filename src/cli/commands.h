@@ -32,5 +32,7 @@ Command passes_command();
 Command scenes_command();
 Command sensitivity_command();
 Command spec_command();
+Command completions_command();
+Command man_command();
 
 }  // namespace octet::cli

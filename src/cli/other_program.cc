@@ -12,11 +12,23 @@
 #include "base/error.h"
 
 namespace octet::cli {
+namespace {
+
+// Of this program; empty where the system does not tell.
+std::filesystem::path own_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+}  // namespace
+
+bool has_program(const std::string& name) {
+  return ::access((own_path().parent_path() / name).c_str(), X_OK) == 0;
+}
 
 void become_program(const std::string& name, const std::vector<std::string>& arguments) {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) fail("/proc/self/exe cannot be read, so ", name, " is not found: ", error.message());
+  const std::filesystem::path own = own_path();
+  if (own.empty()) fail("/proc/self/exe cannot be read, so ", name, " is not found");
   std::string path = (own.parent_path() / name).string();
   std::vector<std::string> all{path};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -26,8 +38,11 @@ void become_program(const std::string& name, const std::vector<std::string>& arg
   std::cout.flush();
   ::execv(path.c_str(), pointers.data());
   const int reason = errno;
-  fail(path, ": cannot be started: ", std::strerror(reason), "; '", arguments.empty() ? name : arguments[0],
-       "' is its work, so keep it beside ", own.string());
+  const std::string command = arguments.empty() ? name : arguments[0];
+  if (reason == ENOENT)
+    fail("'octet ", command, "' needs the program ", name, ", which is not beside ", own.string(),
+         ": install the package octet-training, or build with -DOCTET_TRAIN=ON");
+  fail(path, ": cannot be started: ", std::strerror(reason), "; 'octet ", command, "' is its work");
 }
 
 int run_octet(const std::vector<std::string>& arguments) {

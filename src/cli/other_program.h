@@ -9,6 +9,9 @@ namespace octet::cli {
 // return. UserError if there is no such program, or it cannot be started.
 [[noreturn]] void become_program(const std::string& name, const std::vector<std::string>& arguments);
 
+// Whether it could.
+bool has_program(const std::string& name);
+
 // Runs a command of this program and waits for it; it has the same standard streams. Its exit code, or 128 and the
 // number of the signal that ended it.
 int run_octet(const std::vector<std::string>& arguments);

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/printable.h"
 #include "base/signals.h"
+#include "cli/command_app.h"
 #include "cli/commands.h"
 #include "cli/other_program.h"
 #include "cli/waiting_threads.h"
@@ -20,24 +21,6 @@ std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
-}
-
-// Breaks lines at spaces so that none is longer than a terminal is wide. Breaks that are there stay.
-std::string wrapped(const std::string& text) {
-  constexpr size_t kWidth = 100;
-  std::string out;
-  size_t column = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
-    if (column > 0 && column + end - begin > kWidth) {
-      out.back() = '\n';  // the space before this word
-      column = 0;
-    }
-    out.append(text, begin, end - begin + 1);
-    column = end < text.size() && text[end] == '\n' ? 0 : column + end - begin + 1;
-    begin = end + 1;
-  }
-  return out;
 }
 
 std::string list_of(const std::vector<Command>& commands) {
@@ -141,16 +124,8 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments,
     let_waiting_threads_sleep();
     become_program(command.program, arguments);
   }
-  CLI::App app(command.summary + (command.details.empty() ? "" : "\n\n" + wrapped(command.details)), whole_name);
-  app.get_formatter()->column_width(34);
-  app.allow_extras();  // they are refused below, with the nearest name
-  std::string footer = command.examples.size() > 1 ? "Examples:" : "Example:";
-  for (const std::string& example : command.examples) footer += "\n  " + example;
-  app.footer(footer);
-  bool verbose = false, quiet = false;
-  const Run run = command.define(app);
-  app.add_flag("-v,--verbose", verbose, "Say more about what is done");
-  app.add_flag("--quiet", quiet, "Say only what went wrong");
+  CommandApp command_app(command, whole_name);
+  CLI::App& app = *command_app.parser;
   try {
     spell_out(arguments, command.single_dash);
     std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 wants in a vector
@@ -170,8 +145,8 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments,
     const std::string hint = did_you_mean(name, names);
     fail_usage(name_in_errors, ": unknown option '", name, "'", hint.empty() ? see_help : hint);
   }
-  set_log_level(quiet ? LogLevel::kError : verbose ? LogLevel::kDebug : LogLevel::kInfo);
-  return run();
+  set_log_level(command_app.quiet ? LogLevel::kError : command_app.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  return command_app.run();
 }
 
 ExitCode run(const std::vector<std::string>& arguments) {

@@ -6,7 +6,9 @@ build="$(cd "$1" && pwd)" engine="$2"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-cmake --install "$build" --prefix "$work/prefix" --component engine >"$work/log" || { cat "$work/log"; exit 1; }
+for component in runtime development; do
+  cmake --install "$build" --prefix "$work/prefix" --component $component >"$work/log" || { cat "$work/log"; exit 1; }
+done
 (cd "$work/prefix" && find . \( -type f -o -type l \) | sort)
 
 library="$(find "$work/prefix" -name 'liboctet.so')"
@@ -36,6 +38,10 @@ done
 first() { "$@" | grep '^first output'; }
 [ "$(first "$work/cpp_inference/inference" "$engine")" = "$(first "$work/c_inference/inference" "$engine")" ]
 [ "$(first "$work/cpp_inference/inference_static" "$engine")" = "$(first "$work/c_inference/inference" "$engine")" ]
+# The same by pkg-config.
+export PKG_CONFIG_PATH="$(dirname "$(find "$work/prefix" -name octet.pc)")"
+cc "$root/examples/c_inference/main.c" -o "$work/by_pkg_config" $(pkg-config --cflags --libs octet)
+LD_LIBRARY_PATH="$(dirname "$library")" "$work/by_pkg_config" "$engine" 2 >/dev/null
 # A version that is not this one is not found.
 sed 's/octet 0.1/octet 9.1/' "$root/examples/c_inference/CMakeLists.txt" >"$work/CMakeLists.txt"
 cp "$root/examples/c_inference/main.c" "$work/main.c"

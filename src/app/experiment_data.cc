@@ -91,17 +91,13 @@ Classes classes_for(const spec::ExperimentSpec& spec, const data::Sources& sourc
     });
   };
   if (!named(sources) && !named(spec.data.train) && sources.size() < 2 && spec.data.train.size() < 2) return {};
-  return {training_class_names(spec), "of the training images"};
+  return {data::training_class_names(spec.data), "of the training images"};
 }
 
 }  // namespace
 
 std::vector<std::string> training_class_names(const spec::ExperimentSpec& spec) {
-  if (!spec.data.classes.empty()) return spec.data.classes.names();
-  std::vector<data::SourceClasses> classes;
-  for (const data::DatasetOptions& source : spec.data.train)
-    classes.push_back({source.path.string(), data::read_class_names(source)});
-  return data::united_class_names(classes);
+  return data::training_class_names(spec.data);
 }
 
 data::LoaderOptions evaluation_loader_options(const spec::ExperimentSpec& spec, int64_t batch_size) {

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/signals.h"
 
 namespace octet::app {
 namespace {
@@ -90,6 +91,7 @@ struct Failure {
   int local_rank = 0;
   int status = 0;  // of waitpid
   bool killed() const { return WIFSIGNALED(status); }
+  bool stopped() const { return !killed() && WEXITSTATUS(status) > 128; }  // by a signal that it alone got
   ExitCode code() const { return killed() ? ExitCode::kFailed : static_cast<ExitCode>(WEXITSTATUS(status)); }
 };
 
@@ -112,7 +114,7 @@ class Attempt {
     }
     return failure_;
   }
-  bool stopped() const { return stopped_; }
+  int stop_signal() const { return stop_signal_; }  // that was passed on; 0: none
 
  private:
   const LocalWorkers& workers() const { return options_.workers; }
@@ -158,8 +160,8 @@ class Attempt {
   }
 
   void pass_on(int signal) {
-    if (stopped_) return end_all();
-    stopped_ = true;
+    if (stop_signal_ != 0) return end_all();
+    stop_signal_ = signal;
     for (const auto& [process, local] : running_) ::kill(process, signal);
   }
 
@@ -189,7 +191,8 @@ class Attempt {
   const int number_;
   std::map<pid_t, int> running_;  // local ranks by process
   std::optional<Failure> failure_;
-  bool stopped_ = false, ended_ = false;
+  int stop_signal_ = 0;
+  bool ended_ = false;
 };
 
 std::string what_happened(const Failure& failure, const LocalWorkers& workers) {
@@ -206,7 +209,8 @@ ExitCode run_workers(const WorkersOptions& options) {
     Attempt attempt(options, signals, static_cast<int>(restarts));
     const std::optional<Failure> failure = attempt.run();
     if (!failure) return ExitCode::kDone;
-    const bool can_be_mended = !attempt.stopped() && (failure->killed() || failure->code() == ExitCode::kFailed);
+    if (attempt.stop_signal() != 0) return stopped_by(attempt.stop_signal());
+    const bool can_be_mended = failure->killed() || failure->code() == ExitCode::kFailed || failure->stopped();
     if (can_be_mended && restarts < options.max_restarts) {
       log_warning(what_happened(*failure, options.workers), "; starting all anew from the last checkpoint (restart ",
                   restarts + 1, " of ", options.max_restarts, ")");

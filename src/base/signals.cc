@@ -9,23 +9,15 @@
 namespace octet {
 namespace {
 
-volatile std::sig_atomic_t stop_signal = 0;
+volatile std::sig_atomic_t requested = 0;
 
 void end(int signal) {
-  remove_temporary_files_at_exit();
-  // The default effect, so that who waits sees a process that the signal ended.
-  std::signal(signal, SIG_DFL);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
-  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-  ::raise(signal);
-  ::_exit(128 + signal);  // the first process of a container
+  end_by_signal(signal);
 }
 
 void remember(int signal) {
-  if (stop_signal != 0) end(signal);
-  stop_signal = signal;
+  if (requested != 0) end(signal);
+  requested = signal;
 }
 
 void install(void (*handler)(int), int signal) {
@@ -52,14 +44,30 @@ void install_stop_handler() {
   install(remember, SIGUSR1);
 }
 
+void end_by_signal(int signal) {
+  remove_temporary_files_at_exit();
+  // The default effect, so that who waits sees a process that the signal ended.
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);  // the first process of a container
+}
+
 bool stop_requested() {
-  return stop_signal != 0;
+  return requested != 0;
+}
+
+int stop_signal() {
+  return requested;
 }
 
 const char* stop_signal_name() {
-  if (stop_signal == SIGINT) return "SIGINT";
-  if (stop_signal == SIGTERM) return "SIGTERM";
-  if (stop_signal == SIGUSR1) return "SIGUSR1";
+  if (requested == SIGINT) return "SIGINT";
+  if (requested == SIGTERM) return "SIGTERM";
+  if (requested == SIGUSR1) return "SIGUSR1";
   return "";
 }
 

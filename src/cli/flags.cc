@@ -14,6 +14,10 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/output_guard.h"
+#include "base/printable.h"
+#include "base/standard_output.h"
+#include "schema/tree.h"
+#include "spec/folder.h"
 
 namespace octet::cli {
 namespace {
@@ -46,8 +50,16 @@ CLI::Validator real_range(double low, double high) {
 
 }  // namespace
 
+std::vector<std::string> SpecFlags::look_at_folder() {
+  if (folder.empty()) return {};
+  if (!path.empty()) fail_usage("-e ", path, " and --data ", folder, " are two experiments; give one of them");
+  spec::FolderExperiment found = spec::experiment_of_folder(folder, arch.empty() ? models::ModelOptions().arch : arch);
+  text_ = std::move(found.yaml);
+  return found.remarks;
+}
+
 bool SpecFlags::change_experiment() const {
-  return !overrides.empty() || gpus > 0 || use_amp || fp16 || !loss_scale.empty() || exif_orientation;
+  return !arch.empty() || !overrides.empty() || gpus > 0 || use_amp || fp16 || !loss_scale.empty() || exif_orientation;
 }
 
 spec::ExperimentSpec SpecFlags::load(const std::string& otherwise, const std::string& name) const {
@@ -70,9 +82,11 @@ spec::ExperimentSpec SpecFlags::load(const std::string& otherwise, const std::st
   if (fp16) in_both("precision=fp16");
   if (!loss_scale.empty()) in_both("amp.loss_scale=" + loss_scale);
   if (gpus > 0) in_both("device=cuda");
+  if (!arch.empty()) options.overrides.insert(options.overrides.begin(), "model.arch=" + schema::yaml_text(arch));
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
-  const spec::ExperimentSpec spec =
-      path.empty() ? spec::parse_experiment(otherwise, name, options) : spec::load_experiment(path, options);
+  const spec::ExperimentSpec spec = !path.empty()     ? spec::load_experiment(path, options)
+                                    : !folder.empty() ? spec::parse_experiment(text_, "--data " + folder, options)
+                                                      : spec::parse_experiment(otherwise, name, options);
   if (!task.empty() && spec.task.name() != task)
     fail_usage(path.empty() ? name : path, ": is an experiment of task ", spec.task.name(), ", the command line says ",
                task);
@@ -96,6 +110,14 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
   app.add_flag("--fp16", flags.fp16, "Mixed precision in FP16, with a dynamic loss scale (train.precision=fp16)");
   app.add_option("--loss_scale", flags.loss_scale, "Factor on the loss, 0: dynamic (train.amp.loss_scale)")
       ->type_name("FACTOR");
+}
+
+void add_folder_flags(CLI::App& app, SpecFlags& flags) {
+  app.add_option("--data", flags.folder,
+                 "Folder of images to write the experiment for, in place of -e: train/, val/ and test/, each with a "
+                 "folder a class, or class folders alone")
+      ->type_name("FOLDER");
+  app.add_option("--arch", flags.arch, "Network of the zoo (model.arch; octet models)")->type_name("NETWORK");
 }
 
 void add_exif_flag(CLI::App& app, SpecFlags& flags) {
@@ -142,7 +164,12 @@ void add_key_flag(CLI::App& app) {
 }
 
 CLI::Option* add_json_flag(CLI::App& app, std::string& path) {
-  return add_written_file_flag(app, "--json", path, "Write the result as JSON to this file (-: standard output)");
+  return add_written_file_flag(
+             app, "--json", path,
+             "Write the result as JSON to this file (-: standard output, which then has nothing else)")
+      ->each([](const std::string& file) {
+        if (file == "-") reserve_standard_output();
+      });
 }
 
 CLI::Option* add_written_file_flag(CLI::App& app, const std::string& name, std::string& path, const std::string& what) {
@@ -217,7 +244,7 @@ CLI::Option* add_engine_file_flag(CLI::App& app, std::string& path, const std::s
 
 void write_text_output(const std::string& path, const std::string& text) {
   if (path == "-") {
-    std::cout << text;
+    write_result(printable_text(text));
   } else {
     write_file_atomically(path, text);
   }

@@ -20,21 +20,33 @@ enum class Need { kRequired, kOptional };
 //   [TASK] -e SPEC --set KEY=VALUE ... --gpus N --use_amp --fp16 --loss_scale X
 struct SpecFlags {
   std::string task;  // of tasks.def, or empty: what the file says
-  std::string path;  // empty: all defaults
+  std::string path;  // empty: all defaults, or what `folder` gives
+  std::string folder, arch;
   std::vector<std::string> overrides;
   int64_t gpus = 0;  // 0: not given
   bool use_amp = false, fp16 = false;
   std::string loss_scale;  // empty: not given
   bool exif_orientation = false;
 
+  // Looks at the folder, from then on load() gives the experiment for it, and returns what is to be said of it. Nothing
+  // happens where none is named. UserError (exit 2).
+  std::vector<std::string> look_at_folder();
   // Whether flags change what the file says.
   bool change_experiment() const;
   // The experiment with everything applied. `otherwise`: what is read, as YAML called `name`, where no file is named.
   // UserError (exit 2).
   spec::ExperimentSpec load(const std::string& otherwise = "", const std::string& name = "(no experiment file)") const;
+  // As the folder gives it.
+  const std::string& text_of_folder() const { return text_; }
+
+ private:
+  std::string text_;
 };
 // `training` adds --gpus, --use_amp, --fp16 and --loss_scale.
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired, bool training = false);
+
+// --data FOLDER --arch NETWORK
+void add_folder_flags(CLI::App& app, SpecFlags& flags);
 
 // --exif_orientation, of commands that take image files on the command line
 void add_exif_flag(CLI::App& app, SpecFlags& flags);
@@ -60,7 +72,7 @@ CLI::Option* add_results_flag(CLI::App& app, std::string& path, Need need = Need
 CLI::Option* add_name_flag(CLI::App& app, std::string& name);
 // -k KEY: accepted, because TAO's command lines have it; files are not encrypted.
 void add_key_flag(CLI::App& app);
-// --json FILE ("-": standard output)
+// --json FILE ("-": standard output, where whatever else the command prints goes to standard error)
 CLI::Option* add_json_flag(CLI::App& app, std::string& path);
 // Any whole number within limits: add_number_flag(app, "--warm_up", runs, 0, 1000, "Runs before the clock starts").
 CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& value, int64_t low, int64_t high,

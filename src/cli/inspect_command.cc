@@ -1,5 +1,6 @@
 // octet inspect: what is in a model file.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -110,7 +111,34 @@ Json buffers_json(const engine::Plan& plan, const std::vector<int>& ids) {
   return out;
 }
 
-Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers) {
+// Of an engine file.
+struct Sizes {
+  uintmax_t file = 0;
+  size_t weights = 0;
+  int64_t memory = 0;  // to work in, of the largest profile
+};
+
+Sizes sizes_of(const engine::Plan& plan, const std::string& path) {
+  Sizes sizes{.file = std::filesystem::file_size(path),
+              .weights = plan.constants ? plan.constants->bytes().size() : 0,
+              .memory = plan.arena_bytes};
+  for (const engine::Plan& profile : plan.profiles) sizes.memory = std::max(sizes.memory, profile.arena_bytes);
+  return sizes;
+}
+
+int64_t int8_layers(const std::vector<engine::LayerInfo>& layers) {
+  return std::count_if(layers.begin(), layers.end(), [](const auto& layer) { return layer.precision == "int8"; });
+}
+
+// What holds of it on CPUs that it was not compiled on.
+std::string isa_text(const engine::Plan& plan, bool all_int8) {
+  return str("runs on every CPU; compiled on ", plan.isa.empty() ? "an unknown one" : plan.isa,
+             ", whose kernels other CPUs replace by their own; ",
+             all_int8 ? "the results are the same bits on all"
+                      : "INT8 results are the same bits on all, FP32 ones may differ in the last bits");
+}
+
+Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers, const Sizes& sizes) {
   Json steps = Json::array();
   for (const engine::LayerInfo& layer : layers)
     steps.push_back({{"name", layer.name}, {"op", layer.op}, {"precision", layer.precision}, {"reason", layer.reason}});
@@ -119,12 +147,16 @@ Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>&
           {"metadata", plan.metadata},
           {"inputs", buffers_json(plan, plan.inputs)},
           {"outputs", buffers_json(plan, plan.outputs)},
+          {"profiles", plan.profiles.empty() ? Json(nullptr) : Json(engine::profile_list(plan))},
+          {"file_bytes", sizes.file},
           {"arena_bytes", plan.arena_bytes},
-          {"constant_bytes", plan.constants ? plan.constants->bytes().size() : 0},
+          {"largest_arena_bytes", sizes.memory},
+          {"constant_bytes", sizes.weights},
+          {"int8_layers", int8_layers(layers)},
           {"layers", steps}};
 }
 
-std::string engine_table(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers) {
+std::string engine_table(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers, const Sizes& sizes) {
   std::string out;
   for (const auto& [what, ids] : {std::pair("input   ", &plan.inputs), std::pair("output  ", &plan.outputs)})
     for (const int id : *ids) {
@@ -135,18 +167,25 @@ std::string engine_table(const engine::Plan& plan, const std::vector<engine::Lay
   if (!plan.profiles.empty()) out += "profiles " + engine::profile_list(plan) + "\n";
   report::TextTable table({"layer", "operation", "precision", "why not INT8"});
   for (const engine::LayerInfo& layer : layers) table.add_row({layer.name, layer.op, layer.precision, layer.reason});
-  return out + table.text();
+  const int64_t int8 = int8_layers(layers), all = static_cast<int64_t>(layers.size());
+  const auto kib = [](auto bytes) { return (static_cast<int64_t>(bytes) + 1023) / 1024; };
+  out += table.text();
+  out += str("\n", int8, " of ", all, " layers in INT8", int8 < all ? str(", ", all - int8, " in FP32") : "", "\n");
+  out += str("file ", kib(sizes.file), " KiB, weights and tables ", kib(sizes.weights), " KiB, memory to work in ",
+             kib(sizes.memory), " KiB", plan.profiles.empty() ? "" : " (of the largest profile)", "\n");
+  return out + isa_text(plan, int8 == all) + "\n";
 }
 
 ExitCode inspect_engine(const Options& options) {
   if (options.text) fail_usage("--text shows the graph of an ONNX file; ", options.model, " is an engine");
   const std::shared_ptr<const engine::Plan> plan = engine::load_engine(options.model);
   const std::vector<engine::LayerInfo> layers = engine::layer_list(*plan, default_isa());
+  const Sizes sizes = sizes_of(*plan, options.model);
   if (!options.json.empty())
     write_text_output(options.json,
-                      engine_json(*plan, layers).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+                      engine_json(*plan, layers, sizes).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   else
-    std::cout << engine_table(*plan, layers);
+    std::cout << engine_table(*plan, layers, sizes);
   return ExitCode::kDone;
 }
 
@@ -173,8 +212,9 @@ Command inspect_command() {
           .details =
               "Reads the file as every other command does, so it also tells whether Octet takes the model. Prints "
               "a line for each node and the totals; with --json the same for programs, with --text the whole "
-              "graph with attributes and constants. Of an engine file (.octet) it prints the layers with their "
-              "precision. The names of the classes are shown where the file has them.",
+              "graph with attributes and constants. Of an engine file (.octet) it prints inputs, outputs, the layers "
+              "with their precision, sizes, and on which CPUs it runs. The names of the classes are shown where the "
+              "file has them.",
           .examples = {"octet inspect -m results/quickstart/model.qdq.onnx",
                        "octet inspect results/quickstart/model.octet"},
           .define = [](CLI::App& app) -> Run {

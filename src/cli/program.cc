@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 
@@ -41,7 +42,8 @@ std::string program_help() {
          "  octet COMMAND --help   options and an example of a command\n"
          "  octet --version        version and build\n"
          "\n"
-         "exit codes: 0 done, 1 the work failed, 2 usage or spec error, 3 a check did not hold\n";
+         "exit codes: 0 done, 1 the work failed, 2 usage or spec error, 3 a check did not hold,\n"
+         "            128 and the number of the signal that stopped it (130: Ctrl-C, 143: SIGTERM)\n";
 }
 
 const char* version_text() {
@@ -196,7 +198,9 @@ int report(const std::string& message, ExitCode code) {
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments) {
+namespace {
+
+int run_to_status(const std::vector<std::string>& arguments) {
   const PrintableOutput printable_output;
   install_end_handler();
   try {
@@ -216,6 +220,15 @@ int run_program(const std::vector<std::string>& arguments) {
   } catch (const std::exception& e) {
     return report(str("unexpected error: ", e.what()), ExitCode::kFailed);
   }
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments) {
+  const int status = run_to_status(arguments);
+  // A worker tells its launcher by the status alone: a worker that a signal ends was lost.
+  if (status > 128 && !std::getenv("OCTET_WORKER")) end_by_signal(status - 128);
+  return status;
 }
 
 }  // namespace octet::cli

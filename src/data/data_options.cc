@@ -1,9 +1,12 @@
 #include "data/data_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
+#include "base/error.h"
+#include "data/joined.h"
 #include "schema/schema.h"
 
 namespace octet::data {
@@ -85,13 +88,18 @@ void describe(schema::Section& s, DataOptions& data) {
       .starting_from("`preset`", [&data] { apply(data.preset, data.transform); })
       .range(-1000, 1000)
       .length(1, 64)
+      .or_auto(data.auto_mean)
       .unit("of pixels in [0, 1]")
-      .help("Subtracted from every pixel; one value, or one for each channel in the order of color_order.");
+      .help(
+          "Subtracted from every pixel; one value, or one for each channel in the order of color_order. auto: that of "
+          "the images that `model.arch` is usually trained with, ImageNet's or CIFAR-10's.");
   s.field("std", data.transform.std)
       .above(0, 1000)
       .length(1, 64)
+      .or_auto(data.auto_std)
       .unit("of pixels in [0, 1]")
-      .help("Every pixel is divided by it after the mean is subtracted.");
+      .help("Every pixel is divided by it after the mean is subtracted. auto: as for mean.");
+  s.rule("mean", [&data] { return impossible_mean(data.transform.mean); });
   s.field("color_order", data.transform.order)
       .written_when([&data] { return data.preset != InputPreset::kNone || data.transform.order != ChannelOrder::kRgb; })
       .known_elsewhere_as({"channel_order", "input_type"})
@@ -245,16 +253,36 @@ ClipRule clip_rule(const DataOptions& data) {
           .min_height = static_cast<float>(p.min_bbox_height)};
 }
 
+std::vector<std::string> training_class_names(const DataOptions& data) {
+  if (!data.classes.empty()) return data.classes.names();
+  std::vector<SourceClasses> classes;
+  for (const DatasetOptions& source : data.train) classes.push_back({source.path.string(), read_class_names(source)});
+  return united_class_names(classes);
+}
+
+namespace {
+
+// "0.485,0.456,0.406"
+std::string listed(const std::vector<double>& values, double divisor) {
+  std::vector<std::string> parts;
+  for (const double value : values) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", value / divisor);
+    parts.push_back(text);
+  }
+  return schema::join(parts, ",");
+}
+
+}  // namespace
+
+std::string impossible_mean(const std::vector<double>& mean) {
+  if (std::all_of(mean.begin(), mean.end(), [](double m) { return std::abs(m) <= kLargestMean; })) return "";
+  return str("is ", listed(mean, 1),
+             ", of pixels of 0 .. 255, but pixels are 0 .. 1 here; divide mean and std by 255 (", listed(mean, 255),
+             ")");
+}
+
 std::string doubtful_normalization(const TransformOptions& transform) {
-  const auto listed = [](const std::vector<double>& values, double divisor) {
-    std::vector<std::string> parts;
-    for (const double value : values) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.4g", value / divisor);
-      parts.push_back(text);
-    }
-    return schema::join(parts, ",");
-  };
   const auto beyond = [](const std::vector<double>& values, double low, double high) {
     return std::any_of(values.begin(), values.end(), [&](double v) { return v < low || v > high; });
   };

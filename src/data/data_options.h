@@ -27,6 +27,9 @@ struct DataOptions {
   int64_t cache_mb = 1024;        // 2^20 bytes of decoded images that a training keeps
   int64_t seed = 1;               // of order and augmentation
 
+  // What an experiment leaves open, and whoever reads it finds (spec/automatic.h).
+  bool auto_mean = false, auto_std = false;
+
   // Of train, val, test and calibration.
   ClassMapping classes;
   SamplingMode sampling = SamplingMode::kUserDefined;  // of the sources of `train`
@@ -53,6 +56,10 @@ std::string paths_of(const Sources& sources);
 // others. Formats that name their own splits stay as they are.
 void resolve_splits(DataOptions& data);
 
+// The classes of the training images, in the order of the labels: those that `classes` names, else the sources'. As
+// cheap as the formats allow. Empty where they have none.
+std::vector<std::string> training_class_names(const DataOptions& data);
+
 // The transform of training images for a network that takes `height` x `width` pixels.
 TransformOptions training_transform(const DataOptions& data, int64_t height, int64_t width);
 // Which objects are left out of images that are moved so, in training and evaluation.
@@ -61,5 +68,10 @@ ClipRule clip_rule(const DataOptions& data);
 // What is odd about mean and std, as a sentence; empty where nothing is. The commonest mistake is to give the values
 // for pixels of 0 .. 255.
 std::string doubtful_normalization(const TransformOptions& transform);
+
+// No mean of pixels in [0, 1] is so large, whatever the normalization.
+inline constexpr double kLargestMean = 1.5;
+// Why a mean beyond that is refused, with the values that are meant, to stand behind its name; empty where none is.
+std::string impossible_mean(const std::vector<double>& mean);
 
 }  // namespace octet::data

@@ -30,14 +30,16 @@ void describe(schema::Section& s, ModelOptions& model) {
           "resnets, vggs and googlenet end at stride 16 under a detector.");
   s.field("num_classes", model.num_classes)
       .range(1, 1'000'000)
+      .or_auto(model.auto_num_classes)
       .known_elsewhere_as({"classes", "n_classes"})
-      .help("Outputs of the classifier; must fit the data.");
+      .help("Outputs of the classifier; must fit the data. auto: as many as the training images have classes.");
   s.field("input", model.input)
       .range(1, 16'384)
       .length(3, 3)
+      .or_auto(model.auto_input)
       .unit("channels, height, width")
       .known_elsewhere_as({"input_shape", "input_size", "input_image_size"})
-      .help("Shape of one image as the network sees it.");
+      .help("Shape of one image as the network sees it. auto: that for which `arch` was published.");
   s.field("pretrained", model.pretrained)
       .input_path()
       .known_elsewhere_as({"pretrained_model_file", "pretrained_model_path", "weights"})

@@ -185,6 +185,13 @@ ModelOptions default_options(const std::string& arch) {
   return {.arch = arch, .num_classes = info.num_classes, .input = info.input};
 }
 
+PixelStatistics usual_pixels(const std::string& arch, int64_t channels) {
+  const bool small_images = find_row(arch).info.input[1] == 32;
+  if (channels != 3) return small_images ? PixelStatistics{{0.4734}, {0.2507}} : PixelStatistics{{0.449}, {0.226}};
+  return small_images ? PixelStatistics{{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}}
+                      : PixelStatistics{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+}
+
 ir::Graph build_model(const ModelOptions& options) {
   const Row& row = find_row(options.arch);
   check_options(options);

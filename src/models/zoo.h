@@ -57,6 +57,9 @@ struct ModelOptions {
   // Weights of `pretrained` that do not fit the network are left out instead of refused.
   bool allow_loaded_model_modification = false;
 
+  // What an experiment leaves open, and whoever reads it finds (spec/automatic.h); build_model() knows none of it.
+  bool auto_num_classes = false, auto_input = false;
+
   int64_t channels() const { return input[0]; }
   int64_t height() const { return input[1]; }
   int64_t width() const { return input[2]; }
@@ -77,6 +80,13 @@ const std::vector<ModelInfo>& all_models();
 
 // Input and class count of the published network. UserError (usage) for an unknown name.
 ModelOptions default_options(const std::string& arch);
+
+// Mean and standard deviation, by channel, of pixels in [0, 1] of the images that the network is usually trained with:
+// CIFAR-10's for those of images of 32 pixels, else ImageNet's; of their gray values for one channel.
+struct PixelStatistics {
+  std::vector<double> mean, std;
+};
+PixelStatistics usual_pixels(const std::string& arch, int64_t channels);
 
 // Input "input" float32[?, C, H, W], output "logits" float32[?, num_classes]. Nodes and parameters have torchvision's
 // names ("layer1.0.conv1", "layer1.0.conv1.weight") or, in TAO's layout, the names of its layers ("block_1a_conv_1",

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -20,6 +22,12 @@ constexpr int kBarCells = 24;
 
 double system_clock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// One that cannot move its cursor: a log in an editor.
+bool is_dumb_terminal() {
+  const char* const kind = std::getenv("TERM");
+  return kind && std::string_view(kind) == "dumb";
 }
 
 int terminal_width() {
@@ -41,7 +49,7 @@ Progress::Progress(ProgressOptions options)
     : options_(std::move(options)),
       out_(options_.out ? *options_.out : std::cerr),
       silent_(options_.out == nullptr && !is_logged(LogLevel::kInfo)),
-      terminal_(options_.terminal.value_or(::isatty(STDERR_FILENO) == 1)),
+      terminal_(options_.terminal.value_or(::isatty(STDERR_FILENO) == 1 && !is_dumb_terminal())),
       done_(options_.start) {
   begin_ = now();
   last_ = terminal_ ? begin_ - 2 * options_.redraw_interval : begin_;  // a bar at once, a log line after an interval
@@ -73,8 +81,13 @@ std::string Progress::line(const std::string& metrics, double elapsed, bool fina
   const double speed = elapsed > 0 ? static_cast<double>(done_ - options_.start) / elapsed : 0;
   if (final) add("in " + human_duration(elapsed));
   if (speed > 0) add(human_count(speed) + " " + options_.unit + "/s");
-  if (!final && options_.total > 0 && speed > 0)
-    add("ETA " + human_duration(static_cast<double>(options_.total - done_) / speed));
+  if (options_.total > 0 && speed > 0) {
+    const int64_t left = std::max<int64_t>(0, options_.total - done_);
+    const std::string run = human_duration(static_cast<double>(left + later_) / speed + later_seconds_);
+    if (!final)
+      add("ETA " + human_duration(static_cast<double>(left) / speed) + (later_ > 0 ? " (run " + run + ")" : ""));
+    if (final && later_ > 0) add("run ETA " + run);
+  }
   if (!metrics.empty()) add(metrics);
   return printable_line(out);
 }
@@ -102,6 +115,11 @@ void Progress::finish(const std::string& metrics, std::optional<double> seconds)
   clear();
   finished_ = true;
   out_ << line(metrics, seconds.value_or(now() - begin_), true) << '\n' << std::flush;
+}
+
+void Progress::set_later(int64_t items, double seconds) {
+  later_ = items;
+  later_seconds_ = seconds;
 }
 
 void Progress::clear() {

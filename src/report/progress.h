@@ -35,6 +35,9 @@ class Progress {
   // The last line, which stays: what was done, in which time, at which speed. `seconds`: that it took, where that is
   // not the whole time since the beginning.
   void finish(const std::string& metrics = {}, std::optional<double> seconds = {});
+  // What follows this bar in the same run: so many items at the same speed, and so many seconds of other work. With it
+  // the time to the end of the run is shown, too.
+  void set_later(int64_t items, double seconds);
   // Takes the bar away before something else is printed; the next update draws it again.
   void clear();
 
@@ -46,8 +49,8 @@ class Progress {
   ProgressOptions options_;
   std::ostream& out_;
   bool silent_, terminal_, drawn_ = false, finished_ = false;
-  int64_t done_ = 0;
-  double begin_ = 0, last_ = 0;
+  int64_t done_ = 0, later_ = 0;
+  double begin_ = 0, last_ = 0, later_seconds_ = 0;
 };
 
 }  // namespace octet::report

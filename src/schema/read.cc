@@ -127,7 +127,7 @@ class Reader {
     fail_usage(node.location, ": '", path, "' takes ", indefinite(field.type_text()), ", found ", describe_node(node));
   }
   static std::string indefinite(const std::string& type) {
-    if (type == "integer") return "an integer";
+    if (type.rfind("integer", 0) == 0) return "an " + type;
     for (const char* noun : {"number", "section", "list", "map", "path"})
       if (type.rfind(noun, 0) == 0) return "a " + type;
     return type;
@@ -278,6 +278,10 @@ class Reader {
         for (const Entry& entry : node.entries) reader.read(slot.add(entry.key), entry.value, dotted(path, entry.key));
       }
     };
+    if (bool* const automatic = field.automatic()) {
+      *automatic = node.kind == Node::Kind::kScalar && node.text == "auto";
+      if (*automatic) return;
+    }
     std::visit(Visitor{*this, field, node, path}, field.slot());
   }
 

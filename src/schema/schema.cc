@@ -98,7 +98,7 @@ std::string Field::type_text() const {
     }
     std::string operator()(const SectionMapSlot&) const { return "map of sections"; }
   };
-  return std::visit(Namer{*this}, slot_);
+  return std::visit(Namer{*this}, slot_) + (automatic_ ? " or auto" : "");
 }
 
 const Field* Section::find(std::string_view name) const {

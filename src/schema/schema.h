@@ -116,6 +116,9 @@ class Field {
   // Left out when written unless `condition` holds: for a key that comes to a section whose hash is to stay where it
   // has its default.
   Field& written_when(std::function<bool()> condition) { return written_when_ = std::move(condition), *this; }
+  // The word `auto` in place of the value: `automatic` is set, the member stays as it is, and who has the options finds
+  // the value from elsewhere.
+  Field& or_auto(bool& automatic) { return automatic_ = &automatic, *this; }
   // Lists of sections: an item that is plain text is this key of the section.
   Field& shorthand(std::string key) { return shorthand_ = std::move(key), *this; }
 
@@ -134,6 +137,7 @@ class Field {
   const std::string& same_keys() const { return same_keys_as_; }
   const std::string& shorthand_key() const { return shorthand_; }
   bool may_be_section() const { return or_section_; }
+  bool* automatic() const { return automatic_; }  // null: the field has no `auto`
   bool is_written() const;
   void prepare() const {
     if (prepare_) prepare_();
@@ -150,6 +154,7 @@ class Field {
   Slot slot_;
   double low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();
   bool open_low_ = false, required_ = false, or_section_ = false;
+  bool* automatic_ = nullptr;
   size_t least_ = 0, most_ = 10'000;
   PathKind path_ = PathKind::kNone;
   std::vector<int64_t> choices_;

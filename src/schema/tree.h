@@ -38,6 +38,9 @@ std::string describe_node(const Node& node);
 // than one document, and for files that are too large, too deep or multiply themselves through aliases.
 Node parse_yaml(std::string_view text, const std::string& name);
 
+// Text as YAML: plain where it cannot be taken for anything else, else in double quotes.
+std::string yaml_text(const std::string& text);
+
 // A map as YAML that reads back as the same tree.
 std::string write_yaml(const Node& map);
 

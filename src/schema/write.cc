@@ -6,10 +6,8 @@
 #include "schema/tree.h"
 
 namespace octet::schema {
-namespace {
 
-// Text is written plainly where it cannot be taken for anything else, else in double quotes.
-std::string text_yaml(const std::string& text) {
+std::string yaml_text(const std::string& text) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
            c == '/' || c == '-' || c == '+';
@@ -34,6 +32,8 @@ std::string text_yaml(const std::string& text) {
   return out + '"';
 }
 
+namespace {
+
 template <typename List, typename Text>
 std::string list_yaml(const List& values, Text text) {
   std::vector<std::string> parts;
@@ -53,8 +53,8 @@ struct ValueWriter {
   void operator()(const bool* value) const { line(*value ? "true" : "false"); }
   void operator()(const int64_t* value) const { line(std::to_string(*value)); }
   void operator()(const double* value) const { line(number_text(*value)); }
-  void operator()(const std::string* value) const { line(text_yaml(*value)); }
-  void operator()(const std::filesystem::path* value) const { line(text_yaml(value->string())); }
+  void operator()(const std::string* value) const { line(yaml_text(*value)); }
+  void operator()(const std::filesystem::path* value) const { line(yaml_text(value->string())); }
   void operator()(const std::vector<int64_t>* values) const {
     line(list_yaml(*values, [](int64_t v) { return std::to_string(v); }));
   }
@@ -62,11 +62,11 @@ struct ValueWriter {
     line(list_yaml(values, [](int64_t v) { return std::to_string(v); }));
   }
   void operator()(const std::vector<double>* values) const { line(list_yaml(*values, number_text)); }
-  void operator()(const std::vector<std::string>* values) const { line(list_yaml(*values, text_yaml)); }
+  void operator()(const std::vector<std::string>* values) const { line(list_yaml(*values, yaml_text)); }
   void operator()(const NamedList<std::string>* values) const {
     if (values->empty()) return line("{}");
     out += "\n";
-    for (const auto& [key, value] : *values) out += indent + "  " + text_yaml(key) + ": " + text_yaml(value) + "\n";
+    for (const auto& [key, value] : *values) out += indent + "  " + yaml_text(key) + ": " + yaml_text(value) + "\n";
   }
   void operator()(const EnumSlot& slot) const { line(slot.names[slot.get()]); }
   void operator()(const EnumListSlot& slot) const {
@@ -96,7 +96,7 @@ struct ValueWriter {
     if (names.empty()) return line("{}");
     out += "\n";
     for (size_t i = 0; i < names.size(); ++i) {
-      out += indent + "  " + text_yaml(names[i]) + ":\n";
+      out += indent + "  " + yaml_text(names[i]) + ":\n";
       write(slot.bind(i), indent + "    ", out);
     }
   }
@@ -106,19 +106,22 @@ void write(const Section& section, const std::string& indent, std::string& out) 
   for (const Field& field : section.fields()) {
     if (!field.is_written()) continue;
     out += indent + field.name() + ":";
-    std::visit(ValueWriter{field, indent, out}, field.slot());
+    if (field.automatic() && *field.automatic())
+      out += " auto\n";
+    else
+      std::visit(ValueWriter{field, indent, out}, field.slot());
   }
 }
 
 std::string scalar_yaml(const Node& node) {
-  return node.quoted ? text_yaml(node.text) : node.text;
+  return node.quoted ? yaml_text(node.text) : node.text;
 }
 
 void write_tree(const Node& map, const std::string& indent, std::string& out) {
   const auto is_plain = [](const Node& item) { return item.kind == Node::Kind::kScalar; };
   for (const Entry& entry : map.entries) {
     const Node& value = entry.value;
-    out += indent + text_yaml(entry.key) + ":";
+    out += indent + yaml_text(entry.key) + ":";
     if (value.kind == Node::Kind::kMap && !value.entries.empty()) {
       out += "\n";
       write_tree(value, indent + "  ", out);

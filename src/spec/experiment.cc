@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "schema/tree.h"
+#include "spec/automatic.h"
 #include "spec/experiment_schema.h"
 #include "spec/tao.h"
 
@@ -61,6 +62,7 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
   describe(section, spec);
   schema::read_section(section, root, "", {.check_files = options.check_files});
   data::resolve_splits(spec.data);
+  if (options.check_files) resolve_automatic(spec, name);
   return spec;
 }
 

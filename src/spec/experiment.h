@@ -64,7 +64,7 @@ struct ExperimentSpec {
 // -------------------------------------------------------------------------------------------------------- reading
 struct LoadOptions {
   std::vector<std::string> overrides;  // "train.epochs=3": applied to the file's text before it is read
-  bool check_files = true;             // input paths must exist
+  bool check_files = true;             // input paths must exist, and keys that say `auto` are found from them
   std::string default_task;            // where the file names none; empty: the first of tasks.def
   bool quiet = false;                  // do not name the fields of TAO that Octet has no use for
 };

@@ -12,7 +12,8 @@ constexpr const char* kIntroduction =
 <!-- Generated from what each layer says of its options by `octet spec --markdown`; a test compares the two. -->
 
 One YAML file describes an experiment from the first training to the engine. Every key has a default, so the file says
-only what is special about the experiment:
+only what is special about the experiment. `octet spec --data FOLDER --arch NETWORK` writes one for a folder of images,
+`octet spec --defaults` one with every key:
 
 ```yaml
 model: {arch: resnet20, num_classes: 10, input: [1, 28, 28]}
@@ -36,7 +37,8 @@ The same file drives all stages:
 An unknown key, a wrong type, a value out of range or a missing file is an error with line and column before any work
 starts. `--set KEY=VALUE` on the command line changes a key for one run, as in `--set train.optimizer.lr=0.05`; it takes
 part in the defaults of `finetune`. Behind a list of sections a key is set in each of them: `--set data.train.limit=100`
-takes 100 images of every source, `--set data.train[1].limit=100` of the second one. Relative paths are relative to the
+takes 100 images of every source, `--set data.train[1].limit=100` of the second one. `model.num_classes`, `model.input`,
+`data.mean` and `data.std` may be `auto`. Relative paths are relative to the
 working directory. `octet spec -e FILE` checks a file and prints it with every key resolved.
 )";
 

@@ -82,9 +82,6 @@ class Task {
 
   // What the outputs say of each image of the batch.
   virtual std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const = 0;
-  // The share of images whose predictions of graph and engine have to agree(), where the user names none. Next to a
-  // threshold a code that falls the other way changes what is predicted; the rest of the proof knows no threshold.
-  virtual double expected_agreement() const { return 0.999; }
   // How DeepStream reads these outputs. By default it hands them on as they are, to a program's own reader.
   virtual NvinferReading nvinfer(const Signature& network) const;
   virtual std::unique_ptr<Evaluator> evaluator() const = 0;

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/empty.h>
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -11,6 +12,7 @@
 
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "train/cuda_driver.h"
 
 namespace octet::train {
 
@@ -40,32 +42,32 @@ int torch_threads() {
   return at::get_num_threads();
 }
 
-namespace {
-
-// Empty: a CUDA device can be used. The library registers its kernels when it is loaded.
+// The library registers its kernels when it is loaded.
 const std::string& cuda_problem() {
   static const std::string problem = [] {
+    if (std::string problem = cuda_driver_problem(); !problem.empty()) return problem;
     if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL)) {
       const char* reason = dlerror();
-      return std::string("libtorch_cuda.so cannot be loaded") + (reason ? std::string(": ") + reason : "");
+      return str("LibTorch's part for CUDA cannot be loaded (", reason ? reason : "libtorch_cuda.so",
+                 "); install the CUDA build of LibTorch and its libraries");
     }
     try {
       at::Context& context = at::globalContext();
-      if (!context.hasCUDA()) return std::string("no CUDA device was found");
+      if (!context.hasCUDA())
+        return std::string(
+            "the driver shows a device, but LibTorch's CUDA runtime finds none (is the driver too old?)");
       context.lazyInitDevice(at::kCUDA);
       // Where fp32 is asked for, it is float32: by default cuDNN rounds what it multiplies to TF32, with 11 digits. And
       // a run that is repeated is to give the same bytes.
       context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV, at::Float32Precision::IEEE);
       context.setDeterministicCuDNN(true);
     } catch (const std::exception& error) {
-      return std::string("CUDA cannot be initialized: ") + error.what();
+      return "CUDA cannot be initialized: " + cuda_device_problem(error.what());
     }
     return std::string();
   }();
   return problem;
 }
-
-}  // namespace
 
 bool cuda_available() {
   return cuda_problem().empty();
@@ -86,6 +88,11 @@ void require_device(const std::string& device) {
     require(device.size() < 10 && std::stoi(device.substr(5)) < cuda_devices(), "device '", device,
             "' cannot be used: this machine has ", cuda_devices(),
             cuda_devices() == 1 ? " CUDA device" : " CUDA devices");
+  try {
+    at::empty({1}, at::TensorOptions().device(at::Device(device)));  // opens it
+  } catch (const std::exception& error) {
+    fail("device '", device, "' cannot be used: ", cuda_device_problem(error.what()), "; or use device cpu");
+  }
 }
 
 }  // namespace octet::train

@@ -14,6 +14,8 @@ int torch_threads();
 
 // Whether a CUDA device can be used. Loads libtorch_cuda.so lazily on the first call; never throws.
 bool cuda_available();
+// Why none can; empty: one can.
+const std::string& cuda_problem();
 // How many there are.
 int cuda_devices();
 // UserError, with the reason, unless `device` ("cpu", "cuda", "cuda:1") can be used; loads what it needs.

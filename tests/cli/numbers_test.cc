@@ -18,14 +18,14 @@ class Numbers : public NetworkFiles {
   }
 };
 
-TEST_F(Numbers, StatisticsOfBytesAreWarnedOf) {
+TEST_F(Numbers, MeansOfBytesAreRefusedAndOddDeviationsWarnedOf) {
   write_images();
   ASSERT_EQ(octet("models resnet20 -o m.onnx --input 3,8,8").code, 0);
   const Outcome bytes = quantize("--mean 123.675,116.28,103.53 --std 58.395,57.12,57.375");
-  EXPECT_EQ(bytes.code, 0);
-  EXPECT_THAT(bytes.err, AllOf(HasSubstr("warning"), HasSubstr("0 .. 255"), HasSubstr("mean 0.485,0.456,0.406")));
-  EXPECT_THAT(quantize("--std 255").err, HasSubstr("0 .. 255"));
-  EXPECT_THAT(quantize("--set data.mean=[127.5]").err, HasSubstr("0 .. 255"));
+  EXPECT_EQ(bytes.code, 2);
+  EXPECT_THAT(bytes.err, AllOf(HasSubstr("0 .. 255"), HasSubstr("divide mean and std by 255 (0.485,0.456,0.406)")));
+  EXPECT_THAT(quantize("--std 255").err, AllOf(HasSubstr("warning"), HasSubstr("0 .. 255")));
+  EXPECT_THAT(quantize("--set data.mean=[127.5]").err, HasSubstr("'data.mean' is 127.5, of pixels of 0 .. 255"));
   for (const char* const usual : {"", "--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225", "--mean 0.5 --std 0.5",
                                   "--mean 0 --std 1", "--std 0.00392157"})
     EXPECT_THAT(quantize(usual).err, Not(HasSubstr("warning"))) << usual;

@@ -12,6 +12,7 @@ namespace {
 
 using ir::OpKind;
 using ir::Tensor;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -59,7 +60,9 @@ TEST_F(Verify, HoldsForTheEngineOfTheModel) {
   EXPECT_THAT(outcome.out, HasSubstr("profile [4, 3, 8, 8]"));
   EXPECT_THAT(
       outcome.out,
-      HasSubstr("\nverified: same prediction on 18 of 18 images; 3 of 3 quantized tensors compared; 0 wrong codes"));
+      HasSubstr("\nverified: same prediction on 18 of 18 images (with 95 % certainty on 82.41 to 100.00 %); 3 of 3 "
+                "quantized tensors compared; 0 wrong codes"));
+  EXPECT_THAT(outcome.out, EndsWith("\nverified: all 2 profiles\n"));
   EXPECT_THAT(outcome.out, HasSubstr("output y: largest difference"));
   expect(0, "verify -e spec.yaml -m one.q.onnx");
 }

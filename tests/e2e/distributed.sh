@@ -109,7 +109,7 @@ faults)
     [ $signal = TERM ] || target=$(pgrep -P $launcher | tail -1)
     kill -$signal $target
     status=0; wait $launcher || status=$?
-    [ $status -eq 1 ] || die "exit code $status after SIG$signal"
+    [ $status -eq $((128 + $(kill -l $signal))) ] || die "exit code $status after SIG$signal"
     [ "$(grep -c 'the same command goes on from there' log)" -eq 1 ] || die "no word, or more than one, of how to go on"
     expect 0 'going on after epoch' train stopped-$signal "${two[@]}"
     cmp whole/model.onnx stopped-$signal/model.onnx || die "another model than without SIG$signal"

@@ -162,7 +162,8 @@ interrupt)
     kill -$signal $pid 2>/dev/null || die "the run was over before it could be stopped"
     status=0; wait $pid || status=$?
     if [ $signal = TERM ]; then
-      [ $status -eq 1 ] || die "exit code $status after SIGTERM"
+      [ $status -eq 143 ] || die "exit code $status after SIGTERM"
+      [ "$(grep -c FAILURE $folder/status.jsonl)" -eq 1 ] || die "not one last line in status.jsonl after SIGTERM"
       grep -q 'the same command goes on from there' log || die "no word of how to go on"
     else
       [ $status -eq 137 ] || die "exit code $status after SIGKILL"

@@ -47,6 +47,20 @@ TEST(Progress, ALogGetsALineNowAndThen) {
   EXPECT_EQ(bench.take(), "");
 }
 
+TEST(Progress, TellsWhenTheRunEnds) {
+  Bench bench;
+  Progress progress(bench.options(false));
+  progress.set_later(2000, 30);
+  bench.time += 20;
+  progress.update(500);
+  EXPECT_EQ(bench.take(), "epoch 1/3  50 %  500/1000 images  25 images/s  ETA 20 s (run 2:10)\n");
+  bench.time += 20;
+  progress.update(1000);
+  bench.take();
+  progress.finish("loss 0.2");
+  EXPECT_EQ(bench.take(), "epoch 1/3  1000 images  in 40 s  25 images/s  run ETA 1:50  loss 0.2\n");
+}
+
 TEST(Progress, TheLastLineMayTellOfAPartOfTheTime) {
   Bench bench;
   Progress progress(bench.options(false));

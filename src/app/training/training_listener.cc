@@ -40,10 +40,17 @@ void TrainingListener::on_epoch_start(int64_t epoch, int64_t done, int64_t steps
   images_ = done * images_per_epoch_ / steps;
   progress_ = std::make_unique<report::Progress>(report::ProgressOptions{
       .label = str(stage_, " epoch ", epoch, "/", epochs_), .total = images_per_epoch_, .start = images_});
+  tell_what_follows(epoch);
+}
+
+void TrainingListener::tell_what_follows(int64_t epoch) {
+  progress_->set_later((epochs_ - epoch) * images_per_epoch_,
+                       static_cast<double>(epochs_ - epoch) * seconds_between_epochs_);
 }
 
 void TrainingListener::on_step(const train::StepRecord& step) {
   images_ += step.images;
+  last_step_ = std::chrono::steady_clock::now();
   if (progress_) progress_->update(images_, "loss " + fixed(step.loss, 4));
   const int64_t global = (step.epoch - 1) * step.steps + step.step;
   if (global % steps_between_points_ == 0) {
@@ -68,7 +75,12 @@ void TrainingListener::on_epoch(const checkpoint::EpochRecord& epoch) {
       events_.image(picture.tag, epoch.epoch, picture.png, picture.width, picture.height);
   kpi["loss"] = epoch.loss;
   kpi["seconds"] = epoch.seconds;
-  if (progress_) progress_->finish(metrics, epoch.seconds);
+  // Validation and checkpoint lie behind the last step.
+  seconds_between_epochs_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - last_step_).count();
+  if (progress_) {
+    tell_what_follows(epoch.epoch);
+    progress_->finish(metrics, epoch.seconds);
+  }
   progress_.reset();
   status_.write({.kind = "epoch", .message = metrics, .epoch = epoch.epoch, .max_epoch = epochs_, .kpi = kpi});
 }

@@ -26,7 +26,7 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage st
                                       const std::filesystem::path& results) {
   train::TrainerOptions o{spec.schedule_for(stage)};
   o.checkpoints = results / "checkpoints";
-  if (stage != Stage::kControl) o.mixed = train::resolve(o.precision, o.amp, o.device);
+  o.mixed = train::resolve(o.precision, o.amp, o.device);
   o.executor = train::executor_options(o, o.mixed, spec.quant.averaging);
   o.stop_requested = stop_requested;
   return o;

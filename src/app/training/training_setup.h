@@ -10,8 +10,8 @@
 
 namespace octet::app {
 
-// Everything but the loader and the fingerprint, for a stage that trains. Stage control is always fp32: it is the
-// honest float control.
+// Everything but the loader and the fingerprint, for a stage that trains. Stage control has the precision of stage qat,
+// so that quantization is all in which the two differ.
 train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, spec::Stage stage,
                                       const std::filesystem::path& results);
 

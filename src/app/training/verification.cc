@@ -263,43 +263,6 @@ class Verifier {
 
 }  // namespace
 
-int64_t Verification::violations() const {
-  int64_t sum = 0;
-  for (const TensorCheck& t : tensors) sum += t.violations;
-  return sum;
-}
-
-int64_t Verification::count(TensorPlace place) const {
-  return std::count_if(tensors.begin(), tensors.end(), [&](const TensorCheck& t) { return t.place == place; });
-}
-
-std::string Verification::objection(double smallest_agreement) const {
-  const int64_t compared = count(TensorPlace::kCompared);
-  const std::string of = str(" of the ", tensors.size(), " quantized tensors of the model");
-  if (compared == 0)
-    return str("the engine holds none", of,
-               ", so it was not compiled from this model, or from it without its quantizers");
-  for (const TensorCheck& t : tensors) {
-    if (t.place == TensorPlace::kMissing)
-      return str(count(TensorPlace::kMissing), of, " are not in the engine, '", t.tensor,
-                 "' among them; compile this model again");
-    if (t.place == TensorPlace::kOtherScale) return str("quantized tensor '", t.tensor, "' has ", t.note);
-  }
-  if (tensor_images == 0) return "no tensor and no score was compared";
-  if (violations() > 0) return str(violations(), " codes are wrong");
-  for (const ScoreCheck& s : scores) {
-    if (!s.discrete && !(s.largest_difference <= s.tolerance()))
-      return str("output '", s.output, "' differs from the model's by ", s.largest_difference,
-                 ", float arithmetic explains ", s.tolerance());
-    if (s.discrete && static_cast<double>(s.different) > (1 - smallest_agreement) * static_cast<double>(s.elements))
-      return str("output '", s.output, "' differs in ", s.different, " of ", s.elements, " elements");
-  }
-  if (predicts && agreement() < smallest_agreement)
-    return str("the predictions agree on ", 100 * agreement(), " % of the images, expected ", 100 * smallest_agreement,
-               " %");
-  return "";
-}
-
 Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
                            const data::NetworkInput& input, const tasks::Task& task, data::Loader& loader,
                            const VerifyOptions& options) {

@@ -42,6 +42,7 @@ struct Options {
   SpecFlags spec;
   WorkerFlags workers;
   std::string results, model, name = "model", stage;
+  int64_t epochs = 0;  // 0: not given
   bool force = false, explain = false;
 };
 
@@ -194,6 +195,16 @@ void require_same_experiment(const Start& s, const Ranks& ranks) {
              "same command, and the same files on every machine");
 }
 
+// The signal that stopped the training, on whichever rank it arrived.
+int signal_of_any_rank(train::Communicator& communicator) {
+  return std::stoi(
+      train::combined(communicator, std::to_string(stop_signal()), [](const std::vector<std::string>& of_ranks) {
+        int signal = 0;
+        for (const std::string& each : of_ranks) signal = std::max(signal, std::stoi(each));
+        return std::to_string(signal);
+      }));
+}
+
 // What --explain prints. `times`: batches of a step.
 void explain(const Start& s, const app::Lesson& lesson, const World& world, int64_t times) {
   train::TrainerOptions trainer = s.trainer;
@@ -233,8 +244,7 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
     s.validation = app::open_validation_data(s.spec, s.training);
   });
   if (options.spec.use_amp && s.trainer.executor.precision == train::Precision::kFloat32)
-    log_warning("--use_amp: trains in fp32 all the same, because ",
-                s.stage == spec::Stage::kControl ? "stage control does" : "this CPU has no BF16 instructions");
+    log_warning("--use_amp: trains in fp32 all the same, because this CPU has no BF16 instructions");
   if (!s.validation.dataset)
     log_warning("no images validate (data.val); nothing is measured, and the model is that of the last epoch");
   app::keep_class_names(s.graph.metadata, s.training.dataset->class_names());
@@ -281,14 +291,14 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
     const data::CorruptReport& corrupt = s.training.loader->corrupt();
     for (const auto& [index, entry] : corrupt.entries)
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
-    if (result.stopped && !ranks.first()) throw UserError("", ExitCode::kFailed);  // the first one tells
+    const ExitCode stopped = result.stopped ? stopped_by(signal_of_any_rank(communicator)) : ExitCode::kDone;
+    if (result.stopped && !ranks.first()) throw UserError("", stopped);  // the first one tells
     if (!ranks.first()) return ExitCode::kDone;
     write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
-    if (result.stopped) {
-      listener->finish(false, "stopped by a signal");
-      fail("stopped by a signal after ", result.run.epochs_done, " of ", s.schedule().epochs,
-           " epochs; the state is saved and the same command goes on from there");
-    }
+    if (result.stopped)
+      throw UserError(str("stopped by a signal after ", result.run.epochs_done, " of ", s.schedule().epochs,
+                          " epochs; the state is saved and the same command goes on from there"),
+                      stopped);
     if (s.schedule().final_model == train::FinalModel::kLast && result.run.best_epoch > 0)
       write_model(checkpoint::load_best(s.trainer.checkpoints, result.run.best_epoch),
                   results / (options.name + ".best.onnx"), s.record);
@@ -296,6 +306,11 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
     app::write_training_record(results, s.record);
     listener->finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
+    if (!options.spec.folder.empty()) {
+      const std::string spec = (results / "spec.yaml").string();
+      log_info("the experiment is ", spec, "; INT8 next: octet calibrate -e ", spec, " -m ", output.string(), " -o ",
+               (results / "int8.onnx").string());
+    }
   } catch (const UserError& e) {
     try {
       if (listener) listener->finish(false, e.what());
@@ -307,55 +322,70 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
   return ExitCode::kDone;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run(Options& options) {
+  if (options.spec.path.empty() && options.spec.folder.empty())
+    fail_usage("train: give an experiment (-e SPEC), or a folder of images to train with (--data FOLDER)");
+  if (options.epochs > 0)
+    options.spec.overrides.insert(options.spec.overrides.begin(), str("train.epochs=", options.epochs));
+  const std::vector<std::string> remarks = options.spec.look_at_folder();
   if (options.stage == "calibration" || options.stage == "int_infer") {
     const StageFiles files{options.model, options.results, options.name, options.force};
+    for (const std::string& remark : remarks) log_info(remark);
     return options.stage == "int_infer" ? run_integer_stage(options.spec, files)
                                         : run_calibration_stage(options.spec, files);
   }
   if (const std::optional<app::WorkersOptions> workers = workers_to_start(options.workers, options.spec.gpus)) {
     options.spec.load();  // one message where it is wrong
-    if (!fs::is_regular_file(options.spec.path))
+    if (options.spec.folder.empty() && !fs::is_regular_file(options.spec.path))
       fail_usage("-e ", options.spec.path, ": is no file, and each worker reads the experiment; write it to one");
     return app::run_workers(*workers);
   }
-  return train_network(options, join_ranks(options.workers));
+  const Ranks ranks = join_ranks(options.workers);
+  if (ranks.first())
+    for (const std::string& remark : remarks) log_info(remark);
+  return train_network(options, ranks);
 }
 
 }  // namespace
 
 Command train_command() {
-  return {.name = "train",
-          .summary = "Train a network, or fine-tune it quantization-aware",
-          .details =
-              "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
-              "`finetune`, fake quantization in, and calibrates a float model first; stage control is the same "
-              "fine-tune without quantization. Two stages train nothing: calibration does what octet calibrate does, "
-              "int_infer makes the INT8 engine and measures it. A training writes "
-              "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder. "
-              "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
-              "to more epochs. With --gpus or --workers several processes train together. Another spec, stage, model "
-              "or data set in the same folder is refused.",
-          .examples = {"octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
-                       "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx",
-                       "octet train -e SPEC.yaml -r results/float --workers 2 --max-restarts 3"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            add_spec_flags(app, options->spec, Need::kRequired, /*training=*/true);
-            add_worker_flags(app, options->workers);
-            add_results_flag(app, options->results);
-            add_model_flag(app, options->model, "ONNX file to start from, also a pruned one", Need::kOptional);
-            add_name_flag(app, options->name);
-            add_key_flag(app);
-            limit_to(app.add_option("--stage", options->stage,
-                                    "What is done (default: float; qat with quant.enable_qat: true)"),
-                     "float|calibration|qat|int_infer|control");
-            app.add_flag("--explain", options->explain,
-                         "Print processes, types of all nodes, groups of parameters and schedule before it starts");
-            app.add_flag("--force", options->force, "Start anew where results are there already");
-            return [options] { return run(*options); };
-          },
-          .single_dash = {{"-np", "--num_processes"}}};
+  return {
+      .name = "train",
+      .summary = "Train a network, or fine-tune it quantization-aware",
+      .details =
+          "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
+          "`finetune`, fake quantization in, and calibrates a float model first; stage control is the same "
+          "fine-tune without quantization. Two stages train nothing: calibration does what octet calibrate does, "
+          "int_infer makes the INT8 engine and measures it. A training writes "
+          "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder, and the "
+          "experiment with every key resolved as spec.yaml, which -e takes again. With --data it looks at a folder "
+          "of images and finds an experiment for it (octet spec --data prints it, to be changed). "
+          "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
+          "to more epochs. With --gpus or --workers several processes train together. Another spec, stage, model "
+          "or data set in the same folder is refused.",
+      .examples = {"octet train --data photos/ --arch resnet18 -r results/photos",
+                   "octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
+                   "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx",
+                   "octet train -e SPEC.yaml -r results/float --workers 2 --max-restarts 3"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_spec_flags(app, options->spec, Need::kOptional, /*training=*/true);
+        add_folder_flags(app, options->spec);
+        add_number_flag(app, "--epochs", options->epochs, 1, 1'000'000, "Of stage float (train.epochs)");
+        add_worker_flags(app, options->workers);
+        add_results_flag(app, options->results);
+        add_model_flag(app, options->model, "ONNX file to start from, also a pruned one", Need::kOptional);
+        add_name_flag(app, options->name);
+        add_key_flag(app);
+        limit_to(
+            app.add_option("--stage", options->stage, "What is done (default: float; qat with quant.enable_qat: true)"),
+            "float|calibration|qat|int_infer|control");
+        app.add_flag("--explain", options->explain,
+                     "Print processes, types of all nodes, groups of parameters and schedule before it starts");
+        app.add_flag("--force", options->force, "Start anew where results are there already");
+        return [options] { return run(*options); };
+      },
+      .single_dash = {{"-np", "--num_processes"}}};
 }
 
 }  // namespace octet::cli

@@ -1,9 +1,11 @@
 // octet verify: does the engine compute what was trained?
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/class_names.h"
 #include "app/experiment_data.h"
@@ -18,7 +20,9 @@
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
 #include "lower/lower.h"
+#include "metrics/share_interval.h"
 #include "passes/pipelines.h"
+#include "report/format.h"
 #include "report/progress.h"
 #include "report/text_table.h"
 #include "tasks/image_graph.h"
@@ -31,7 +35,7 @@ struct Options {
   ModelFlags input;
   std::string images, model, engine, json, isa;
   int64_t threads = 0, tensor_images = 200, batch_size = 50;
-  double agreement = -1;  // as the task expects
+  double agreement = -1;  // not asked for
 };
 
 const char* place_name(app::TensorPlace place) {
@@ -78,6 +82,8 @@ nlohmann::ordered_json to_json(const app::Verification& v, const Options& option
   if (v.predicts) {
     j["agree"] = v.agree;
     j["agreement"] = v.agreement();
+    const metrics::Interval interval = metrics::share_interval(v.agree, v.images);
+    j["agreement_interval"] = {interval.low, interval.high};
     j["compared"] = v.distance.compared;
     j["near"] = v.distance.near;
     j["unmatched"] = v.distance.unmatched;
@@ -120,7 +126,12 @@ void print(const app::Verification& v, const std::string& objection, Isa isa) {
         static_cast<long long>(v.distance.near), static_cast<long long>(v.distance.compared), tasks::Distance::kNearBox,
         tasks::Distance::kNearScore, static_cast<long long>(v.distance.unmatched), v.distance.box, v.distance.score);
   std::string counts;
-  if (v.predicts) counts = str("same prediction on ", v.agree, " of ", v.images, " images; ");
+  if (v.predicts) {
+    const metrics::Interval share = metrics::share_interval(v.agree, v.images);
+    counts = str("same prediction on ", v.agree, " of ", v.images, " images (with 95 % certainty on ",
+                 report::fixed(std::floor(10000 * share.low) / 100, 2), " to ",
+                 report::fixed(std::ceil(10000 * share.high) / 100, 2), " %); ");
+  }
   counts += str(v.count(app::TensorPlace::kCompared), " of ", v.tensors.size(), " quantized tensors compared");
   if (const int64_t merged = v.count(app::TensorPlace::kMerged)) counts += str(", ", merged, " within steps");
   std::printf("%s%s; %lld wrong codes in the tensors of %lld images; %s\n",
@@ -161,7 +172,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   const app::Verification v = app::verify_engine(graph, own, engine, sizes, *spec.task, *images.loader, verify);
   progress.finish();
   const std::string objection =
-      v.objection(options.agreement < 0 ? spec.task->expected_agreement() : options.agreement);
+      v.objection(options.agreement < 0 ? std::nullopt : std::optional<double>(options.agreement));
   print(v, objection, engine.isa());
   *json = to_json(v, options, objection);
   return objection;
@@ -208,8 +219,12 @@ ExitCode run(const Options& options) {
       nlohmann::ordered_json result;
       const std::string what = verify_plan(graph, network, compiled(shape), plan, spec, options, &result);
       if (i == 0 || (objection.empty() && !what.empty())) json = result;  // the first that does not hold speaks for all
-      if (objection.empty()) objection = what;
+      if (objection.empty() && !what.empty()) objection = str("profile ", ir::shape_string(shape), ": ", what);
     }
+    // The last line is of all profiles.
+    if (!file->profiles.empty())
+      std::printf("%s\n", objection.empty() ? str("verified: all ", file->profiles.size() + 1, " profiles").c_str()
+                                            : ("NOT VERIFIED: " + printable_line(objection)).c_str());
   }
   if (!options.json.empty()) write_text_output(options.json, json.dump(1) + "\n");
   return objection.empty() ? ExitCode::kDone : ExitCode::kCheckFailed;
@@ -218,40 +233,41 @@ ExitCode run(const Options& options) {
 }  // namespace
 
 Command verify_command() {
-  return {.name = "verify",
-          .summary = "Prove that an engine computes what was trained",
-          .details =
-              "Runs the fake-quantized model and the engine on the spec's test images. Every quantized tensor of the "
-              "model must be in the engine (but for those that its steps keep to themselves: the table says "
-              "which), and every code that differs must be a tie: one step, the model's value on the rounding "
-              "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
-              "same codes, must agree as numbers as far as float32 goes, and predictions (top-1 classes, sure "
-              "objects) on 99.9 % of the images. Engines of several profiles are verified in each. Exit code 3 if "
-              "something does not hold, "
-              "or if there is nothing to compare.",
-          .examples = {"octet verify -m results/qat/model.onnx --engine_file results/model.octet --images photos/test",
-                       "octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
-          .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            add_spec_flags(app, options->spec, Need::kOptional);
-            add_labeled_images_flag(app, options->images);
-            add_model_flags(app, options->input);
-            add_model_flag(app, options->model, "Trained ONNX model with quantizers");
-            add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
-            app.add_option("--tensor_images", options->tensor_images,
-                           "Images whose tensors and outputs are compared (mismatching ones always are)")
-                ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
-                ->capture_default_str();
-            add_number_flag(
-                app, "--agreement", options->agreement, 0, 1,
-                "Smallest share of images with the same prediction; unless given: 0.999, of detectors 0.99");
-            add_batch_size_flag(app, options->batch_size)
-                ->description("Of the occasional engine, where the model leaves it open");
-            add_threads_flag(app, options->threads);
-            add_isa_flag(app, options->isa);
-            add_json_flag(app, options->json);
-            return [options] { return run(*options); };
-          }};
+  return {
+      .name = "verify",
+      .summary = "Prove that an engine computes what was trained",
+      .details =
+          "Runs the fake-quantized model and the engine on the spec's test images. Every quantized tensor of the "
+          "model must be in the engine (but for those that its steps keep to themselves: the table says "
+          "which), and every code that differs must be a tie: one step, the model's value on the rounding "
+          "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
+          "same codes, must agree as numbers as far as float32 goes. That is the proof. On how many images both say "
+          "the same (top-1 class, sure objects) is told with what that says of further ones, and asked for only by "
+          "--agreement. Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
+          "which the last line names, or if there is nothing to compare.",
+      .examples = {"octet verify -m results/qat/model.onnx --engine_file results/model.octet --images photos/test",
+                   "octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
+      .define = [](CLI::App& app) -> Run {
+        auto options = std::make_shared<Options>();
+        add_spec_flags(app, options->spec, Need::kOptional);
+        add_labeled_images_flag(app, options->images);
+        add_model_flags(app, options->input);
+        add_model_flag(app, options->model, "Trained ONNX model with quantizers");
+        add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
+        app.add_option("--tensor_images", options->tensor_images,
+                       "Images whose tensors and outputs are compared (mismatching ones always are)")
+            ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
+            ->capture_default_str();
+        add_number_flag(
+            app, "--agreement", options->agreement, 0, 1,
+            "Smallest share of images with the same prediction (unless given, any: the proof is the codes)");
+        add_batch_size_flag(app, options->batch_size)
+            ->description("Of the occasional engine, where the model leaves it open");
+        add_threads_flag(app, options->threads);
+        add_isa_flag(app, options->isa);
+        add_json_flag(app, options->json);
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace octet::cli

@@ -19,10 +19,12 @@ Environment process_environment() {
 
 void require_gpus(int64_t gpus, const std::string& flag) {
   const int there = train::cuda_devices();
-  if (gpus > 1 && gpus > there)
+  if (there == 0)
+    fail_usage(flag, " ", gpus, ": no GPU can be used: ", train::cuda_problem(),
+               "; --workers trains with several processes on CPUs");
+  if (gpus > there)
     fail_usage(flag, " ", gpus, ": this machine has ", there, there == 1 ? " CUDA device" : " CUDA devices",
-               there == 0 ? " that can be used; --workers trains with several processes on CPUs"
-                          : str("; the most is --gpus ", there));
+               "; the most is --gpus ", there);
 }
 
 }  // namespace

@@ -25,8 +25,6 @@ class Task : public tasks::Task {
   int64_t classes(const Signature& network) const override { return grid_of(network).classes; }
   ir::Graph executed_graph(const ir::Graph& network) const override;
   std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // Objects
-  // Of some four objects an image, about one in a thousand lies next to a threshold of the clustering.
-  double expected_agreement() const override { return 0.99; }
   NvinferReading nvinfer(const Signature& network) const override;
   std::unique_ptr<Evaluator> evaluator() const override;
   std::vector<MetricInfo> metrics() const override { return object_metrics(); }

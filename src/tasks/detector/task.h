@@ -22,8 +22,6 @@ class Task : public tasks::Task {
   int64_t classes(const Signature& network) const override;
   ir::Graph executed_graph(const ir::Graph& network) const override;
   std::vector<Prediction> decode(const Outputs& outputs, const data::Batch& batch) const override;  // Objects
-  // Objects next to the score's threshold come and go with the last bit.
-  double expected_agreement() const override { return 0.99; }
   // Tensors: what nvinfer knows how to read is DetectNet_v2's grid alone. Says what a parser of the user's would need.
   NvinferReading nvinfer(const Signature& network) const override;
   std::unique_ptr<Evaluator> evaluator() const override;

@@ -49,13 +49,13 @@ struct TensorInfo {
 };
 
 // Threads of the caller instead of the context's own. run(user, parts, work, task) calls work(task, part) once for
-// every part in 0..parts-1, on any threads, and returns when all calls have returned; it must not throw.
+// every part in 0..parts-1, on any threads, and returns when all calls have returned; it must not throw. An inference
+// is one call of `run`. The parts may run together or in turn: one that comes late finds that others have done its
+// work.
 struct WorkerPool {
   void (*run)(void* user, int parts, void (*work)(void* task, int part), void* task) = nullptr;  // nullptr: none
   void* user = nullptr;
-  // All parts run at the same time, each on a thread of its own. Then an inference is one call of `run`, and the parts
-  // wait for each other between steps; otherwise every step is a call.
-  bool concurrent = false;
+  bool concurrent = false;  // makes no difference any more
 };
 
 struct ContextOptions {
@@ -78,7 +78,7 @@ struct LayerReport {
   std::string precision;    // "int8" or "fp32"
   std::string kernel;       // "conv avx512_vnni"
   std::string reason;       // why it is not int8, where that has a reason
-  double microseconds = 0;  // mean time, from Context::profile
+  double microseconds = 0;  // mean time without waiting for other threads, from Context::profile
 };
 
 // How the bytes of an image become the numbers of a network's input: channel c of a pixel is
@@ -112,7 +112,7 @@ struct ModelInfo {
 };
 
 // Working memory and threads for one inference at a time. After it was made and its tensors were bound, run() allocates
-// nothing, takes no lock and makes no system call but to wake threads that sleep.
+// nothing, takes no lock, and makes no system call unless a thread sleeps or has kept the others waiting for 0.1 ms.
 class Context {
  public:
   ~Context();

@@ -109,7 +109,8 @@ octet_status octet_engine_model_info(const octet_engine* engine, octet_model_inf
 
 /* ---- contexts: the shortest time for one inference ---- */
 
-/* Threads of the caller: runs work(task, part) once for every part in 0..parts-1 and returns when all have returned. */
+/* Threads of the caller: runs work(task, part) once for every part in 0..parts-1, together or in turn, and returns when
+   all have returned. One call for an inference. */
 typedef void (*octet_pool_function)(void* user, int parts, void (*work)(void* task, int part), void* task);
 
 typedef struct octet_context_options {
@@ -120,8 +121,7 @@ typedef struct octet_context_options {
   int32_t cpu_count;
   octet_pool_function pool; /* these threads instead of own ones; NULL: own ones */
   void* pool_user;
-  int32_t pool_concurrent; /* 1: all parts run at the same time and may wait for each other: one call per inference
-                              instead of one per step */
+  int32_t pool_concurrent; /* makes no difference any more */
   int64_t idle_spin_us;    /* how long waiting threads look for work before they sleep; negative: about 50 */
   int32_t profile;         /* which size, where the file has several */
 } octet_context_options;

@@ -264,10 +264,9 @@ Engine Engine::from_memory(const void* bytes, size_t size, const std::string& na
 
 Context Engine::create_context(const ContextOptions& options) const {
   return translated([&] {
-    engine::TeamOptions team{
-        .cpus = options.cpus,
-        .pool = {.run = options.pool.run, .context = options.pool.user, .concurrent = options.pool.concurrent},
-        .idle_spin_ns = options.idle_spin_us < 0 ? -1 : options.idle_spin_us * 1000};
+    engine::TeamOptions team{.cpus = options.cpus,
+                             .pool = {.run = options.pool.run, .context = options.pool.user},
+                             .idle_spin_ns = options.idle_spin_us < 0 ? -1 : options.idle_spin_us * 1000};
     return Context(
         std::make_unique<Context::Impl>(shared_->prepared_for(options.isa, options.profile),
                                         engine::ExecutorOptions{.threads = options.threads, .team = std::move(team)}));

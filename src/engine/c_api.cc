@@ -322,7 +322,6 @@ octet_status octet_context_create(const octet_engine* engine, const octet_contex
     chosen.cpus = cpu_list(given.cpus, given.cpu_count);
     chosen.pool.run = given.pool;
     chosen.pool.user = given.pool_user;
-    chosen.pool.concurrent = given.pool_concurrent != 0;
     chosen.idle_spin_us = given.idle_spin_us;
     chosen.profile = given.profile;
     *context = new octet_context{engine->engine.create_context(chosen), {}};

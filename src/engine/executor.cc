@@ -68,18 +68,16 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
   }
   step_nanoseconds_.assign(steps_.size(), 0);
   images_.resize(plan_->inputs.size());
-  work_ = [this](int part) { work(part); };
-  work_on_current_ = [this](int part) { run_step(current_step_, part, team_.threads()); };
+  work_ = [this](size_t stage, int part, int parts) { run_stage(stages_[stage], part, parts); };
+  work_on_current_ = [this](size_t, int part, int parts) { run_step(current_step_, part, parts); };
   band_options_ = options.row_bands.value_or(row_band_options(team_.threads()));
   band_options_.threads = team_.threads();
   choose_bands();
 }
 
-// With an image as input some step has another function, which knows nothing of bands. Without a barrier every step is
-// a run of its own.
+// With an image as input some step has another function, which knows nothing of bands.
 void Executor::choose_bands() {
-  groups_.clear();
-  if (team_.has_barrier()) groups_ = find_banded_steps(*plan_, steps_, band_options_);
+  groups_ = find_banded_steps(*plan_, steps_, band_options_);
   std::erase_if(groups_, [this](const BandedSteps& group) {
     return !image_steps_.empty() && std::any_of(image_steps_.begin() + static_cast<int64_t>(group.first),
                                                 image_steps_.begin() + static_cast<int64_t>(group.last) + 1,
@@ -92,6 +90,12 @@ void Executor::choose_bands() {
   for (const BandedSteps& group : groups_) {
     std::vector<BandMemory>& memory = band_memory_.emplace_back();
     for (int part = 0; part < team_.threads(); ++part) memory.emplace_back(*plan_, group, arena_.memory);
+  }
+  stages_.clear();
+  for (size_t step = 0, group = 0; step < steps_.size(); ++step) {
+    const bool banded = group < groups_.size() && groups_[group].first == step;
+    stages_.push_back({step, banded ? static_cast<int>(group) : -1});
+    if (banded) step = groups_[group++].last;
   }
 }
 
@@ -139,18 +143,20 @@ void Executor::fill_halos(size_t step, int part, int parts) {
 }
 
 void Executor::run_step(size_t index, int part, int parts) {
-  const int64_t start = step_spans_.empty() ? 0 : now();
+  const int64_t start = spans_.empty() ? 0 : now();
   fill_halos(index, part, parts);
-  if (!image_steps_.empty() && image_steps_[index]) return image_steps_[index](arena_.memory, part, parts);
-  steps_[index].run(arena_.memory, part, parts);
-  if (!step_spans_.empty()) step_spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, now()};
+  if (!image_steps_.empty() && image_steps_[index])
+    image_steps_[index](arena_.memory, part, parts);
+  else
+    steps_[index].run(arena_.memory, part, parts);
+  if (!spans_.empty()) spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, now()};
 }
 
 void Executor::run_banded(size_t index, int part) {
   const BandedSteps& group = groups_[index];
   BandMemory& bands = band_memory_[index][part];
   const Memory& memory = bands.begin(arena_.memory);
-  const bool timed = profiling_ || !step_spans_.empty();
+  const bool timed = !spans_.empty();
   int64_t* const spent = timed ? band_nanoseconds_.data() + static_cast<size_t>(part) * steps_.size() : nullptr;
   int64_t start = timed ? now() : 0;
   const int64_t first = start;
@@ -169,53 +175,51 @@ void Executor::run_banded(size_t index, int part) {
   }
   int64_t at = first;
   for (size_t i = group.first; timed && i <= group.last; ++i) {
-    if (!step_spans_.empty()) step_spans_[static_cast<size_t>(part) * steps_.size() + i] = {at, at + spent[i]};
+    spans_[static_cast<size_t>(part) * steps_.size() + i] = {at, at + spent[i]};
     at += spent[i];
   }
 }
 
-void Executor::work(int part) {
-  const int parts = team_.threads();
-  int64_t start = profiling_ && part == 0 ? now() : 0;
-  size_t group = 0;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (group < groups_.size() && groups_[group].first == i) {
-      run_banded(group, part);
-      i = groups_[group].last;
-      if (profiling_ && part == 0)
-        for (size_t s = groups_[group].first; s < i; ++s)
-          step_nanoseconds_[s] += band_nanoseconds_[s], start += band_nanoseconds_[s];
-      ++group;
-    } else {
-      run_step(i, part, parts);
-    }
-    if (i + 1 < steps_.size() || profiling_) team_.barrier().wait(part);
-    if (!profiling_ || part != 0) continue;
-    const int64_t end = now();
-    step_nanoseconds_[i] += end - start;
-    start = end;
-  }
+// A run of fewer parts has the bands of all: which rows a part makes was decided when the memory was laid out.
+void Executor::run_stage(const Stage& stage, int part, int parts) {
+  if (stage.group < 0) return run_step(stage.first, part, parts);
+  for (int band = part; band < team_.threads(); band += parts) run_banded(static_cast<size_t>(stage.group), band);
 }
 
 void Executor::run(const float* const* inputs, float* const* outputs) {
   bind(inputs, outputs);
   for (const auto& image : images_)
     if (image && image->floats()) image->convert();
-  if (team_.has_barrier())
-    team_.run(work_);
-  else
-    run_steps_apart();
+  std::fill(spans_.begin(), spans_.end(), StepSpan{});
+  const int64_t start = profiling_ ? now() : 0;
+  team_.run(stages_.size(), work_);
+  if (profiling_) add_to_profile(now() - start);
 }
 
-void Executor::run_steps_apart() {
-  int64_t start = profiling_ ? now() : 0;
-  for (current_step_ = 0; current_step_ < steps_.size(); ++current_step_) {
-    team_.run(work_on_current_);
-    if (!profiling_) continue;
-    const int64_t end = now();
-    step_nanoseconds_[current_step_] += end - start;
-    start = end;
+void Executor::add_to_profile(int64_t run_nanoseconds) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    int64_t longest = 0;
+    for (size_t at = i; at < spans_.size(); at += steps_.size())
+      longest = std::max(longest, spans_[at].end - spans_[at].start);
+    step_nanoseconds_[i] += longest;
+    run_nanoseconds -= longest;
   }
+  // Threads are at different steps of a group at a time, so that these may add up to more than the run.
+  waiting_nanoseconds_ += std::max<int64_t>(run_nanoseconds, 0);
+}
+
+void Executor::set_profiling(bool on) {
+  profiling_ = on;
+  keep_spans();
+}
+
+void Executor::set_tracing(bool on) {
+  tracing_ = on;
+  keep_spans();
+}
+
+void Executor::keep_spans() {
+  spans_.assign(profiling_ || tracing_ ? steps_.size() * static_cast<size_t>(threads()) : 0, {});
 }
 
 void Executor::set_image(size_t index, std::unique_ptr<ImageInput> image) {
@@ -232,6 +236,7 @@ void Executor::set_image(size_t index, std::unique_ptr<ImageInput> image) {
 
 void Executor::clear_profile() {
   std::fill(step_nanoseconds_.begin(), step_nanoseconds_.end(), 0);
+  waiting_nanoseconds_ = 0;
 }
 
 TensorDump Executor::dump(int id) const {
@@ -298,7 +303,7 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
   std::vector<TensorDump> dumps;
   for (size_t i = 0; i < steps_.size(); ++i) {
     current_step_ = i;
-    team_.run(work_on_current_);
+    team_.run(1, work_on_current_);
     for (int id : written(i))
       if (last[id] == i && plan_->buffers[id].layout != Layout::kSums &&
           (wanted.empty() || wanted.count(plan_->buffers[id].name)))

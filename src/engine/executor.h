@@ -26,7 +26,7 @@ struct ExecutorOptions {
   std::optional<RowBandOptions> row_bands;
 };
 
-// The work of one thread on one step, in nanoseconds of std::chrono::steady_clock.
+// The work on one part of a step, in nanoseconds of std::chrono::steady_clock.
 struct StepSpan {
   int64_t start = 0, end = 0;
 };
@@ -67,16 +67,20 @@ class Executor {
   // Input `index` comes as pixels from now on, whatever run() is given; nullptr: as floats again.
   void set_image(size_t index, std::unique_ptr<ImageInput> image);
 
-  // Nanoseconds of every step of the following runs, summed; one entry per step. Costs about 50 ns a step.
-  void set_profiling(bool on) { profiling_ = on; }
+  // Nanoseconds of every step of the following runs, summed; one entry per step: of the part that took longest, without
+  // waiting for other threads. Costs about 50 ns a step.
+  void set_profiling(bool on);
   const std::vector<int64_t>& step_nanoseconds() const { return step_nanoseconds_; }
+  // What is in none of them: threads that wait for each other, or for a CPU between two steps.
+  int64_t waiting_nanoseconds() const { return waiting_nanoseconds_; }
   void clear_profile();
 
-  // Keeps when every thread worked on every step in the latest run, for step_spans(). Costs about 50 ns a step.
-  void set_tracing(bool on) { step_spans_.assign(on ? steps_.size() * static_cast<size_t>(threads()) : 0, {}); }
-  // Of the latest run: step s on thread t is entry t * steps + s. Waiting for the others is in no span. Steps that run
-  // together in bands are shown one after the other, each as long as all its bands took.
-  const std::vector<StepSpan>& step_spans() const { return step_spans_; }
+  // Keeps when every part of every step was worked on in the latest run, for step_spans(). Costs about 50 ns a step.
+  void set_tracing(bool on);
+  // Of the latest run: step s of part p is entry p * steps + s; nothing where a run had fewer parts. Part p is that of
+  // thread p unless another one took it. Waiting for the others is in no span. Steps that run together in bands are
+  // shown one after the other, each as long as all its bands took.
+  const std::vector<StepSpan>& step_spans() const { return spans_; }
 
   // Runs and copies every tensor of that name (a quantized tensor may also exist as floats); all of them if `names` is
   // empty. UserError when the plan has no tensor of a name (fusion removes those between the nodes of one step).
@@ -85,12 +89,18 @@ class Executor {
 
  private:
   void bind(const float* const* inputs, float* const* outputs);
-  void work(int part);
   void fill_halos(size_t step, int part, int parts);
   void run_step(size_t index, int part, int parts);
   void run_banded(size_t group, int part);
+  // What the threads do between two meetings.
+  struct Stage {
+    size_t first = 0;  // step
+    int group = -1;    // of groups_; -1: one step alone
+  };
+  void run_stage(const Stage& stage, int part, int parts);
   void choose_bands();
-  void run_steps_apart();
+  void keep_spans();
+  void add_to_profile(int64_t run_nanoseconds);
   struct Arena {
     AlignedMemory bytes;  // behind the buffers: what the threads keep, and their scratch
     Memory memory;
@@ -112,12 +122,14 @@ class Executor {
   std::vector<std::vector<BandMemory>> band_memory_;  // per group and thread
   std::vector<std::unique_ptr<ImageInput>> images_;   // per input; nullptr: floats
   std::vector<StepFunction> image_steps_;             // per step: what runs instead, or nothing; empty without images
-  bool profiling_ = false;
+  std::vector<Stage> stages_;
+  bool profiling_ = false, tracing_ = false;
   std::vector<int64_t> step_nanoseconds_;
-  std::vector<StepSpan> step_spans_;       // empty: not tracing
-  std::vector<int64_t> band_nanoseconds_;  // per thread and step, of the latest run, for those in bands
+  int64_t waiting_nanoseconds_ = 0;
+  std::vector<StepSpan> spans_;            // by part and step; empty: nobody wants them
+  std::vector<int64_t> band_nanoseconds_;  // by part and step, of the latest run, for those in bands
   ThreadTeam team_;
-  std::function<void(int)> work_, work_on_current_;
+  ThreadTeam::Work work_, work_on_current_;
   size_t current_step_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What threads wait on: a counter in a cache line of its own, with one thread that posts and one that waits. A waiting
-// thread spins for a while and then sleeps; posting to a thread that spins is one exchange and no system call.
+// What threads wait on: a number that rises, in a cache line of its own. A waiting thread spins for a while and then
+// sleeps; posting where nobody sleeps is one exchange and no system call.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -11,15 +11,20 @@ struct SpinTime {
   int64_t nanoseconds = 0;
 };
 
+// One thread posts at a time; any number may wait.
 class alignas(64) Signal {
  public:
-  // Numbers rise by one from 1 and may wrap. Everything done before post(n) is visible after wait(n) or wait(n - 1).
-  void post(uint32_t number);
-  void wait(uint32_t number, SpinTime spin);
+  // Numbers rise, from 1. Everything done before post(n) is visible to who has seen number() >= n, by any of these.
+  void post(uint64_t number);
+  uint64_t number() const { return word_.load(std::memory_order_acquire) >> 1; }
+  // Whether the number comes within so many looks at it, one at least, or within that time.
+  bool look_for(uint64_t number, int looks) const;
+  bool spin_for(uint64_t number, SpinTime spin) const;
+  void wait(uint64_t number, SpinTime spin);
 
  private:
-  // Twice the number; the lowest bit says that the waiting thread sleeps.
-  std::atomic<uint32_t> word_{0};
+  // Twice the number; the lowest bit says that a waiting thread sleeps.
+  std::atomic<uint64_t> word_{0};
 };
 
 }  // namespace octet::engine

@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <limits>
+#include <numeric>
 #include <set>
 #include <thread>
 
+#include "base/cpu_limits.h"
+#include "engine/conv_chain_plan.h"
 #include "engine/engine_test_util.h"
 #include "numerics/quantize.h"
 
@@ -110,6 +115,70 @@ TEST(Executor, ProfilesEveryStep) {
   for (int64_t t : executor.step_nanoseconds()) EXPECT_GT(t, 0);
   executor.clear_profile();
   for (int64_t t : executor.step_nanoseconds()) EXPECT_EQ(t, 0);
+}
+
+// Threads that come late, by 20 ms, are no layer's time.
+TEST(Executor, CountsWaitingApartFromTheSteps) {
+  const auto plan = std::make_shared<const engine::Plan>(small_plan());
+  const auto late = [](void*, int parts, engine::PoolFunction::Work work, void* task) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (int part = 0; part < parts; ++part) work(task, part);
+  };
+  engine::Executor executor(plan, {.threads = 2, .team = {.pool = {.run = late}}});
+  const std::vector<float> x = ramp(90);
+  std::vector<float> y(120);
+  const float* in[] = {x.data()};
+  float* out[] = {y.data()};
+  executor.set_profiling(true);
+  int64_t least = std::numeric_limits<int64_t>::max();  // a busy machine may stop a step, too
+  for (int i = 0; i < 10; ++i) {
+    executor.clear_profile();
+    EXPECT_EQ(executor.waiting_nanoseconds(), 0);
+    executor.run(in, out);
+    EXPECT_GE(executor.waiting_nanoseconds(), 19'000'000);
+    const auto& steps = executor.step_nanoseconds();
+    least = std::min(least, std::accumulate(steps.begin(), steps.end(), int64_t{0}));
+  }
+  EXPECT_LT(least, 10'000'000);
+}
+
+// Parts change hands, and runs have fewer parts after a thread has lost its CPU within one.
+TEST(Executor, GivesTheSameBitsWhereOthersHaveItsCpu) {
+  const auto plan =
+      std::make_shared<const engine::Plan>(ConvChain(4, 40).conv(32, 3, 1).conv(16, 3, 2).conv(16, 1, 1).finish());
+  const std::vector<float> x = ramp(4 * 40 * 40);
+  std::vector<float> expected(16 * 20 * 20), y(expected.size());
+  const float* in[] = {x.data()};
+  float* out[] = {expected.data()};
+  engine::Executor(plan, {.threads = 1, .isa = Isa::kScalar}).run(in, out);
+  out[0] = y.data();
+  std::atomic<bool> ends{false};
+  const int cpu = allowed_cpus()[0];
+  std::thread others([&] {
+    pin_this_thread(cpu);
+    while (!ends) {
+    }
+  });
+  std::thread([&] {
+    pin_this_thread(cpu);
+    engine::Executor executor(plan, {.threads = 3,
+                                     .isa = Isa::kScalar,
+                                     .team = {.cpus = {cpu}},
+                                     .row_bands = engine::RowBandOptions{.large_bytes = 0, .memory_bytes = 16 * 1024}});
+    EXPECT_FALSE(executor.banded_steps().empty());
+    executor.set_tracing(true);
+    int runs = 0, shorter = 0;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (; shorter < 10 && std::chrono::steady_clock::now() < until; ++runs) {
+      std::fill(y.begin(), y.end(), -1.0f);
+      executor.run(in, out);
+      ASSERT_EQ(y, expected) << runs;
+      shorter += executor.step_spans().back().end == 0;  // the last part of the last step
+    }
+    EXPECT_GT(shorter, 0) << "of " << runs << " runs";
+  }).join();
+  ends = true;
+  others.join();
 }
 
 TEST(Executor, RefusesImpossibleOptions) {

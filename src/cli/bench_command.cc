@@ -7,14 +7,17 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
+#include "app/bench/busyness.h"
 #include "app/bench/contender.h"
 #include "app/bench/layers.h"
 #include "app/bench/load.h"
 #include "app/bench/windows.h"
 #include "base/cpu_features.h"
 #include "base/cpu_limits.h"
+#include "base/cpu_wait.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_guard.h"
@@ -45,6 +48,8 @@ struct Row {
   std::unique_ptr<app::Contender> contender;
   app::WindowTimes times;
   app::TimesAsLong ratio;  // to the first row
+  // Milliseconds that its turns took, and that its threads waited for a CPU in them where the contender knows.
+  double turned = 0, waited = 0;
   bool rival() const { return std::find(std::begin(kRivals), std::end(kRivals), kind) != std::end(kRivals); }
 };
 
@@ -129,7 +134,18 @@ double least_window_ms(const Options& options) {
   return options.bench_mode() == app::BenchMode::kThroughput ? std::max(asked, kThroughputWindow) : asked;
 }
 
-void take_turns(const Options& options, std::vector<Row>& rows) {
+void take_turn(Row& row, const app::BenchWindow& window) {
+  const auto waited = row.contender->waited();
+  const auto start = std::chrono::steady_clock::now();
+  row.times.windows.push_back(row.contender->turn(window));
+  const std::chrono::duration<double, std::milli> turned = std::chrono::steady_clock::now() - start;
+  const auto after = row.contender->waited();
+  if (!after) return;
+  row.turned += turned.count();
+  row.waited += static_cast<double>(*after - waited.value_or(0)) * 1e-6;
+}
+
+void take_turns(const Options& options, const std::vector<Row*>& rows) {
   const auto windows = static_cast<size_t>(std::min(options.windows, options.runs));
   for (size_t w = 0; w < windows; ++w) {
     const int64_t share = options.runs * static_cast<int64_t>(w + 1) / static_cast<int64_t>(windows) -
@@ -137,27 +153,42 @@ void take_turns(const Options& options, std::vector<Row>& rows) {
     const app::BenchWindow window{.runs = static_cast<int>(share), .milliseconds = least_window_ms(options)};
     // Another one starts each window, so that nobody always follows the same neighbor.
     for (size_t i = 0; i < rows.size(); ++i) {
-      Row& row = rows[(w + i) % rows.size()];
       // The workers of the one before spin for a while after its last run.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      row.times.windows.push_back(row.contender->turn(window));
+      take_turn(*rows[(w + i) % rows.size()], window);
     }
   }
 }
 
-Measurement measure(const Options& options, const app::BenchModel& model, const app::BenchModel* baseline, int threads,
-                    Isa isa) {
-  Measurement m{.threads = threads};
+// For each number of threads; all take turns, so that these can be compared, too.
+std::vector<Measurement> measure(const Options& options, const app::BenchModel& model, const app::BenchModel* baseline,
+                                 const std::vector<int>& thread_counts, Isa isa) {
   const app::BenchMode mode = options.bench_mode();
-  m.rows.push_back(engine_row(model.prepared, options.model, threads, mode));
-  if (baseline) m.rows.push_back(engine_row(baseline->prepared, options.baseline, threads, mode));
-  add_rivals(options, threads, model.batch(), isa, m.rows);
-  take_turns(options, m.rows);
-  for (Row& row : m.rows) {
-    row.ratio = app::times_as_long(row.times, m.rows.front().times);
-    if (row.rival() && (!m.fastest_rival || row.ratio.median < m.fastest_rival->ratio.median)) m.fastest_rival = &row;
+  std::vector<Measurement> measurements;
+  for (int threads : thread_counts) {
+    Measurement& m = measurements.emplace_back(Measurement{.threads = threads});
+    m.rows.push_back(engine_row(model.prepared, options.model, threads, mode));
+    if (baseline) m.rows.push_back(engine_row(baseline->prepared, options.baseline, threads, mode));
+    add_rivals(options, threads, model.batch(), isa, m.rows);
   }
-  return m;
+  std::vector<Row*> all;
+  for (Measurement& m : measurements)
+    for (Row& row : m.rows) all.push_back(&row);
+  take_turns(options, all);
+  for (Measurement& m : measurements)
+    for (Row& row : m.rows) {
+      row.ratio = app::times_as_long(row.times, m.rows.front().times);
+      if (row.rival() && (!m.fastest_rival || row.ratio.median < m.fastest_rival->ratio.median)) m.fastest_rival = &row;
+      row.contender.reset();  // rivals end, memory goes
+    }
+  return measurements;
+}
+
+app::Busyness busyness_of(std::optional<double> load_before, const std::vector<Measurement>& measurements) {
+  double turned = 0, waited = 0;
+  for (const Measurement& m : measurements)
+    for (const Row& row : m.rows) turned += row.turned, waited += row.waited;
+  return {load_before, turned, waited};
 }
 
 std::string ratio_text(const app::TimesAsLong& ratio) {
@@ -211,8 +242,11 @@ Json measurement_json(const Measurement& m) {
   return out;
 }
 
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
 Json model_json(const app::BenchModel& model) {
-  const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   return {{"compile_ms", or_null(model.compile_ms)},
           {"load_to_first_ms", or_null(model.load_to_first_ms)},
           {"rss_mb", model.rss_mb},
@@ -249,14 +283,13 @@ ExitCode run(const Options& options) {
   std::cout << cpu_model_name() << ", " << isa_name(isa) << ", batch " << model.batch() << ", " << options.mode << ", "
             << options.runs << " runs in " << std::min(options.windows, options.runs) << " windows\n";
   print(model);
+  const auto load_before = load_average();
   const double exchange_before = engine::measure_line_exchange_ns();
-  std::vector<Measurement> measurements;
-  for (int threads : thread_counts) {
-    Measurement& m = measurements.emplace_back(measure(options, model, baseline.get(), threads, isa));
-    print(m, mode);
-    for (Row& row : m.rows) row.contender.reset();  // rivals end, memory goes
-  }
-
+  const std::vector<Measurement> measurements = measure(options, model, baseline.get(), thread_counts, isa);
+  for (const Measurement& m : measurements) print(m, mode);
+  const app::Busyness busyness = busyness_of(load_before, measurements);
+  const bool too_busy = busyness.too_busy(available_cpus());
+  if (too_busy) log_warning(busyness.text());
   const double exchange_after = engine::measure_line_exchange_ns();
   if (exchange_before > 0)
     std::cout << "two CPUs pass a cache line to and fro in " << digits(exchange_before, 0) << " ns before and "
@@ -266,7 +299,8 @@ ExitCode run(const Options& options) {
   app::EngineLatency engine(model.prepared, mode == app::BenchMode::kLatency ? threads : 1);
   // Before and after: two virtual CPUs may share a core for a while, and no peak is there then.
   const engine::MachinePeak before = engine::measure_peak(isa, engine.executor.threads());
-  const std::vector<app::LayerTime> layers = app::time_layers(engine, std::max<int64_t>(options.runs, 10));
+  const app::LayerTimes times = app::time_layers(engine, std::max<int64_t>(options.runs, 10));
+  const std::vector<app::LayerTime>& layers = times.layers;
   const engine::MachinePeak after = engine::measure_peak(isa, engine.executor.threads());
   const engine::MachinePeak& peak = after.int8_gmac_per_s > before.int8_gmac_per_s ? after : before;
   double milliseconds = 0;
@@ -278,6 +312,9 @@ ExitCode run(const Options& options) {
             << peak.float_instruction << "); whole network " << digits(totals["gmacs"], 3) << " GMAC, "
             << digits(totals["gmac_per_s"], 0) << " GMAC/s, " << digits(totals["percent_of_peak"], 1) << " % of peak\n"
             << app::layer_table(layers, peak);
+  if (engine.executor.threads() > 1)
+    std::cout << "beside the layers, a run waits " << digits(times.waiting_us, 1)
+              << " us for threads to meet after each of them (median)\n";
   if (!options.trace.empty()) write_text_output(options.trace, app::chrome_trace(engine));
   if (options.json.empty()) return ExitCode::kDone;
   Json json = {{"model", options.model},
@@ -286,7 +323,10 @@ ExitCode run(const Options& options) {
                {"mode", options.mode},
                {"batch", model.batch()},
                {"runs", options.runs},
-               {"windows", std::min(options.windows, options.runs)}};
+               {"windows", std::min(options.windows, options.runs)},
+               {"load_before", or_null(busyness.load_before())},
+               {"waited_for_cpu_percent", or_null(busyness.waited_percent())},
+               {"too_busy", too_busy}};
   json.update(model_json(model));
   json.update(measurement_json(measurements.back()));
   json["measurements"] = Json::array();
@@ -298,6 +338,7 @@ ExitCode run(const Options& options) {
                   {"fp32_instruction", peak.float_instruction}};
   json["line_exchange_ns"] = {{"before", exchange_before}, {"after", exchange_after}};
   json["totals"] = totals;
+  json["waiting_us"] = times.waiting_us;
   json["layers"] = app::layers_json(layers, peak);
   write_text_output(options.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   return ExitCode::kDone;
@@ -313,7 +354,8 @@ Command bench_command() {
           "Prints minimum and median latency (or, with --mode throughput, the inferences per second of one context "
           "on each thread) on random images. --baseline adds a second engine (the FP32 one), --compare adds ONNX "
           "Runtime or OpenVINO on one or more ONNX files; all take turns in windows within the run, and how many "
-          "times as long each takes is stated per window. With --isa below the best of this machine OpenVINO is held "
+          "times as long each takes is stated per window. It says when other processes keep the machine too busy for "
+          "the times to mean anything. With --isa below the best of this machine OpenVINO is held "
           "to the same instruction set, and ONNX Runtime, which cannot be, is left out. The table per layer names "
           "precision, kernel, time, multiply-accumulates per second, percent of what this machine can do, bytes, and "
           "the reason where a layer is not INT8.",

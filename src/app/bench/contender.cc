@@ -63,6 +63,7 @@ std::vector<double> EngineThroughput::turn(const BenchWindow& window) {
   const int runs_each = (window.runs + static_cast<int>(count) - 1) / static_cast<int>(count);
   const std::vector<int> cpus = allowed_cpus();
   std::vector<double> rates(count);
+  std::vector<std::optional<int64_t>> waited(count);
   std::atomic<size_t> ready{0}, done{0};
   const auto work = [&](size_t index) {
     if (cpus.size() >= count) pin_this_thread(cpus[index]);
@@ -79,10 +80,13 @@ std::vector<double> EngineThroughput::turn(const BenchWindow& window) {
       if (!counted && runs >= runs_each && milliseconds(now - begin) >= window.milliseconds) counted = true, ++done;
     }
     rates[index] = runs / milliseconds(now - begin);
+    waited[index] = cpu_wait_of_thread();
   };
   std::vector<std::thread> threads;
   for (size_t i = 0; i < count; ++i) threads.emplace_back(work, i);
   for (std::thread& t : threads) t.join();
+  for (const auto& w : waited)
+    if (w) waited_ = waited_.value_or(0) + *w;
   double per_millisecond = 0;
   for (double rate : rates) per_millisecond += rate;
   return {1 / per_millisecond};

@@ -1,11 +1,14 @@
 // What `octet bench` can time: an engine in this process, or a rival in a process of its own.
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/bench/rival_process.h"
 #include "base/cpu_features.h"
+#include "base/cpu_wait.h"
 #include "engine/executor.h"
 
 namespace octet::app {
@@ -27,6 +30,8 @@ class Contender {
   // Milliseconds per inference after a warm-up: of every run (latency), or one number, the length of the turn over the
   // inferences done in it (throughput).
   virtual std::vector<double> turn(const BenchWindow& window) = 0;
+  // Nanoseconds, up to now, that its threads were ready to run and had no CPU; nothing where nobody says.
+  virtual std::optional<int64_t> waited() const { return std::nullopt; }
 };
 
 // Dense float tensors for the inputs (uniform in [0, 1), fixed seed) and outputs of a plan.
@@ -46,6 +51,7 @@ class EngineLatency : public Contender {
  public:
   EngineLatency(std::shared_ptr<const engine::PreparedPlan> plan, int threads);
   std::vector<double> turn(const BenchWindow& window) override;
+  std::optional<int64_t> waited() const override { return cpu_wait_of_threads(); }
   void run() { executor.run(tensors.inputs(), tensors.outputs()); }
 
   engine::Executor executor;
@@ -57,9 +63,11 @@ class EngineThroughput : public Contender {
  public:
   EngineThroughput(const std::shared_ptr<const engine::PreparedPlan>& plan, int threads);
   std::vector<double> turn(const BenchWindow& window) override;
+  std::optional<int64_t> waited() const override { return waited_; }
 
  private:
   std::vector<std::unique_ptr<EngineLatency>> contexts_;
+  std::optional<int64_t> waited_;  // of the threads of all turns
 };
 
 class RivalContender : public Contender {

@@ -30,10 +30,11 @@ double LayerTime::percent_of_peak(const engine::MachinePeak& peak) const {
   return most > 0 ? 100 * gmac_per_s() / most : 0;
 }
 
-std::vector<LayerTime> time_layers(EngineLatency& engine, int64_t runs) {
+LayerTimes time_layers(EngineLatency& engine, int64_t runs) {
   const engine::Plan& plan = engine.executor.plan();
   const std::vector<engine::LayerInfo> infos = engine::layer_list(plan, engine.executor.isa());
   std::vector<std::vector<double>> us(infos.size());
+  std::vector<double> waiting;
   engine.run();
   engine.executor.set_profiling(true);
   for (int64_t r = 0; r < runs; ++r) {
@@ -42,16 +43,18 @@ std::vector<LayerTime> time_layers(EngineLatency& engine, int64_t runs) {
     const std::vector<int64_t>& ns = engine.executor.step_nanoseconds();
     OCTET_CHECK(ns.size() == infos.size(), ns.size(), " against ", infos.size());
     for (size_t i = 0; i < us.size(); ++i) us[i].push_back(static_cast<double>(ns[i]) * 1e-3);
+    waiting.push_back(static_cast<double>(engine.executor.waiting_nanoseconds()) * 1e-3);
   }
   engine.executor.set_profiling(false);
-  std::vector<LayerTime> layers;
+  LayerTimes times{.waiting_us = median_of(std::move(waiting))};
+  std::vector<LayerTime>& layers = times.layers;
   for (size_t i = 0; i < infos.size(); ++i) {
     const engine::StepCost cost = engine::step_cost(plan, plan.steps[i]);
     layers.push_back({infos[i], median_of(std::move(us[i])), cost.macs, cost.bytes});
   }
   for (const engine::BandedSteps& group : engine.executor.banded_steps())
     for (size_t i = group.first; i <= group.last; ++i) layers[i].in_bands = true;
-  return layers;
+  return times;
 }
 
 std::string layer_table(const std::vector<LayerTime>& layers, const engine::MachinePeak& peak) {
@@ -121,7 +124,8 @@ std::string chrome_trace(EngineLatency& engine) {
     const std::vector<engine::StepSpan>& spans = engine.executor.step_spans();
     if (spans.empty()) break;
     int64_t start = spans[0].start, end = spans[0].end;
-    for (const engine::StepSpan& s : spans) start = std::min(start, s.start), end = std::max(end, s.end);
+    for (const engine::StepSpan& s : spans)
+      if (s.end > 0) start = std::min(start, s.start), end = std::max(end, s.end);
     if (r > 0 && end - start >= least) continue;
     fastest = spans, first = start, least = end - start;
   }
@@ -132,6 +136,7 @@ std::string chrome_trace(EngineLatency& engine) {
     events.push_back(
         {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", t}, {"args", {{"name", str("thread ", t)}}}});
   for (size_t i = 0; i < fastest.size(); ++i) {
+    if (fastest[i].end == 0) continue;  // a run of fewer parts
     const engine::LayerInfo& info = infos[i % infos.size()];
     events.push_back({{"name", info.name},
                       {"cat", info.precision},

@@ -12,7 +12,7 @@ namespace octet::app {
 
 struct LayerTime {
   engine::LayerInfo info;
-  double us = 0;                // median over the runs; the barrier at its end included
+  double us = 0;  // of the part that took longest, median over the runs; without waiting for other threads
   std::optional<int64_t> macs;  // see engine::StepCost
   int64_t bytes = 0;
   bool in_bands = false;  // engine/row_bands.h
@@ -23,7 +23,11 @@ struct LayerTime {
   double percent_of_peak(const engine::MachinePeak& peak) const;
 };
 
-std::vector<LayerTime> time_layers(EngineLatency& engine, int64_t runs);
+struct LayerTimes {
+  std::vector<LayerTime> layers;
+  double waiting_us = 0;  // what a run takes beside them, median: threads that wait for each other or for a CPU
+};
+LayerTimes time_layers(EngineLatency& engine, int64_t runs);
 
 std::string layer_table(const std::vector<LayerTime>& layers, const engine::MachinePeak& peak);
 nlohmann::ordered_json layers_json(const std::vector<LayerTime>& layers, const engine::MachinePeak& peak);

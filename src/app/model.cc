@@ -4,9 +4,11 @@
 #include <set>
 
 #include "app/class_names.h"
+#include "app/engine_build.h"
 #include "base/error.h"
 #include "engine/executor.h"
 #include "lower/lower.h"
+#include "tasks/image_graph.h"
 
 namespace octet::app {
 namespace {
@@ -100,8 +102,18 @@ metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output) {
 }
 
 std::unique_ptr<Model> open_engine_model(const ModelFile& file, const tasks::Task& task, const RunOptions& options) {
-  std::shared_ptr<const engine::Plan> plan = file.plan;
-  if (!plan) plan = std::make_shared<const engine::Plan>(lower::lower(*file.network, {}));
+  if (file.plan) return std::make_unique<EngineModel>(file.plan, file, task, options);
+  const ir::Graph& network = *file.network;
+  lower::CompileOptions compile{.input_shape = {}, .isa = chosen_isa(options.isa), .dump_passes = {}};
+  task.check(tasks::signature_of(network), 0);
+  const data::NetworkInput in = tasks::image_input(network);
+  if (options.input[0] > 0 && (in.channels < 0 || in.height < 0 || in.width < 0)) {
+    const auto size = [&](int64_t own, size_t i) { return own >= 0 ? own : options.input.at(i); };
+    compile.input_shape =
+        in.shape(std::max<int64_t>(1, in.batch), size(in.channels, 0), size(in.height, 1), size(in.width, 2));
+  }
+  auto plan = std::make_shared<const engine::Plan>(
+      build_engine(network, compile, {.threads = static_cast<int>(options.threads)}));
   return std::make_unique<EngineModel>(std::move(plan), file, task, options);
 }
 

@@ -1,6 +1,7 @@
 // A network that can be run, whatever it is stored as: an ONNX file (float or fake-quantized; by LibTorch, or by the
 // engine in builds without it) or an engine file.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ class Model : public tasks::Runner {
 struct RunOptions {
   int64_t threads = 0;  // 0: as many as CPUs
   std::string isa;      // of engines; empty: the best
+  // C, H, W that the engine is made for where an ONNX file leaves them open; 0: it must not.
+  std::array<int64_t, 3> input = {};
 };
 
 // Runs an engine file, or the engine that is made of an ONNX file on the spot. UserError (exit 2) for a network that is

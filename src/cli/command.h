@@ -37,10 +37,12 @@ struct Command {
   std::function<Run(CLI::App&)> define;  // adds the flags; what it returns is called when they are parsed
   // TAO's long flags with a single dash and what they are here: {"-pth", "--pruning_threshold"}.
   std::map<std::string, std::string> single_dash = {};
-  std::string unavailable;     // not empty: this build lacks the command, and why
-  std::string program;         // not empty: the program beside this one that has the command
+  std::string unavailable;  // not empty: this build lacks the command, and why
+  // Not empty: the program beside this one that has the command (no `define`), or what this one lacks of it: what the
+  // flags `only_there` ask for, and what throws NeedsTraining.
+  std::string program;
   std::vector<Command> kinds;  // not empty: the first argument names one of these, which is then the command
-  std::vector<std::string> only_there = {};  // flags that need that program; empty: it has the whole command
+  std::vector<std::string> only_there = {};
 };
 
 }  // namespace octet::cli

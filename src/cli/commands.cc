@@ -20,7 +20,7 @@ Command with_training(const std::string& name, const std::string& summary) {
 }
 #endif
 
-// A command that can do more with LibTorch than without: all of it, or what its flags `only_there` ask for.
+// A command that can do more with LibTorch than without.
 Command better_with_training(Command command) {
 #ifdef OCTET_TRAINING_PROGRAM
   command.program = OCTET_TRAINING_PROGRAM;
@@ -40,14 +40,15 @@ std::vector<Command> make_commands() {
   std::vector<Command> commands;
 #ifdef OCTET_WITH_TRAINING
   commands.push_back(train_command());
-  commands.push_back(calibrate_command());
-  commands.push_back(quantize_command());
+#else
+  commands.push_back(with_training("train", "Train a network, or fine-tune it quantization-aware"));
+#endif
+  commands.push_back(better_with_training(calibrate_command()));
+  commands.push_back(better_with_training(quantize_command()));
+#ifdef OCTET_WITH_TRAINING
   commands.push_back(diagnose_command());
   commands.push_back(verify_command());
 #else
-  commands.push_back(with_training("train", "Train a network, or fine-tune it quantization-aware"));
-  commands.push_back(with_training("calibrate", "Collect activation ranges of a float model and quantize it (PTQ)"));
-  commands.push_back(with_training("quantize", "Quantize any ONNX classifier with a folder of images (PTQ)"));
   commands.push_back(
       with_training("diagnose", "Rank the quantizers of a model by what each costs, and say what may help"));
   commands.push_back(with_training("verify", "Prove that an engine computes what was trained"));

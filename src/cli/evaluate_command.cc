@@ -20,15 +20,19 @@ struct Options {
   int64_t batch_size = 0, threads = 0;
 };
 
+Runtime runtime(const std::string& name) {
+  return name == "engine" ? Runtime::kEngine : name == "libtorch" ? Runtime::kLibTorch : Runtime::kAuto;
+}
+
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   app::ModelFile file = app::read_model_file(options.model);
   spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, file);
   const tasks::Task& task = *spec.task;
-  const app::RunOptions run_options{.threads = options.threads, .isa = options.isa};
-  const std::unique_ptr<app::Model> model = options.runtime.empty()
-                                                ? open_model(file, task, run_options)
-                                                : app::open_peer_model(file, options.runtime, task, run_options);
+  const app::RunOptions run_options{.threads = options.threads, .isa = options.isa, .input = spec.model.input};
+  const std::unique_ptr<app::Model> model = options.runtime == "onnxruntime" || options.runtime == "openvino"
+                                                ? app::open_peer_model(file, options.runtime, task, run_options)
+                                                : open_model(file, task, run_options, runtime(options.runtime));
   evaluate(spec, *model, options.model, options.batch_size, options.json);
   return ExitCode::kDone;
 }
@@ -58,9 +62,11 @@ Command evaluate_command() {
             add_batch_size_flag(app, options->batch_size);
             add_threads_flag(app, options->threads);
             add_isa_flag(app, options->isa);
-            limit_to(app.add_option("--runtime", options->runtime,
-                                    "Let another program run the ONNX file as it is (needs scripts/peers_venv.sh)"),
-                     "onnxruntime|openvino");
+            limit_to(app.add_option(
+                         "--runtime", options->runtime,
+                         "Who runs an ONNX file (default: libtorch where octet_training is there, else the engine); "
+                         "onnxruntime and openvino as the file is (needs scripts/peers_venv.sh)"),
+                     "engine|libtorch|onnxruntime|openvino");
             add_key_flag(app);
             return [options] { return run(*options); };
           }};

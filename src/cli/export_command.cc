@@ -328,8 +328,7 @@ Command export_command() {
         auto options = std::make_shared<Options>();
         add_flags(app, *options);
         return [options] { return run(*options); };
-      },
-      .only_there = {"--force_ptq", "--cache-scope", "--cal_image_dir"}};
+      }};
 }
 
 }  // namespace octet::cli

@@ -126,7 +126,7 @@ ExitCode run(const Options& options) {
   app::ModelFile file = app::read_model_file(options.model);
   spec::ExperimentSpec spec = experiment_to_run(options.spec, options.input, file);
   const std::unique_ptr<app::Model> model =
-      open_model(file, *spec.task, {.threads = options.threads, .isa = options.isa});
+      open_model(file, *spec.task, {.threads = options.threads, .isa = options.isa, .input = spec.model.input});
   const int64_t batch_size = model->batch_size() > 0 ? model->batch_size() : options.batch_size;
   app::DataStream stream = options.images.empty()
                                ? app::open_evaluation_data(spec, batch_size, model->class_names())

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <utility>
 
 #include "base/log.h"
 #include "base/nearest.h"
@@ -85,14 +86,33 @@ void spell_out(std::vector<std::string>& arguments, const std::map<std::string, 
   }
 }
 
-// Whether the program beside this one is to do it.
+// Whether the program beside this one is to do it, as far as the arguments tell.
 bool goes_elsewhere(const Command& command, const std::vector<std::string>& arguments) {
   if (command.program.empty()) return false;
+  if (!command.define) return true;
   const auto needs_it = [&](const std::string& argument) {
     const std::string flag = argument.substr(0, argument.find('='));
     return std::find(command.only_there.begin(), command.only_there.end(), flag) != command.only_there.end();
   };
-  return command.only_there.empty() || std::any_of(arguments.begin(), arguments.end(), needs_it);
+  return std::any_of(arguments.begin(), arguments.end(), needs_it);
+}
+
+// `before`: "convert ", where the command is a kind of that.
+[[noreturn]] void go_elsewhere(const Command& command, std::vector<std::string> arguments, const std::string& before) {
+  arguments.insert(arguments.begin(), command.name);
+  if (!before.empty()) arguments.insert(arguments.begin(), before.substr(0, before.size() - 1));
+  let_waiting_threads_sleep();
+  become_program(command.program, arguments);
+}
+
+// What the work of a command takes LibTorch for, as the command found out.
+[[noreturn]] void go_on_with_training(const Command& command, const std::vector<std::string>& arguments,
+                                      const std::string& before, const NeedsTraining& why) {
+  if (command.program.empty())
+    fail_usage(why.what(), "; that takes LibTorch, and this build has no training: configure it with -DOCTET_TRAIN=ON");
+  if (!has_program(command.program))
+    fail_usage(why.what(), "; that takes LibTorch: keep ", command.program, " beside octet");
+  go_elsewhere(command, arguments, before);
 }
 
 ExitCode run_command(const Command& command, std::vector<std::string> arguments, const std::string& before = "");
@@ -120,12 +140,8 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments,
   const std::string whole_name = "octet " + name_in_errors;
   const std::string see_help = "; see '" + whole_name + " --help'";
   if (!command.unavailable.empty()) fail_usage("'", command.name, "' is missing: ", command.unavailable);
-  if (goes_elsewhere(command, arguments)) {
-    arguments.insert(arguments.begin(), command.name);
-    if (!before.empty()) arguments.insert(arguments.begin(), before.substr(0, before.size() - 1));
-    let_waiting_threads_sleep();
-    become_program(command.program, arguments);
-  }
+  if (goes_elsewhere(command, arguments)) go_elsewhere(command, std::move(arguments), before);
+  const std::vector<std::string> given = arguments;
   CommandApp command_app(command, whole_name);
   CLI::App& app = *command_app.parser;
   try {
@@ -148,7 +164,11 @@ ExitCode run_command(const Command& command, std::vector<std::string> arguments,
     fail_usage(name_in_errors, ": unknown option '", name, "'", hint.empty() ? see_help : hint);
   }
   set_log_level(command_app.quiet ? LogLevel::kError : command_app.verbose ? LogLevel::kDebug : LogLevel::kInfo);
-  return command_app.run();
+  try {
+    return command_app.run();
+  } catch (const NeedsTraining& why) {
+    go_on_with_training(command, given, before, why);
+  }
 }
 
 ExitCode run(const std::vector<std::string>& arguments) {

@@ -47,6 +47,25 @@ ArenaLayout plan_layout(const Plan& plan) {
 
 }  // namespace
 
+class Executor::WholeArena {
+ public:
+  explicit WholeArena(Executor& executor) : executor_(executor), banded_(!executor.groups_.empty()) {
+    if (!banded_) return;
+    other_ = executor.make_arena(plan_layout(*executor.plan_));
+    std::swap(executor.arena_, other_);
+  }
+  ~WholeArena() {
+    if (banded_) std::swap(executor_.arena_, other_);
+  }
+  WholeArena(const WholeArena&) = delete;
+  WholeArena& operator=(const WholeArena&) = delete;
+
+ private:
+  Executor& executor_;
+  const bool banded_;
+  Arena other_;
+};
+
 Executor::Executor(std::shared_ptr<const Plan> plan, const ExecutorOptions& options)
     : Executor(std::make_shared<const PreparedPlan>(std::move(plan), options.isa), options) {}
 
@@ -293,9 +312,7 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
   if (!missing.empty())
     fail("the engine has no tensor '", *missing.begin(), "'; it may be fused into the step of a later node");
   // The last step that writes a tensor completes it (a concatenation is written piece by piece).
-  // Tensors in bands are gone as soon as they are used.
-  Arena whole = groups_.empty() ? Arena{} : make_arena(plan_layout(*plan_));
-  if (!groups_.empty()) std::swap(arena_, whole);
+  const WholeArena whole(*this);
   std::vector<size_t> last(plan_->buffers.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i)
     for (int id : written(i)) last[id] = i;
@@ -309,8 +326,31 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
           (wanted.empty() || wanted.count(plan_->buffers[id].name)))
         dumps.push_back(dump(id));
   }
-  if (!groups_.empty()) std::swap(arena_, whole);
   return dumps;
+}
+
+void Executor::run_and_show(const float* const* inputs, float* const* outputs, std::span<const int> watched,
+                            const FloatWatcher& show) {
+  std::vector<size_t> steps_of_root(plan_->buffers.size(), 0);  // how many must be done; 0: an input
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for (int id : plan_->steps[i].outputs) steps_of_root[static_cast<size_t>(plan_->root(id))] = i + 1;
+  std::vector<std::vector<size_t>> complete(steps_.size() + 1);
+  for (size_t k = 0; k < watched.size(); ++k) {
+    const Layout layout = plan_->buffers[static_cast<size_t>(watched[k])].layout;
+    OCTET_CHECK(layout == Layout::kFloatDense || layout == Layout::kFloatNhwc);
+    complete[steps_of_root[static_cast<size_t>(plan_->root(watched[k]))]].push_back(k);
+  }
+  const WholeArena whole(*this);
+  bind(inputs, outputs);
+  for (size_t i = 0; i <= steps_.size(); ++i) {
+    for (size_t k : complete[i]) {
+      const Buffer& b = plan_->buffers[static_cast<size_t>(watched[k])];
+      show(k, {arena_.memory.f(watched[k]), static_cast<size_t>(b.elements())});
+    }
+    if (i == steps_.size()) break;
+    current_step_ = i;
+    team_.run(1, work_on_current_);
+  }
 }
 
 }  // namespace octet::engine

@@ -1,5 +1,6 @@
 // Runs a plan: one arena, one team of threads, no allocation after construction.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -87,6 +88,12 @@ class Executor {
   std::vector<TensorDump> run_and_dump(const float* const* inputs, float* const* outputs,
                                        const std::vector<std::string>& names = {});
 
+  // Runs step by step and shows the buffers `watched` of the plan, which hold floats, each once all of it is there: its
+  // index in `watched` and its values, in the order of its layout. The next step may use their memory for others.
+  using FloatWatcher = std::function<void(size_t index, std::span<const float> values)>;
+  void run_and_show(const float* const* inputs, float* const* outputs, std::span<const int> watched,
+                    const FloatWatcher& show);
+
  private:
   void bind(const float* const* inputs, float* const* outputs);
   void fill_halos(size_t step, int part, int parts);
@@ -107,6 +114,8 @@ class Executor {
   };
   Arena make_arena(const ArenaLayout& layout) const;
   TensorDump dump(int buffer) const;
+  // While it lives, every tensor has a place in the arena: those in bands are gone as soon as they are used.
+  class WholeArena;
 
   std::shared_ptr<const PreparedPlan> prepared_;
   const Plan* plan_;

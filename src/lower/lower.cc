@@ -115,7 +115,7 @@ engine::Plan lower(const ir::Graph& source, const CompileOptions& options) {
   require_static(graph);
   refuse_loose_codes(graph);
   passes::run_pipeline(graph, compile_passes(), {.dump_directory = options.dump_passes});
-  engine::Plan plan = Lowering(graph, source).run();
+  engine::Plan plan = Lowering(graph, source).run(options.outputs_stay);
   plan.isa = isa_name(options.isa);
   return plan;
 }

@@ -20,6 +20,9 @@ struct CompileOptions {
   std::vector<int64_t> input_shape;
   Isa isa = default_isa();  // noted in the file; the plan runs on every CPU
   std::string dump_passes;  // a folder for the text of the graph after each pass; empty: none
+  // The plan has no outputs: what the graph puts out stays in the arena, as floats in the layout of the step that makes
+  // it, in buffers of these names, for Executor::run_and_show.
+  bool outputs_stay = false;
 };
 
 // UserError naming the node for what cannot be compiled: dynamic image sizes, NaN weights, a quantizer that still

@@ -106,11 +106,11 @@ bool Lowering::needed(const Node& node) const {
   });
 }
 
-engine::Plan Lowering::run() {
+engine::Plan Lowering::run(bool outputs_stay) {
   for (const Value* output : graph_.outputs()) need_real(output);
   for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend(); ++node)
     if (needed(**node)) select(**node);
-  PlanBuilder builder(graph_);
+  PlanBuilder builder(graph_, outputs_stay);
   for (const auto& [value, place] : places_) builder.set_place(value, place);
   for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) (*job)(builder);
   return builder.finish();

@@ -29,7 +29,7 @@ class Lowering {
  public:
   // `graph` is canonical, with types, and made from `source`, whose names reasons use; both outlive this.
   Lowering(const ir::Graph& graph, const ir::Graph& source);
-  engine::Plan run();
+  engine::Plan run(bool outputs_stay);  // as in CompileOptions
 
  private:
   using Job = std::function<void(PlanBuilder&)>;

@@ -35,7 +35,7 @@ std::vector<int64_t> nhwc_strides(const std::vector<int64_t>& s) {
   return {s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]};
 }
 
-PlanBuilder::PlanBuilder(const ir::Graph& graph) : graph_(graph) {
+PlanBuilder::PlanBuilder(const ir::Graph& graph, bool outputs_stay) : graph_(graph), outputs_stay_(outputs_stay) {
   plan_.name = graph.name;
   plan_.metadata = graph.metadata;
   size_t bytes = 0;
@@ -46,6 +46,7 @@ PlanBuilder::PlanBuilder(const ir::Graph& graph) : graph_(graph) {
     plan_.inputs.push_back(id);
     forms_[input].dense = id;
   }
+  if (outputs_stay) return;
   for (const Value* output : graph.outputs()) {
     const int id = add_buffer({.name = output->name, .shape = shape_of(output)});
     plan_.outputs.push_back(id);
@@ -277,6 +278,10 @@ Step& PlanBuilder::copy(const ir::Node& node, int in, int out, const Walk& walk)
 }
 
 engine::Plan PlanBuilder::finish() {
+  if (outputs_stay_) {
+    bool is_nhwc = false;
+    for (const Value* value : graph_.outputs()) any_real(value, &is_nhwc);
+  }
   for (size_t i = 0; i < plan_.outputs.size(); ++i) {
     const Value* value = graph_.outputs()[i];
     const int target = plan_.outputs[i], id = dense(value);

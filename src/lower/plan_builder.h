@@ -14,8 +14,8 @@ namespace octet::lower {
 
 class PlanBuilder {
  public:
-  // Makes the buffers of the graph's inputs and outputs.
-  explicit PlanBuilder(const ir::Graph& graph);
+  // Makes the buffers of the graph's inputs and, unless they stay where the steps make them, of its outputs.
+  explicit PlanBuilder(const ir::Graph& graph, bool outputs_stay = false);
 
   // --- tensors that earlier steps made, in the wanted form; a conversion step is added the first time.
   int codes(const ir::Value* value) const;  // must have been defined
@@ -100,6 +100,7 @@ class PlanBuilder {
   engine::Step& convert(const char* kind, const ir::Value* value, int from, int to);
 
   const ir::Graph& graph_;
+  const bool outputs_stay_;
   engine::Plan plan_;
   std::vector<std::byte> constants_;
   std::unordered_map<const ir::Value*, Forms> forms_;

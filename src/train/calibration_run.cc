@@ -39,31 +39,35 @@ quant::CalibrationSet nothing_seen(const quant::CalibrationSet& set) {
   return out;
 }
 
-// What all ranks have seen together: as if one had seen it all, as histograms are functions of the values alone.
-void share_observations(CalibrationRun& run, Communicator& communicator) {
+}  // namespace
+
+void share_observations(quant::CalibrationSet& observers, int64_t& images, Communicator& communicator) {
   if (communicator.size() == 1) return;
-  const std::vector<std::string> names = run.observers.names();
-  const auto bytes_of = [&](const CalibrationRun& each) {
+  struct Seen {
+    quant::CalibrationSet observers;
+    int64_t images = 0;
+  };
+  const std::vector<std::string> names = observers.names();
+  const auto bytes_of = [](const quant::CalibrationSet& set, int64_t count) {
     ByteWriter out;
-    out.put(each.images);
-    for (const auto& [name, observer] : each.observers.observers()) out.put_text(observer.histogram().bytes());
+    out.put(count);
+    for (const auto& [name, observer] : set.observers()) out.put_text(observer.histogram().bytes());
     return out.take();
   };
-  const auto add = [&](CalibrationRun& to, const std::string& bytes) {
+  const auto add = [&](Seen& to, const std::string& bytes) {
     ByteReader in(bytes);
     to.images += in.get<int64_t>();
     for (const std::string& name : names) to.observers.merge(name, quant::Histogram::of_bytes(in.get_text()));
   };
-  CalibrationRun together{.observers = nothing_seen(run.observers)};
-  add(together, combined(communicator, bytes_of(run), [&](const std::vector<std::string>& of_ranks) {
-        CalibrationRun all{.observers = nothing_seen(run.observers)};
+  Seen together{.observers = nothing_seen(observers)};
+  add(together, combined(communicator, bytes_of(observers, images), [&](const std::vector<std::string>& of_ranks) {
+        Seen all{.observers = nothing_seen(observers)};
         for (const std::string& bytes : of_ranks) add(all, bytes);
-        return bytes_of(all);
+        return bytes_of(all.observers, all.images);
       }));
-  run = std::move(together);
+  observers = std::move(together.observers);
+  images = together.images;
 }
-
-}  // namespace
 
 ir::Graph without_quantization(const ir::Graph& graph) {
   ir::Graph copy = graph.clone();
@@ -90,7 +94,7 @@ CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source
     executor.forward({std::exchange(batch, at::Tensor())}, Mode::kEval);
     if (options.on_progress) options.on_progress(result.images);
   }
-  share_observations(result, options.communicator);
+  share_observations(result.observers, result.images, options.communicator);
   require(result.images > 0, "there is no image to calibrate with");
   result.ranges = result.observers.ranges(options.calibration);
   return result;

@@ -33,6 +33,10 @@ struct CalibrationRun {
   int64_t images = 0;
 };
 
+// What all ranks have seen together, on every rank: as if one had seen it all, as histograms are functions of the
+// values alone.
+void share_observations(quant::CalibrationSet& observers, int64_t& images, Communicator& communicator);
+
 // A copy whose FakeQuantize nodes pass their input through.
 ir::Graph without_quantization(const ir::Graph& graph);
 

@@ -36,7 +36,9 @@ void expect_round_trip(const std::string& yaml, ModelFacts model) {
   const data::TransformOptions a = evaluation_loader_options(given).transform,
                                b = evaluation_loader_options(carried).transform;
   EXPECT_EQ(a.mode, b.mode) << yaml;
-  if (a.mode == data::ResizeMode::kCenterCrop) EXPECT_EQ(data::shorter_side(a), data::shorter_side(b)) << yaml;
+  if (a.mode == data::ResizeMode::kCenterCrop) {
+    EXPECT_EQ(data::shorter_side(a), data::shorter_side(b)) << yaml;
+  }
   EXPECT_EQ(a.interpolation, b.interpolation) << yaml;
   EXPECT_EQ(a.central_fraction, b.central_fraction) << yaml;
   EXPECT_EQ(a.order, b.order) << yaml;

@@ -5,39 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/memory_dataset.h"
 #include "passes/block_builder.h"
 #include "support/post_training.h"
+#include "support/random_images.h"
 
 namespace octet::app {
 namespace {
-
-// Random 16x16 pixels, and a loader that gives them one at a time.
-class Images {
- public:
-  Images() : dataset_(contents(), 3), loader(dataset_, {.batch_size = 1, .transform = transform()}) {}
-
- private:
-  static constexpr int kImages = 6, kBytes = 3 * 16 * 16;
-  static data::MemoryDataset::Contents contents() {
-    std::mt19937 random(4);
-    std::string bytes;
-    for (int i = 0; i < kImages * kBytes; ++i) bytes += static_cast<char>(random());
-    data::MemoryDataset::Contents out;
-    out.parts.push_back({.file = "pixels", .bytes = bytes, .first = 0, .stride = kBytes, .count = kImages});
-    out.height = 16, out.width = 16, out.channels = 3;
-    return out;
-  }
-  static data::TransformOptions transform() {
-    data::TransformOptions out;
-    out.height = 16, out.width = 16;
-    return out;
-  }
-  data::MemoryDataset dataset_;
-
- public:
-  data::Loader loader;
-};
 
 // Weights of one layer are so uneven that one scale for all of them leaves most no codes.
 ir::Graph network() {
@@ -63,7 +36,7 @@ ir::Graph quantized(const ir::Graph& graph, bool per_tensor) {
 }
 
 TEST(Sensitivity, TheLayerThatCostsMostComesFirst) {
-  Images images;
+  testing::RandomImages images;
   const GraphRunner run = run_by_engine(images.loader, {.threads = 1});
   int64_t done = 0;
   const Sensitivity found =
@@ -86,7 +59,7 @@ TEST(Sensitivity, TheLayerThatCostsMostComesFirst) {
 }
 
 TEST(Sensitivity, SaysWhereTheWeightsAreCodesAlready) {
-  Images images;
+  testing::RandomImages images;
   const GraphRunner run = run_by_engine(images.loader, {.threads = 1});
   ir::Graph graph = quantized(network(), true);
   for (const auto& node : graph.nodes())

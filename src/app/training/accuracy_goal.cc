@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/model.h"
@@ -13,7 +12,6 @@
 #include "base/temporary_path.h"
 #include "onnx/export.h"
 #include "report/progress.h"
-#include "report/text_table.h"
 #include "tasks/image_graph.h"
 #include "train/quantization_error.h"
 
@@ -124,26 +122,6 @@ AccuracySearch reach_accuracy(const ir::Graph& network, const spec::ExperimentSp
              " ms an image", step.kept ? "" : "; not kept");
   };
   return search_accuracy(network, options, goal.drop, metric.larger_is_better, tools);
-}
-
-std::string search_text(const AccuracySearch& search) {
-  report::TextTable table({"step", "score", "against float", "ms an image", ""});
-  table.add_row({"float", number(search.float_score), "", number(search.float_ms, "%.3f"), ""});
-  for (const AccuracyStep& step : search.steps)
-    table.add_row({step.what, number(step.score), number(step.score - search.float_score, "%+.2f"),
-                   number(step.ms, "%.3f"), step.kept ? "" : "not kept"});
-  return table.text();
-}
-
-nlohmann::ordered_json search_json(const AccuracySearch& search) {
-  nlohmann::ordered_json steps = nlohmann::ordered_json::array(), layers = nlohmann::ordered_json::array();
-  for (const AccuracyStep& step : search.steps)
-    steps.push_back({{"what", step.what}, {"score", step.score}, {"ms", step.ms}, {"kept", step.kept}});
-  for (const quant::NodeSelector& selector : search.options.placement.exclude) layers.push_back(selector.name);
-  return {{"float", search.float_score}, {"float_ms", search.float_ms},
-          {"score", search.score},       {"ms", search.ms},
-          {"holds", search.holds},       {"steps", steps},
-          {"float_layers", layers}};
 }
 
 }  // namespace octet::app

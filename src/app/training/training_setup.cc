@@ -1,7 +1,5 @@
 #include "app/training/training_setup.h"
 
-#include <algorithm>
-
 #include "app/experiment_data.h"
 #include "app/network_file.h"
 #include "app/training/calibration.h"
@@ -9,9 +7,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "ir/infer.h"
-#include "ir/verify.h"
-#include "models/freeze.h"
 #include "models/zoo.h"
 #include "passes/pipelines.h"
 #include "passes/train_scales.h"
@@ -34,16 +29,6 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, Stage st
 
 data::Share share_of(const train::Communicator& communicator) {
   return {communicator.rank(), communicator.size()};
-}
-
-bool has_quantizers(const ir::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const auto& n) { return n->kind == ir::OpKind::kFakeQuantize; });
-}
-
-std::string starting_file(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
-  if (!model.empty()) return model;
-  return stage == Stage::kFloat || spec.model.load_graph ? spec.model.pretrained : "";
 }
 
 ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
@@ -69,28 +54,15 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
   if (file.empty() && !spec.model.freeze_blocks.empty())
     fail_usage("model.freeze_blocks would keep random weights; name trained ones: model.pretrained");
   if (stage == Stage::kQat) passes::train_scales(graph, spec.quant.training);
-  models::freeze(graph, spec.model);
-  ir::infer_shapes(graph);
-  ir::verify(graph);
-  ir::check_finite_constants(graph);
-  spec.task->check(tasks::signature_of(graph), spec.model.num_classes);
-  data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
-  if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
-    fail_usage(
-        file, ": input '", graph.inputs()[0]->name, "' is ", ir::type_string(graph.inputs()[0]->type),
-        ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
-        "train it");
-  if (stage != Stage::kQat && has_quantizers(graph))
-    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " trains a float model");
+  check_start(graph, spec, stage, file);
   return graph;
 }
 
 quant::CalibrationSet calibrate_network(ir::Graph& graph, const spec::ExperimentSpec& spec,
-                                        const std::filesystem::path& dump_passes, train::Communicator& communicator) {
+                                        train::Communicator& communicator) {
   const DataStream images = open_calibration_data(spec, tasks::images_at_a_time(graph), share_of(communicator));
-  quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), dump_passes, communicator);
-  graph.metadata["octet.stage"] = spec::stage_name(Stage::kCalibration);
-  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, Stage::kCalibration);
+  quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), {}, communicator);
+  mark_calibrated(graph, spec);
   return observed;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "app/stage_start.h"
 #include "ir/graph.h"
 #include "quant/observer.h"
 #include "spec/experiment.h"
@@ -18,21 +19,14 @@ train::TrainerOptions trainer_options(const spec::ExperimentSpec& spec, spec::St
 // The part of every epoch that a rank has.
 data::Share share_of(const train::Communicator& communicator);
 
-// The file that a stage starts from: `model`, that of -m, or model.pretrained where it is the network itself
-// (load_graph) or the stage is float. Empty: none.
-std::string starting_file(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
-
 // The network that a stage starts from: that of the file, or for stage float a new one, with the weights of
 // model.pretrained where there are some. Shapes are inferred, constants checked for NaN, trainable constants marked.
 // UserError (exit 2) when the file does not fit the stage (quantizers where it trains in float).
 ir::Graph starting_network(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
 
-bool has_quantizers(const ir::Graph& graph);
-
 // Makes the float `graph` the quantized one that stage qat begins with, by the experiment's images. As calibrate() of
 // calibration.h, whose result it gives.
 quant::CalibrationSet calibrate_network(ir::Graph& graph, const spec::ExperimentSpec& spec,
-                                        const std::filesystem::path& dump_passes = {},
                                         train::Communicator& communicator = train::single_process());
 
 }  // namespace octet::app

@@ -108,7 +108,7 @@ ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingReco
   model = ranks.communicator().broadcast(model);
   if (model.empty()) {
     log_info("calibrating the float model");
-    app::calibrate_network(graph, record.spec, {}, ranks.communicator());
+    app::calibrate_network(graph, record.spec, ranks.communicator());
     model = onnx::export_bytes(graph, {.quantize_weights = false});
     if (ranks.first()) write_file_atomically(kept, model);
     record.outputs[app::kCalibrated] = hash64(model);

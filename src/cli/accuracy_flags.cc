@@ -1,10 +1,10 @@
-#include "cli/training/accuracy_flags.h"
+#include "cli/accuracy_flags.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/training/accuracy_goal.h"
+#include "app/accuracy_goal.h"
 #include "base/error.h"
 #include "base/output_guard.h"
 #include "cli/flags.h"

@@ -8,20 +8,18 @@
 #include "app/export_target.h"
 #include "app/image_files.h"
 #include "app/network_file.h"
-#include "app/training/accuracy_goal.h"
-#include "app/training/calibration.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_guard.h"
+#include "cli/accuracy_flags.h"
+#include "cli/calibration.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/model_flags.h"
-#include "cli/training/accuracy_flags.h"
 #include "onnx/export.h"
 #include "quant/lint_placement.h"
 #include "quant/target.h"
 #include "tasks/image_graph.h"
-#include "train/torch_runtime.h"
 
 namespace octet::cli {
 namespace {
@@ -29,7 +27,7 @@ namespace {
 struct Options {
   SpecFlags spec;
   ModelFlags input;
-  std::string model, json, dump_passes, method, cache, equalize, target;
+  std::string model, json, dump_passes, method, cache, equalize, target, runtime;
   std::vector<std::string> images, validation, exclude, exclude_ops, only, inputs;
   int64_t count = 0;
   double accuracy_drop = -1;  // none
@@ -62,17 +60,17 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph, ap
 }
 
 // What images say of the ranges; written as JSON where that was asked for.
-void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
-  train::initialize_torch();
+void quantize(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
   const app::DataStream stream = app::open_calibration_files(
       spec, options.images, {spec.model.input.begin(), spec.model.input.end()}, tasks::images_at_a_time(graph));
-  const quant::CalibrationSet observed = app::calibrate(graph, *stream.loader, spec.quant, options.dump_passes);
+  const quant::CalibrationSet observed =
+      calibrate(graph, *stream.loader, spec.quant, options.dump_passes,
+                options.runtime == "libtorch" ? Runtime::kLibTorch : Runtime::kEngine);
   if (!options.json.empty())
     write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
 }
 
 void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
-  train::initialize_torch();
   const std::vector<int64_t> shape(spec.model.input.begin(), spec.model.input.end());
   app::AccuracyGoal goal{.drop = options.accuracy_drop};
   goal.calibration = [&](int64_t batch_size) {
@@ -84,7 +82,7 @@ void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const 
     return app::open_image_files(spec, options.validation.empty() ? options.images : options.validation, shape,
                                  std::max<int64_t>(1, batch_size));
   };
-  app::AccuracySearch found = app::reach_accuracy(graph, spec, spec.quant, goal);
+  app::AccuracySearch found = reach_accuracy(graph, spec, spec.quant, goal);
   report_search(found, options.accuracy_drop, options.json);
   graph = std::move(found.graph);
 }
@@ -101,7 +99,7 @@ ExitCode run(const Options& options) {
   if (options.accuracy_drop >= 0)
     quantize_to_goal(graph, spec, options);
   else if (options.cache.empty())
-    calibrate(graph, spec, options);
+    quantize(graph, spec, options);
   else
     app::apply_cache_file(graph, options.cache, spec.quant, options.dump_passes);
   graph.metadata["octet.stage"] = "calibration";
@@ -163,6 +161,10 @@ Command quantize_command() {
         app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
         add_optional_spec_flags(app, options->spec);
         add_exif_flag(app, options->spec);
+        limit_to(
+            app.add_option("--runtime", options->runtime,
+                           "Who runs the float network on the images (default: engine, and libtorch what it lacks)"),
+            "engine|libtorch");
         add_accuracy_drop_flag(app, options->accuracy_drop,
                                "images without labels (--validation), by how often the prediction is that of the float "
                                "network; octet calibrate does it by a metric")
@@ -173,7 +175,8 @@ Command quantize_command() {
         add_json_flag(app, options->json)->excludes("--cal_cache_file");
         add_dump_passes_flag(app, options->dump_passes)->excludes("--accuracy-drop");
         return [options] { return run(*options); };
-      }};
+      },
+      .only_there = {"--accuracy-drop", "--bias-correction"}};
 }
 
 }  // namespace octet::cli

@@ -7,20 +7,18 @@
 #include "app/class_names.h"
 #include "app/experiment_data.h"
 #include "app/model_description.h"
-#include "app/training/accuracy_goal.h"
-#include "app/training/calibration.h"
-#include "app/training/training_setup.h"
+#include "app/stage_start.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/output_guard.h"
+#include "cli/accuracy_flags.h"
+#include "cli/calibration.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/model_flags.h"
-#include "cli/training/accuracy_flags.h"
 #include "onnx/export.h"
 #include "tasks/image_graph.h"
-#include "train/torch_runtime.h"
 
 namespace octet::cli {
 namespace {
@@ -33,8 +31,10 @@ struct Options {
 };
 
 // What images say of the ranges; written as JSON where that was asked for.
-void calibrate(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
-  const quant::CalibrationSet observed = app::calibrate_network(graph, spec, options.dump_passes);
+void collect_ranges(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+  const app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
+  const quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), options.dump_passes);
+  app::mark_calibrated(graph, spec);
   if (!options.json.empty())
     write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
 }
@@ -52,13 +52,12 @@ void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const
     own.data.test.clear();  // what chooses must not be what measures
     return app::open_evaluation_data(own, batch_size, app::class_names_of(graph.metadata, options.model));
   };
-  app::AccuracySearch found = app::reach_accuracy(graph, spec, spec.quantization(), goal);
+  app::AccuracySearch found = reach_accuracy(graph, spec, spec.quantization(), goal);
   report_search(found, options.accuracy_drop, options.json);
   graph = std::move(found.graph);
-  graph.metadata["octet.stage"] = spec::stage_name(spec::Stage::kCalibration);
   spec::ExperimentSpec settings = spec;
   settings.quant = found.options;
-  graph.metadata["octet.spec_hash"] = spec::spec_hash(settings, spec::Stage::kCalibration);
+  app::mark_calibrated(graph, settings);
   const std::filesystem::path file = std::filesystem::path(options.output.path).replace_extension(".spec.yaml");
   write_file_atomically(file, spec::to_yaml(settings));
   log_info("wrote ", file.string(), ", which calibrates to the same without a search");
@@ -66,8 +65,7 @@ void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const
 
 void apply_cache(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
   app::apply_cache_file(graph, options.cache, spec.quantization(), options.dump_passes);
-  graph.metadata["octet.stage"] = spec::stage_name(spec::Stage::kCalibration);
-  graph.metadata["octet.spec_hash"] = spec::spec_hash(spec, spec::Stage::kCalibration);
+  app::mark_calibrated(graph, spec);
 }
 
 ExitCode run(const Options& options) {
@@ -75,8 +73,7 @@ ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
   options.output.check();
-  train::initialize_torch();
-  ir::Graph graph = app::starting_network(spec, spec::Stage::kCalibration, options.model);
+  ir::Graph graph = app::network_to_calibrate(spec, options.model);
   warn_of_contradictions({.path = app::starting_file(spec, spec::Stage::kCalibration, options.model),
                           .metadata = graph.metadata,
                           .signature = tasks::signature_of(graph)},
@@ -85,7 +82,7 @@ ExitCode run(const Options& options) {
   if (options.accuracy_drop >= 0)
     calibrate_to_goal(graph, spec, options);
   else if (options.cache.empty())
-    calibrate(graph, spec, options);
+    collect_ranges(graph, spec, options);
   else
     apply_cache(graph, spec, options);
   onnx::export_model(graph, options.output.path, {.quantize_weights = false});
@@ -118,7 +115,8 @@ Command calibrate_command() {
             add_dump_passes_flag(app, options->dump_passes)->excludes("--accuracy-drop");
             add_key_flag(app);
             return [options] { return run(*options); };
-          }};
+          },
+          .only_there = {"--accuracy-drop"}};
 }
 
 }  // namespace octet::cli

@@ -1,0 +1,34 @@
+// What the program without LibTorch can calibrate.
+#include "cli/calibration.h"
+
+#include "app/engine_observer.h"
+#include "cli/other_program.h"
+
+namespace octet::cli {
+
+app::Observe observer() {
+  return [](const ir::Graph& graph, const std::vector<std::string>& tensors, data::Loader& loader,
+            const std::function<void(int64_t)>& progress) {
+    try {
+      return app::observe_by_engine(graph, tensors, loader, progress);
+    } catch (const app::EngineCannotRun& e) {
+      throw NeedsTraining(str("the engine cannot run this network for its ranges: ", e.what()));
+    }
+  };
+}
+
+quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
+                                const std::filesystem::path& dump_passes, Runtime runtime) {
+  if (runtime == Runtime::kLibTorch) throw NeedsTraining("--runtime libtorch");
+  if (options.adaround.iterations > 0) throw NeedsTraining("quant.adaround learns the rounding of weights");
+  if (options.bias_correction)
+    throw NeedsTraining("bias correction (quant.bias_correction) compares the float and the quantized network");
+  return app::calibrate(graph, loader, options, dump_passes, observer());
+}
+
+app::AccuracySearch reach_accuracy(const ir::Graph&, const spec::ExperimentSpec&, const quant::QuantOptions&,
+                                   const app::AccuracyGoal&) {
+  throw NeedsTraining("--accuracy-drop ranks the layers by what their quantizers cost");
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,88 @@
+// What the engine shows to observers: the float network's tensors, each as the plain evaluator computes it.
+#include "app/engine_observer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "ir/evaluate_graph.h"
+#include "ir/infer.h"
+#include "passes/block_builder.h"
+#include "passes/pipelines.h"
+#include "passes/place_fake_quant.h"
+#include "support/random_images.h"
+
+namespace octet::app {
+namespace {
+
+// Tensors of every kind: the input, behind fused activations and a residual sum, a pool, a concatenation, features of
+// rank 2, and one that only the quantizer of the last product reads.
+ir::Graph network() {
+  passes::BlockBuilder b({ir::kDynamic, 3, 16, 16});
+  ir::Value* left = b.relu(b.conv(b.x, "first", 8, 3, true), "first.relu");
+  ir::Value* sum = b.relu(b.op(ir::OpKind::kAdd, "sum", {left, b.conv(left, "second", 8, 3, true)}), "sum.relu");
+  ir::Value* both = b.op(ir::OpKind::kConcat, "both", {sum, left}, {{"axis", int64_t{1}}});
+  ir::Value* mean = b.op(ir::OpKind::kGlobalAveragePool, "mean", {b.conv(both, "third", 5, 3, true)});
+  b.graph.add_output(b.gemm(b.op(ir::OpKind::kFlatten, "flat", {mean}, {{"axis", int64_t{1}}}), "fc", 5));
+  passes::run_pipeline(b.graph, passes::placement_passes({}));
+  return std::move(b.graph);
+}
+
+TEST(EngineObserver, SeesWhatTheFloatNetworkComputes) {
+  const ir::Graph graph = network();
+  testing::RandomImages images(6);
+  const EngineObservation seen = observe_with_engine(graph, {}, images.loader, {}, 1);
+  EXPECT_EQ(seen.images, 6);
+  ASSERT_GE(seen.observers.names().size(), 5u);
+
+  images.loader.start_epoch(0);
+  const data::Batch batch = *images.loader.next();
+  ir::Graph plain = graph.clone();
+  passes::remove_fake_quant(plain);
+  quant::CalibrationSet expected(graph);
+  const std::vector<float> pixels(batch.images.data(), batch.images.data() + batch.images.size());
+  ir::evaluate_graph(plain, {ir::Tensor::of<float>({6, 3, 16, 16}, pixels)},
+                     [&](const ir::Value& value, const ir::Tensor& tensor) {
+                       if (expected.observers().count(value.name) > 0) expected.observe(value.name, tensor.to_floats());
+                     });
+  const auto right = expected.ranges(), ranges = seen.observers.ranges();
+  for (const auto& [name, range] : right) {
+    const quant::Range& own = ranges.at(name);
+    EXPECT_EQ(own.count, range.count) << name;
+    EXPECT_NEAR(own.min, range.min, 1e-5 * (range.max - range.min)) << name;
+    EXPECT_NEAR(own.max, range.max, 1e-5 * (range.max - range.min)) << name;
+    EXPECT_NEAR(own.amax, range.amax, 1e-3 * range.amax) << name;
+  }
+}
+
+TEST(EngineObserver, NeitherThreadsNorBatchesCanBeSeen) {
+  const ir::Graph graph = network();
+  const auto histograms = [&](int64_t batch_size, int threads) {
+    testing::RandomImages images(batch_size);
+    const EngineObservation seen = observe_with_engine(graph, {}, images.loader, {}, threads);
+    std::vector<std::string> bytes;
+    for (const auto& [name, observer] : seen.observers.observers()) bytes.push_back(observer.histogram().bytes());
+    return bytes;
+  };
+  const auto one = histograms(1, 1);
+  for (const int64_t batch_size : {1, 4, 6}) EXPECT_EQ(histograms(batch_size, 3), one) << batch_size;
+}
+
+// Behind the last tensor that anybody asks for may be anything.
+TEST(EngineObserver, NamesWhatTheEngineLacks) {
+  passes::BlockBuilder b({1, 3, 16, 16});
+  const auto scale = [&](const char* name, float value) {
+    return b.graph.add_constant(name, ir::Tensor::of<float>({}, {value}));
+  };
+  ir::Value* y = b.relu(b.conv(b.x, "first", 8, 3, true), "relu");
+  ir::Value* codes = b.op(ir::OpKind::kQuantizeLinear, "codes", {y, scale("scale", 0.1f)});
+  b.graph.add_output(b.op(ir::OpKind::kDequantizeLinear, "back", {codes, scale("other", 0.2f)}));
+  ir::infer_shapes(b.graph);
+  testing::RandomImages images;
+  EXPECT_EQ(observe_with_engine(b.graph, {"relu"}, images.loader).images, 6);
+  EXPECT_THROW(observe_with_engine(b.graph, {"back"}, images.loader), EngineCannotRun);
+}
+
+}  // namespace
+}  // namespace octet::app

@@ -31,7 +31,10 @@ Command better_with_training(Command command) {
 // A command that describes the commands: where the program that has all of them is installed, by that.
 Command all_of_it(Command command) {
 #ifdef OCTET_TRAINING_PROGRAM
-  if (has_program(OCTET_TRAINING_PROGRAM)) command.program = OCTET_TRAINING_PROGRAM;
+  if (has_program(OCTET_TRAINING_PROGRAM)) {
+    command.program = OCTET_TRAINING_PROGRAM;
+    command.define = nullptr;
+  }
 #endif
   return command;
 }

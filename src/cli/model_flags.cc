@@ -191,7 +191,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
       app.add_option("--preset", flags.preset, "All of these as a library does it (docs/data.md)")));
   group(app.add_option("--classes", flags.classes,
                        "Names of the classes: a file with one a line or a JSON list, or a,b,c")
-            ->type_name("FILE|NAMES"));
+            ->type_name("NAMES"));
 }
 
 void add_optional_spec_flags(CLI::App& app, SpecFlags& flags) {
@@ -213,7 +213,7 @@ SpecFlags with_images(SpecFlags flags, const std::string& folder) {
   if (folder.empty()) return flags;
   std::string quoted;
   for (const char c : folder) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-  flags.overrides.push_back("data.test={path: \"" + quoted + "\"}");
+  flags.overrides.push_back("data.test={format: image_folder, path: \"" + quoted + "\"}");
   return flags;
 }
 
@@ -226,6 +226,8 @@ void warn_of_contradictions(const app::ModelFacts& model, const spec::Experiment
 }
 
 spec::ExperimentSpec experiment_for(const SpecFlags& flags, const ModelFlags& model_flags, app::ModelFacts& model) {
+  if (const std::string complaint = data::impossible_mean(model_flags.mean); !complaint.empty())
+    fail_usage("--mean ", complaint);
   take_classes(model_flags, model);
   SpecFlags all = flags;
   const std::vector<std::string> overrides = model_flags.overrides();

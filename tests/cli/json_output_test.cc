@@ -42,7 +42,7 @@ TEST_F(JsonOutput, IsAloneOnStandardOutput) {
   for (std::string line; std::getline(help, line);) {
     if (line.rfind("  ", 0) != 0 || line.rfind("  octet", 0) == 0 || line.rfind("   ", 0) == 0) continue;
     const std::string command = line.substr(2, line.find(' ', 2) - 2);
-    if (octet(command + " --help").out.find("--json") != std::string::npos) with_json.insert(command);
+    if (octet(command + " --help").out.find("\n  --json ") != std::string::npos) with_json.insert(command);
   }
   EXPECT_GE(with_json.size(), lines.size());
   for (const std::string& command : with_json) EXPECT_TRUE(lines.count(command)) << command;

@@ -61,7 +61,7 @@ PY
   # A mistake is told once.
   expect 2 'num_classes' train r --workers 2 --set model.num_classes=5
   [ "$(grep -c num_classes log)" -eq 1 ] || die "told more than once"
-  expect 2 'CUDA' train r --gpus 1000
+  expect 2 'no GPU can be used' train r --gpus 1000
   expect 2 'node_rank' train r --workers 2 --nnodes 2 --node_rank 2
   expect 2 'larger|more than' train r --workers 4 --set train.batch_size_per_gpu=100
   ;;

@@ -86,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train: {schedule: {warmup: 5}}\n",
              "s.yaml:1:28: 'train.schedule.warmup' must be 0 to 1 (fraction of the training), found 5"},
         Case{"model: {input: [3, 224]}\n", "s.yaml:1:16: 'model.input' takes 3 values, found 2"},
-        Case{"model: {input: {c: 3}}\n", "s.yaml:1:16: 'model.input' takes a list of integers, found a section"},
+        Case{"model: {input: {c: 3}}\n",
+             "s.yaml:1:16: 'model.input' takes a list of integers or auto, found a section"},
         Case{"export: {opset: 12}\n", "s.yaml:1:17: 'export.opset' must be 13, 19, 20 or 21, found 12"},
         Case{"export: {target: tensorrt8}\n",
              "s.yaml:1:18: 'export.target' must be onnxruntime, openvino, tensorrt or tensorrt:VERSION as in "

@@ -230,7 +230,7 @@ TEST(OpenCv, ReadsRunLengthsAlike) {
       "\0\0"
       "\3\3"
       "\0\1",
-      16);
+      14);
   expect_as_opencv(bmp(5, 8, {8, 1}, random_bytes(random, 1024), jump));
 }
 

@@ -35,7 +35,8 @@ struct Operand {
   std::vector<int64_t> strides;  // for each dimension of the result, in ONNX order
 };
 
-Operand read_operand(PlanBuilder& b, const Value* v, size_t rank) {
+// `nhwc`: what an operand of rank 4 is wanted in.
+Operand read_operand(PlanBuilder& b, const Value* v, size_t rank, bool nhwc) {
   Operand o;
   const ir::Shape& shape = shape_of(v);
   std::vector<int64_t> own;
@@ -43,8 +44,9 @@ Operand read_operand(PlanBuilder& b, const Value* v, size_t rank) {
     o.values = *constant;
     own = dense_strides(shape);
   } else {
-    o.buffer = b.real(v);
-    own = shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape);
+    nhwc = nhwc && shape.size() == 4;
+    o.buffer = b.real_as(v, nhwc);
+    own = float_strides(shape, nhwc);
   }
   o.strides.assign(rank, 0);
   for (size_t i = 0; i < shape.size(); ++i)
@@ -68,9 +70,9 @@ void merge_dimensions(std::vector<int64_t>& dims, std::vector<int64_t>& a, std::
 }
 
 void binary_step(PlanBuilder& b, const Node& node, kernels::BinaryOp op, const Operand& left, const Operand& right,
-                 const ir::Shape& shape, int out) {
+                 const ir::Shape& shape, bool nhwc, int out) {
   std::vector<int64_t> dims = shape, a = left.strides, c = right.strides;
-  if (shape.size() == 4)  // memory order of an image
+  if (nhwc)  // memory order of an image
     for (std::vector<int64_t>* v : {&dims, &a, &c}) *v = {(*v)[0], (*v)[2], (*v)[3], (*v)[1]};
   merge_dimensions(dims, a, c);
   std::vector<int> inputs;
@@ -88,17 +90,19 @@ void binary_step(PlanBuilder& b, const Node& node, kernels::BinaryOp op, const O
 
 void emit_binary(PlanBuilder& b, const Node& node, kernels::BinaryOp op) {
   const ir::Shape& shape = shape_of(node.output());
-  const Layout layout = shape.size() == 4 ? Layout::kFloatNhwc : Layout::kFloatDense;
   if (node.inputs.size() == 1) return emit_unary(b, node, node.input(0), {});
-  Operand left = read_operand(b, node.input(0), shape.size());
+  const bool nhwc = shape.size() == 4 && std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                     [&](const Value* v) { return !is_constant(v) && b.is_nhwc(v); });
+  const Layout layout = nhwc ? Layout::kFloatNhwc : Layout::kFloatDense;
+  Operand left = read_operand(b, node.input(0), shape.size(), nhwc);
   for (size_t i = 1; i < node.inputs.size(); ++i) {
-    const Operand right = read_operand(b, node.input(i), shape.size());
+    const Operand right = read_operand(b, node.input(i), shape.size(), nhwc);
     require(left.buffer >= 0 || right.buffer >= 0, node.info().name, " '", node.name,
             "': both operands are constants; fold them before compiling");
     const bool last = i + 1 == node.inputs.size();
-    const int out = last ? b.define_real(node.output()) : b.scratch(node.name + "/partial", layout, shape);
-    binary_step(b, node, op, left, right, shape, out);
-    left = {.buffer = out, .strides = shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape)};
+    const int out = last ? b.define_real_as(node.output(), nhwc) : b.scratch(node.name + "/partial", layout, shape);
+    binary_step(b, node, op, left, right, shape, nhwc, out);
+    left = {.buffer = out, .strides = float_strides(shape, nhwc)};
     for (size_t d = 0; d < shape.size(); ++d)
       if (shape[d] == 1) left.strides[d] = 0;
   }
@@ -224,8 +228,7 @@ void write_window(Step& s, const Node& node) {
 void emit_unary(PlanBuilder& b, const Node& node, const Value* x, const UnaryFunction& f) {
   bool nhwc = false;
   const int in = b.any_real(x, &nhwc);
-  const bool image = shape_of(node.output()).size() == 4;
-  const int out = nhwc || !image ? b.define_real(node.output()) : b.define_dense(node.output());
+  const int out = b.define_real_as(node.output(), nhwc);
   Step& s = b.step("unary", node, {in}, {out});
   s.ints["function"] = static_cast<int64_t>(f.op);
   if (std::isfinite(f.alpha)) s.floats["alpha"] = f.alpha;

@@ -77,8 +77,11 @@ void write_axis(Step& s, const AxisView& v) {
 
 void emit_softmax(PlanBuilder& b, const Node& node) {
   const ir::Shape& shape = shape_of(node.input(0));
-  const AxisView v = view_axis(shape, axis_of(node, shape), shape.size() == 4);
-  const int in = b.real(node.input(0)), out = b.define_real(node.output());
+  // Neighbors in memory are taken faster than lines side by side.
+  const int64_t axis = axis_of(node, shape);
+  const bool nhwc = b.is_nhwc(node.input(0)) && axis + 1 != static_cast<int64_t>(shape.size());
+  const AxisView v = view_axis(shape, axis, nhwc);
+  const int in = b.real_as(node.input(0), nhwc), out = b.define_real_as(node.output(), nhwc);
   Step& s = b.step("softmax", node, {in}, {out});
   write_axis(s, v);
   s.ints["logarithm"] = node.kind == OpKind::kLogSoftmax;
@@ -135,7 +138,8 @@ void emit_reduce(PlanBuilder& b, const Node& node) {
     for (size_t i = 0; i < shape.size(); ++i) reduced.insert(static_cast<int64_t>(i));
   // The reduced axes go to the end, so that each result is one line; an image keeps its channels innermost, because
   // that order needs no copy for a mean over the image.
-  const bool image = shape.size() == 4;
+  bool image = false;  // in that order
+  int in = b.any_real(node.input(0), &image);
   const std::vector<int64_t> order = image ? std::vector<int64_t>{0, 2, 3, 1} : [&] {
     std::vector<int64_t> o(shape.size());
     for (size_t i = 0; i < o.size(); ++i) o[i] = static_cast<int64_t>(i);
@@ -160,7 +164,6 @@ void emit_reduce(PlanBuilder& b, const Node& node) {
   const auto function = node.kind == OpKind::kReduceMean  ? kernels::ReduceOp::kMean
                         : node.kind == OpKind::kReduceSum ? kernels::ReduceOp::kSum
                                                           : kernels::ReduceOp::kMax;
-  int in = b.real(node.input(0));
   if (!contiguous) {
     std::vector<int64_t> dims, strides, last_dims, last_strides;
     const auto own = image ? nhwc_strides(shape) : dense_strides(shape);

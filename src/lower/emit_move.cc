@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/axes.h"
+#include "ir/traits.h"
 #include "lower/emit_float.h"
 #include "lower/moves.h"
 #include "lower/quant_params.h"
@@ -19,18 +20,22 @@ const ir::Shape& shape_of(const Value* v) {
   return *v->type.shape;
 }
 
-std::vector<int64_t> natural_strides(const ir::Shape& shape) {
-  return shape.size() == 4 ? nhwc_strides(shape) : dense_strides(shape);
+// The layout of what lands in one of several outputs of rank 4, or is made of several inputs.
+bool any_nhwc(const PlanBuilder& b, const Node& node) {
+  for (size_t i = 0; i < ir::data_inputs(node); ++i)
+    if (node.has_input(i) && b.is_nhwc(node.input(i))) return true;
+  return false;
 }
 
 void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
   std::vector<int> outputs(node.outputs.size(), -1);
+  const bool nhwc = any_nhwc(b, node);
   for (const BoxMove& move : boxes.moves) {
-    const int in = b.real(node.input(move.input));
+    const int in = b.real_as(node.input(move.input), nhwc);
     int& out = outputs[move.output];
     const Value* result = node.output(move.output);
     if (out < 0) {
-      out = b.define_real(result);
+      out = b.define_real_as(result, nhwc);
       if (boxes.fill) {
         const auto value = b.constant(std::vector<float>{*boxes.fill});
         engine::Step& s = b.step("strided_copy", node, {}, {out});
@@ -41,36 +46,46 @@ void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
       }
     }
     PlanBuilder::Walk walk{.dims = move.size,
-                           .in_strides = natural_strides(shape_of(node.input(move.input))),
-                           .out_strides = natural_strides(shape_of(result))};
+                           .in_strides = float_strides(shape_of(node.input(move.input)), nhwc),
+                           .out_strides = float_strides(shape_of(result), nhwc)};
     for (size_t i = 0; i < walk.dims.size(); ++i) {
       walk.in_offset += move.from[i] * walk.in_strides[i], walk.out_offset += move.to[i] * walk.out_strides[i];
       walk.in_strides[i] *= move.step[i];
     }
-    if (walk.dims.size() == 4)  // channels innermost, as in memory
+    if (nhwc)  // channels innermost, as in memory
       for (auto* v : {&walk.dims, &walk.in_strides, &walk.out_strides}) *v = {(*v)[0], (*v)[2], (*v)[3], (*v)[1]};
     b.copy(node, in, out, walk);
   }
 }
 
 void emit_transpose(PlanBuilder& b, const Node& node) {
-  const ir::Shape& in = shape_of(node.input(0));
-  const auto own = natural_strides(in);
-  PlanBuilder::Walk walk{.dims = shape_of(node.output()), .out_strides = natural_strides(shape_of(node.output()))};
-  for (int64_t p : ir::permutation_of(node, in.size())) walk.in_strides.push_back(own[p]);
-  const int x = b.real(node.input(0)), y = b.define_real(node.output());
-  b.copy(node, x, y, walk);
+  const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  const std::vector<int64_t> order = ir::permutation_of(node, in.size());
+  bool nhwc = false;
+  const int x = b.any_real(node.input(0), &nhwc);
+  // An image with its channels last is the memory of the image, both ways.
+  if (nhwc && order == std::vector<int64_t>{0, 2, 3, 1}) return b.same_dense(node.output(), x);
+  const bool image = read_as_image(node.output());
+  if (image && !nhwc && order == std::vector<int64_t>{0, 3, 1, 2}) return b.same_nhwc(node.output(), x);
+  const auto own = float_strides(in, nhwc);
+  PlanBuilder::Walk walk{.dims = out, .out_strides = float_strides(out, image)};
+  for (int64_t p : order) walk.in_strides.push_back(own[p]);
+  if (image)  // channels innermost, as in memory
+    for (auto* v : {&walk.dims, &walk.in_strides, &walk.out_strides}) *v = {(*v)[0], (*v)[2], (*v)[3], (*v)[1]};
+  b.copy(node, x, b.define_real_as(node.output(), image), walk);
 }
 
 void emit_expand(PlanBuilder& b, const Node& node) {
   const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
-  const auto own = natural_strides(in);
+  bool in_nhwc = false;
+  const int x = b.any_real(node.input(0), &in_nhwc);
+  const bool nhwc = in_nhwc && out.size() == 4;
+  const auto own = float_strides(in, in_nhwc);
   PlanBuilder::Walk walk{
-      .dims = out, .in_strides = std::vector<int64_t>(out.size(), 0), .out_strides = natural_strides(out)};
+      .dims = out, .in_strides = std::vector<int64_t>(out.size(), 0), .out_strides = float_strides(out, nhwc)};
   for (size_t i = 0; i < in.size(); ++i)
     if (in[i] != 1) walk.in_strides[out.size() - in.size() + i] = own[i];
-  const int x = b.real(node.input(0)), y = b.define_real(node.output());
-  b.copy(node, x, y, walk);
+  b.copy(node, x, b.define_real_as(node.output(), nhwc), walk);
 }
 
 void emit_depth_to_space(PlanBuilder& b, const Node& node) {

@@ -35,6 +35,31 @@ std::vector<int64_t> nhwc_strides(const std::vector<int64_t>& s) {
   return {s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]};
 }
 
+std::vector<int64_t> float_strides(const std::vector<int64_t>& shape, bool is_nhwc) {
+  return is_nhwc ? nhwc_strides(shape) : dense_strides(shape);
+}
+
+bool read_as_image(const Value* value) {
+  if (shape_of(value).size() != 4) return false;
+  return std::any_of(value->users.begin(), value->users.end(), [](const ir::Node* user) {
+    switch (user->kind) {
+      case ir::OpKind::kConv:
+      case ir::OpKind::kConvTranspose:
+      case ir::OpKind::kMaxPool:
+      case ir::OpKind::kAveragePool:
+      case ir::OpKind::kGlobalAveragePool:
+      case ir::OpKind::kGlobalMaxPool:
+      case ir::OpKind::kResize:
+      case ir::OpKind::kLRN:
+      case ir::OpKind::kDepthToSpace:
+      case ir::OpKind::kBatchNormalization:
+        return true;
+      default:
+        return is_quantizer(user);
+    }
+  });
+}
+
 PlanBuilder::PlanBuilder(const ir::Graph& graph, bool outputs_stay) : graph_(graph), outputs_stay_(outputs_stay) {
   plan_.name = graph.name;
   plan_.metadata = graph.metadata;
@@ -150,10 +175,19 @@ int PlanBuilder::real(const Value* value) {
   return shape_of(value).size() == 4 ? nhwc(value) : dense(value);
 }
 
+bool PlanBuilder::is_nhwc(const Value* value) const {
+  const auto found = forms_.find(value);
+  if (shape_of(value).size() != 4 || found == forms_.end()) return false;
+  return found->second.nhwc >= 0 || found->second.dense < 0;
+}
+
+int PlanBuilder::real_as(const Value* value, bool is_nhwc) {
+  return is_nhwc ? nhwc(value) : dense(value);
+}
+
 int PlanBuilder::any_real(const Value* value, bool* is_nhwc) {
-  const Forms forms = forms_[value];
-  *is_nhwc = shape_of(value).size() == 4 && !(forms.nhwc < 0 && forms.dense >= 0);
-  return *is_nhwc ? nhwc(value) : dense(value);
+  *is_nhwc = this->is_nhwc(value);
+  return real_as(value, *is_nhwc);
 }
 
 int PlanBuilder::define_codes(const Value* value, const numerics::QuantParams& params) {
@@ -199,6 +233,10 @@ int PlanBuilder::define_dense(const Value* value) {
   return forms_[value].dense = add_buffer({.name = value->name, .shape = shape_of(value)});
 }
 
+int PlanBuilder::define_real_as(const Value* value, bool is_nhwc) {
+  return is_nhwc ? define_real(value) : define_dense(value);
+}
+
 int PlanBuilder::define_index(const Value* value) {
   return forms_[value].index =
              add_buffer({.name = value->name, .layout = Layout::kIndexDense, .shape = shape_of(value)});
@@ -219,6 +257,10 @@ void PlanBuilder::channels_of(const Value* value, const Value* whole, int64_t fi
 
 void PlanBuilder::same_dense(const Value* value, int id) {
   forms_[value].dense = alias(id, value->name, Layout::kFloatDense, shape_of(value));
+}
+
+void PlanBuilder::same_nhwc(const Value* value, int id) {
+  forms_[value].nhwc = alias(id, value->name, Layout::kFloatNhwc, shape_of(value));
 }
 
 int PlanBuilder::scratch(const std::string& name, Layout layout, std::vector<int64_t> shape) {

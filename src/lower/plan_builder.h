@@ -25,6 +25,10 @@ class PlanBuilder {
   int real(const ir::Value* value);   // floats in the natural layout: NHWC for rank 4, else dense
   // Floats in whatever layout they are; *is_nhwc tells.
   int any_real(const ir::Value* value, bool* is_nhwc);
+  // Whether any_real() would give NHWC: of several, where one does that is no image of one pixel.
+  bool is_nhwc(const ir::Value* value) const;
+  // Floats in this layout, which is that of a value of rank 4.
+  int real_as(const ir::Value* value, bool is_nhwc);
 
   // --- tensors that the next step makes.
   // The codes of `value`; `params` are the graph's.
@@ -47,10 +51,12 @@ class PlanBuilder {
              engine::Buffer::Every columns);
   int define_real(const ir::Value* value);  // NHWC for rank 4, else dense
   int define_dense(const ir::Value* value);
+  int define_real_as(const ir::Value* value, bool is_nhwc);
   int define_index(const ir::Value* value);
   // `value` has the codes (the floats) of a buffer that exists: nothing moves.
   void same_codes(const ir::Value* value, const ir::Value* as);
   void same_dense(const ir::Value* value, int buffer);
+  void same_nhwc(const ir::Value* value, int buffer);
   // `value` has the codes of `whole` in these channels.
   void channels_of(const ir::Value* value, const ir::Value* whole, int64_t first);
   // A tensor between two steps of one node.
@@ -113,5 +119,9 @@ class PlanBuilder {
 // Row-major strides of a shape, and those of a rank-4 shape (N, C, H, W) whose memory is NHWC.
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape);
 std::vector<int64_t> nhwc_strides(const std::vector<int64_t>& shape);
+// Those of floats in one of the two layouts.
+std::vector<int64_t> float_strides(const std::vector<int64_t>& shape, bool is_nhwc);
+// Where the layout of a result of rank 4 is free: whether one of its readers wants images.
+bool read_as_image(const ir::Value* value);
 
 }  // namespace octet::lower

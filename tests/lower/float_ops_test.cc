@@ -15,6 +15,11 @@ class FloatOps : public ::testing::Test {
     net.finish(std::move(outputs));
     check_graph(net, {.float_tolerance = tolerance, .bit_equal = false, .low = low, .high = high});
   }
+  // Row-major as the caller gives it, and channels last as images are made.
+  std::vector<ir::Value*> in_both_layouts(const ir::Shape& shape, const std::string& name = "input") {
+    ir::Value* x = net.input(shape, name);
+    return {x, net.op(OpKind::kAveragePool, {x}, {{"kernel_shape", Ints{1, 1}}})};
+  }
 };
 
 TEST_F(FloatOps, ElementWise) {
@@ -31,24 +36,31 @@ TEST_F(FloatOps, ElementWise) {
 }
 
 TEST_F(FloatOps, BroadcastsOfEveryShape) {
-  auto* x = net.input({2, 5, 4, 3});
   std::vector<ir::Value*> out;
-  for (const ir::Shape& shape : {ir::Shape{}, {3}, {4, 1}, {5, 1, 1}, {1, 5, 1, 1}, {2, 1, 4, 3}, {2, 5, 4, 3}})
-    for (OpKind k : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kDiv}) {
-      out.push_back(net.op(k, {x, net.constant(shape, 0.5f, 2)}));
-      out.push_back(net.op(k, {net.constant(shape, 0.5f, 2), net.op(OpKind::kExp, {x})}));
-    }
+  for (ir::Value* x : in_both_layouts({2, 5, 4, 3}))
+    for (const ir::Shape& shape : {ir::Shape{}, {3}, {4, 1}, {5, 1, 1}, {1, 5, 1, 1}, {2, 1, 4, 3}, {2, 5, 4, 3}})
+      for (OpKind k : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kDiv}) {
+        out.push_back(net.op(k, {x, net.constant(shape, 0.5f, 2)}));
+        out.push_back(net.op(k, {net.constant(shape, 0.5f, 2), net.op(OpKind::kExp, {x})}));
+      }
   check(out);
 }
 
 TEST_F(FloatOps, BroadcastsBetweenTensors) {
-  auto* x = net.input({2, 5, 4, 3});
-  auto* gate = net.op(OpKind::kGlobalAveragePool, {x});
+  const auto both = in_both_layouts({2, 5, 4, 3});
   auto* row = net.input({2, 5}, "row");
-  auto* cube = net.op(OpKind::kReduceMax, {x, net.ints({0})}, {{"keepdims", int64_t{0}}});
-  check({net.op(OpKind::kMul, {x, gate}), net.op(OpKind::kSub, {gate, x}), net.op(OpKind::kAdd, {x, cube}),
-         net.op(OpKind::kMax, {x, cube, net.scalar(0.1f)}), net.op(OpKind::kMin, {x, gate}),
-         net.op(OpKind::kAdd, {row, net.constant({2, 1}, -1, 1)})});
+  std::vector<ir::Value*> out = {net.op(OpKind::kAdd, {row, net.constant({2, 1}, -1, 1)}),
+                                 net.op(OpKind::kSub, {both[0], net.op(OpKind::kNeg, {both[1]})}),
+                                 net.op(OpKind::kMax, {both[0], both[1], net.scalar(0.1f)})};
+  for (ir::Value* x : both) {
+    auto* gate = net.op(OpKind::kGlobalAveragePool, {x});
+    auto* cube = net.op(OpKind::kReduceMax, {x, net.ints({0})}, {{"keepdims", int64_t{0}}});
+    for (ir::Value* v :
+         {net.op(OpKind::kMul, {x, gate}), net.op(OpKind::kSub, {gate, x}), net.op(OpKind::kAdd, {x, cube}),
+          net.op(OpKind::kMax, {x, cube, net.scalar(0.1f)}), net.op(OpKind::kMin, {x, gate})})
+      out.push_back(v);
+  }
+  check(out);
 }
 
 TEST_F(FloatOps, Convolutions) {
@@ -81,53 +93,89 @@ TEST_F(FloatOps, Pools) {
 TEST_F(FloatOps, MatrixProducts) {
   auto* x = net.input({2, 20});
   auto* batched = net.input({2, 4, 20}, "batched");
+  auto* tall = net.input({2, 15, 20}, "tall");  // tiles of six rows, of two and of one
+  auto* wide = net.input({2, 20, 70}, "wide");  // whole vectors and a part of one
   auto* w = net.constant({20, 33}, -0.3f, 0.3f);
   check({net.op(OpKind::kGemm, {x, w, net.constant({33}, -1, 1)}),
          net.op(OpKind::kGemm, {x, net.constant({9, 20}, -0.3f, 0.3f)}, {{"transB", int64_t{1}}}),
          net.op(OpKind::kAdd, {net.op(OpKind::kMatMul, {x, w}), net.constant({33}, -1, 1)}),
-         net.op(OpKind::kMatMul, {batched, w}),
+         net.op(OpKind::kMatMul, {batched, w}), net.op(OpKind::kMatMul, {tall, wide}),
          net.op(OpKind::kMatMul, {batched, net.op(OpKind::kTranspose, {batched}, {{"perm", Ints{0, 2, 1}}})})});
 }
 
 TEST_F(FloatOps, LinesAlongEveryAxis) {
-  auto* x = net.input({2, 5, 4, 3});
+  const auto both = in_both_layouts({2, 5, 4, 3});
   auto* cube = net.input({2, 6, 5}, "cube");
   std::vector<ir::Value*> out;
-  for (int64_t axis : {0, 1, 2, 3, -1}) {
-    out.push_back(net.op(OpKind::kSoftmax, {x}, {{"axis", axis}}));
-    out.push_back(net.op(OpKind::kReduceMax, {x, net.ints({axis})}, {{"keepdims", int64_t{1}}}));
-    out.push_back(net.op(OpKind::kReduceSum, {x, net.ints({axis})}, {{"keepdims", int64_t{0}}}));
+  for (ir::Value* x : both) {
+    for (int64_t axis : {0, 1, 2, 3, -1}) {
+      out.push_back(net.op(OpKind::kSoftmax, {x}, {{"axis", axis}}));
+      out.push_back(net.op(OpKind::kReduceMax, {x, net.ints({axis})}, {{"keepdims", int64_t{1}}}));
+      out.push_back(net.op(OpKind::kReduceSum, {x, net.ints({axis})}, {{"keepdims", int64_t{0}}}));
+    }
+    for (const Ints& axes : {Ints{2, 3}, Ints{1, 2}, Ints{0, 3}, Ints{-1, -2, 1}}) {
+      out.push_back(net.op(OpKind::kReduceMean, {x, net.ints(axes)}, {{"keepdims", int64_t{0}}}));
+      out.push_back(net.op(OpKind::kReduceMean, {x, net.ints(axes)}));
+    }
   }
   out.push_back(net.op(OpKind::kLogSoftmax, {cube}, {{"axis", int64_t{1}}}));
-  for (const Ints& axes : {Ints{2, 3}, Ints{1, 2}, Ints{0, 3}, Ints{-1, -2, 1}}) {
-    out.push_back(net.op(OpKind::kReduceMean, {x, net.ints(axes)}, {{"keepdims", int64_t{0}}}));
-    out.push_back(net.op(OpKind::kReduceMean, {x, net.ints(axes)}));
-  }
   out.push_back(net.op(OpKind::kReduceMean, {cube, net.ints({0, 2})}));
   check(out);
 }
 
 TEST_F(FloatOps, Moves) {
-  auto* x = net.input({2, 6, 4, 3});
+  const auto both = in_both_layouts({2, 6, 4, 3});
   auto* y = net.input({2, 3, 4, 3}, "y");
-  std::vector<ir::Value*> out{
-      net.op(OpKind::kTranspose, {x}, {{"perm", Ints{0, 2, 3, 1}}}),
-      net.op(OpKind::kTranspose, {x}, {{"perm", Ints{3, 1, 0, 2}}}),
-      net.op(OpKind::kReshape, {x, net.ints({2, 3, 8, 3})}),
-      net.op(OpKind::kReshape, {x, net.ints({2, 6, 12})}),
-      net.op(OpKind::kFlatten, {x}),
-      net.op(OpKind::kConcat, {x, y, x}, {{"axis", int64_t{1}}}),
-      net.op(OpKind::kConcat, {y, y}, {{"axis", int64_t{3}}}),
-      net.op(OpKind::kConcat, {y, net.constant({2, 3, 1, 3}, -1, 1)}, {{"axis", int64_t{2}}}),
-      net.op(OpKind::kSlice, {x, net.ints({1, 0}), net.ints({5, 4}), net.ints({1, 2}), net.ints({2, 1})}),
-      net.op(OpKind::kSlice, {x, net.ints({-1}), net.ints({-100}), net.ints({3}), net.ints({-1})}),
-      // Steps as far as int64 goes: one element.
-      net.op(OpKind::kSlice, {x, net.ints({INT64_MAX}), net.ints({INT64_MIN}), net.ints({2}), net.ints({INT64_MIN})}),
-      net.op(OpKind::kSlice, {x, net.ints({1}), net.ints({INT64_MAX}), net.ints({-3}), net.ints({INT64_MAX})}),
-      net.op(OpKind::kPad, {x, net.ints({0, 1, 2, 0, 0, 0, 1, 3}), net.scalar(0.5f)}),
-      net.op(OpKind::kUnsqueeze, {net.op(OpKind::kFlatten, {y}), net.ints({1})}),
-  };
+  std::vector<ir::Value*> out;
+  for (ir::Value* x : both) {
+    const std::vector<ir::Value*> moved = {
+        net.op(OpKind::kTranspose, {x}, {{"perm", Ints{0, 2, 3, 1}}}),
+        net.op(OpKind::kTranspose, {x}, {{"perm", Ints{3, 1, 0, 2}}}),
+        net.op(OpKind::kReshape, {x, net.ints({2, 3, 8, 3})}),
+        net.op(OpKind::kReshape, {x, net.ints({2, 6, 12})}),
+        net.op(OpKind::kFlatten, {x}),
+        net.op(OpKind::kConcat, {x, y, x}, {{"axis", int64_t{1}}}),
+        net.op(OpKind::kConcat, {y, y}, {{"axis", int64_t{3}}}),
+        net.op(OpKind::kConcat, {y, net.constant({2, 3, 1, 3}, -1, 1)}, {{"axis", int64_t{2}}}),
+        net.op(OpKind::kSlice, {x, net.ints({1, 0}), net.ints({5, 4}), net.ints({1, 2}), net.ints({2, 1})}),
+        net.op(OpKind::kSlice, {x, net.ints({-1}), net.ints({-100}), net.ints({3}), net.ints({-1})}),
+        // Steps as far as int64 goes: one element.
+        net.op(OpKind::kSlice, {x, net.ints({INT64_MAX}), net.ints({INT64_MIN}), net.ints({2}), net.ints({INT64_MIN})}),
+        net.op(OpKind::kSlice, {x, net.ints({1}), net.ints({INT64_MAX}), net.ints({-3}), net.ints({INT64_MAX})}),
+        net.op(OpKind::kPad, {x, net.ints({0, 1, 2, 0, 0, 0, 1, 3}), net.scalar(0.5f)}),
+        net.op(OpKind::kUnsqueeze, {net.op(OpKind::kFlatten, {y}), net.ints({1})}),
+    };
+    out.insert(out.end(), moved.begin(), moved.end());
+  }
   check(out, 0);
+}
+
+// As in ConvNeXt and Swin: what follows a convolution reads the memory that it wrote, and the next one what that wrote.
+TEST_F(FloatOps, ChannelsToTheEndAndBackMoveNothing) {
+  auto* x = net.input({1, 8, 6, 5});
+  auto* image = net.conv(x, 8, 8, 3, {.pad = 1, .quantized = false});
+  auto* rows = net.op(OpKind::kTranspose, {image}, {{"perm", Ints{0, 2, 3, 1}}});
+  auto* normal = net.op(OpKind::kLayerNormalization, {rows, net.constant({8}, 0.5f, 1), net.constant({8}, -1, 1)});
+  auto* product = net.op(OpKind::kMatMul, {normal, net.constant({8, 8}, -0.5f, 0.5f)});
+  auto* sum = net.op(OpKind::kAdd, {rows, net.op(OpKind::kGelu, {product})});
+  auto* back = net.op(OpKind::kTranspose, {sum}, {{"perm", Ints{0, 3, 1, 2}}});
+  net.finish({net.op(OpKind::kGlobalAveragePool, {net.conv(back, 8, 4, 3, {.quantized = false})})});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {.float_tolerance = 1e-5, .bit_equal = false}, &plan);
+  EXPECT_EQ(step_kinds(*plan),
+            "strided_copy float_conv layer_norm float_gemm unary binary float_conv float_pool strided_copy");
+}
+
+// Heads of attention are no images: products, Softmax and what moves between them stay row-major.
+TEST_F(FloatOps, AttentionStaysRowMajor) {
+  auto* x = net.input({1, 2, 7, 8});
+  auto* keys = net.op(OpKind::kTranspose, {x}, {{"perm", Ints{0, 1, 3, 2}}});
+  auto* scores = net.op(OpKind::kMatMul, {net.op(OpKind::kMul, {x, net.scalar(0.3f)}), keys});
+  auto* mix = net.op(OpKind::kMatMul, {net.op(OpKind::kSoftmax, {scores}), x});
+  net.finish({net.op(OpKind::kTranspose, {mix}, {{"perm", Ints{0, 2, 1, 3}}})});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {.float_tolerance = 1e-5, .bit_equal = false}, &plan);
+  EXPECT_EQ(step_kinds(*plan), "strided_copy binary float_matmul softmax float_matmul strided_copy");
 }
 
 TEST_F(FloatOps, Resizes) {

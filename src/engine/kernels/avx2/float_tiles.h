@@ -168,25 +168,63 @@ void float_gemm(const FloatGemmArgs& a, Range rows, Range blocks) {
   float_conv<F>(conv, rows, blocks);
 }
 
+// `R` rows of the left factor times two vectors of columns of the right one, whose rows are `n` apart. Products are
+// added in the order of k, as everywhere.
+template <typename F, int R, bool kWhole>
+void product_tile(const FloatMatMulArgs& a, const float* left, const float* right, float* out, int64_t lanes0,
+                  int64_t lanes1) {
+  using V = typename F::V;
+  V sum[R][2];
+#pragma GCC unroll 6
+  for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = F::zero();
+  for (int64_t k = 0; k < a.k; ++k) {
+    const float* row = right + k * a.n;
+    const V first = kWhole ? F::load(row) : F::load_first(row, lanes0);
+    const V second = kWhole       ? F::load(row + F::kLanes)
+                     : lanes1 > 0 ? F::load_first(row + F::kLanes, lanes1)
+                                  : F::zero();
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r) {
+      const V x = F::broadcast(left[r * a.k + k]);
+      sum[r][0] = F::fma(x, first, sum[r][0]);
+      sum[r][1] = F::fma(x, second, sum[r][1]);
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < R; ++r) {
+    F::store_first(out + r * a.n, sum[r][0], lanes0);
+    if (lanes1 > 0) F::store_first(out + r * a.n + F::kLanes, sum[r][1], lanes1);
+  }
+}
+
+constexpr int kTileRows = 6;
+
+template <typename F, bool kWhole>
+void product_rows(const FloatMatMulArgs& a, const float* left, const float* right, float* out, int64_t rows,
+                  int64_t lanes0, int64_t lanes1) {
+  for (; rows >= kTileRows; rows -= kTileRows, left += kTileRows * a.k, out += kTileRows * a.n)
+    product_tile<F, kTileRows, kWhole>(a, left, right, out, lanes0, lanes1);
+  for (; rows >= 2; rows -= 2, left += 2 * a.k, out += 2 * a.n)
+    product_tile<F, 2, kWhole>(a, left, right, out, lanes0, lanes1);
+  if (rows > 0) product_tile<F, 1, kWhole>(a, left, right, out, lanes0, lanes1);
+}
+
 template <typename F>
 void float_matmul(const FloatMatMulArgs& a, Range rows) {
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* left = a.a + r / a.m * a.a_batch_stride + r % a.m * a.k;
-    const float* right = a.b + r / a.m * a.b_batch_stride;
-    for (int64_t j = 0; j < a.n; j += 4 * F::kLanes) {
-      typename F::V sum[4] = {F::zero(), F::zero(), F::zero(), F::zero()};
-      for (int64_t k = 0; k < a.k; ++k) {
-        const typename F::V x = F::broadcast(left[k]);
-#pragma GCC unroll 4
-        for (int64_t i = 0; i < 4; ++i) {
-          const int64_t lanes = a.n - j - i * F::kLanes;
-          if (lanes > 0) sum[i] = F::fma(x, F::load_first(right + k * a.n + j + i * F::kLanes, lanes), sum[i]);
-        }
-      }
-      for (int64_t i = 0; i < 4; ++i)
-        if (a.n > j + i * F::kLanes)
-          F::store_first(a.c + r * a.n + j + i * F::kLanes, sum[i], lesser(F::kLanes, a.n - j - i * F::kLanes));
+  constexpr int64_t kColumns = 2 * F::kLanes;
+  for (int64_t r = rows.begin; r < rows.end;) {
+    const int64_t batch = r / a.m, in_batch = r % a.m, count = lesser(rows.end - r, a.m - in_batch);
+    const float* left = a.a + batch * a.a_batch_stride + in_batch * a.k;
+    const float* right = a.b + batch * a.b_batch_stride;
+    float* out = a.c + r * a.n;
+    for (int64_t j = 0; j < a.n; j += kColumns) {
+      const int64_t lanes0 = lesser(F::kLanes, a.n - j), lanes1 = lesser(F::kLanes, a.n - j - lanes0);
+      if (lanes1 == F::kLanes)
+        product_rows<F, true>(a, left, right + j, out + j, count, lanes0, lanes1);
+      else
+        product_rows<F, false>(a, left, right + j, out + j, count, lanes0, lanes1);
     }
+    r += count;
   }
 }
 

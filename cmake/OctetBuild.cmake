@@ -34,9 +34,12 @@ if(OCTET_SANITIZE)
   endif()
 endif()
 
-# Tests and commands compute nothing themselves.
+# Tests, commands and libraries that are COLD compute nothing themselves. Where most code runs once to be judged (sanitizers,
+# emulation), all but libraries that are HOT is compiled in half the time, without optimization.
+option(OCTET_LITTLE_OPTIMIZED "Optimize only what computes over pixels, weights and codes" OFF)
 set(OCTET_LITTLE_OPTIMIZATION -O1)
-if(OCTET_SANITIZE)
+if(OCTET_SANITIZE OR OCTET_LITTLE_OPTIMIZED)
+  set(OCTET_LITTLE_OPTIMIZED ON)
   set(OCTET_LITTLE_OPTIMIZATION -O0)
 endif()
 
@@ -45,8 +48,10 @@ if(OCTET_FUZZ)
 endif()
 
 # Headers cost a build more than code does: octet_precompile(<target> <group>) gives the target the precompiled header of a
-# group, which is compiled once for all targets in it. They must have the same compiler flags.
+# group, which is compiled once for all targets in it. They must have the same compiler flags. The first target of a group
+# owns it; that of tests has an owner of its own, so that who wants one test does not have to build another.
 set(octet_precompiled_STANDARD src/base/std_pch.h)
+set(octet_precompiled_COLD src/base/std_pch.h)
 set(octet_precompiled_TORCH src/train/torch_pch.h)
 set(octet_precompiled_COMMANDS src/cli/cli_pch.h)
 set(octet_precompiled_TESTS tests/test_pch.h)
@@ -54,6 +59,15 @@ set(octet_precompiled_OPTIMIZED_TESTS tests/test_pch.h)
 set(octet_precompiled_TORCH_TESTS tests/torch_test_pch.h)
 function(octet_precompile target group)
   get_property(owner GLOBAL PROPERTY octet_precompiled_by_${group})
+  if(NOT owner AND group MATCHES "^(OPTIMIZED_)?TESTS$")
+    set(owner octet_precompiled_${group})
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/empty_program.cc" CONTENT "int main() {}\n")
+    add_executable(${owner} "${CMAKE_BINARY_DIR}/empty_program.cc")
+    target_link_libraries(${owner} PRIVATE octet_test_support GTest::gtest GTest::gmock)
+    target_compile_options(${owner} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS>)
+    target_precompile_headers(${owner} PRIVATE "${CMAKE_SOURCE_DIR}/${octet_precompiled_${group}}")
+    set_property(GLOBAL PROPERTY octet_precompiled_by_${group} ${owner})
+  endif()
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   else()
@@ -62,11 +76,11 @@ function(octet_precompile target group)
   endif()
 endfunction()
 
-# octet_library(<layer> [SOURCES files ...] DEPENDS <layers or targets ...> [PRECOMPILED group]): the static library
-# octet_<layer> of these files, or of the folder it is called in. The group is STANDARD unless named; NONE is for files with
-# flags of their own.
+# octet_library(<layer> [SOURCES files ...] DEPENDS <layers or targets ...> [PRECOMPILED group] [HOT | COLD]): the static
+# library octet_<layer> of these files, or of the folder it is called in. The group is STANDARD unless named; NONE is for files
+# with flags of their own.
 function(octet_library layer)
-  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "HOT;COLD" "PRECOMPILED" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(sources ${arg_SOURCES})
   if(NOT sources)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
@@ -75,7 +89,10 @@ function(octet_library layer)
     return()
   endif()
   add_library(octet_${layer} STATIC ${sources})
-  if(NOT arg_PRECOMPILED)
+  if(arg_COLD OR (OCTET_LITTLE_OPTIMIZED AND NOT arg_HOT AND NOT arg_PRECOMPILED))
+    target_compile_options(octet_${layer} PRIVATE ${OCTET_LITTLE_OPTIMIZATION})
+    octet_precompile(octet_${layer} COLD)
+  elseif(NOT arg_PRECOMPILED)
     octet_precompile(octet_${layer} STANDARD)
   elseif(NOT arg_PRECOMPILED STREQUAL NONE)
     octet_precompile(octet_${layer} ${arg_PRECOMPILED})

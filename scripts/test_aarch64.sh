@@ -20,7 +20,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$root/cmake/aarch64-linux-gnu.cmake" \
-  -DCMAKE_BUILD_TYPE=Release -DOCTET_TRAIN=OFF -DOCTET_TOOLS=OFF >/dev/null
+  -DCMAKE_BUILD_TYPE=Release -DOCTET_LITTLE_OPTIMIZED=ON -DOCTET_TRAIN=OFF -DOCTET_TOOLS=OFF >/dev/null
 cmake --build "$build" -j "$(nproc)" --target octet_lower octet_onnx octet_shared numerics_test kernels_test \
   engine_test engine_write_outputs
 # The toolchain file names the emulator, so ctest runs them in it.

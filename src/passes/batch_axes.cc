@@ -77,7 +77,7 @@ class BatchFollower {
       if (in && !known(in)) return false;
     for (const Value* out : node.outputs)
       if (out && !known(out)) return false;
-    if (node.info().traits & ir::trait::kReshapes) return reshape(node);
+    if (node.info().has(ir::trait::kReshapes)) return reshape(node);
     if (node.kind == OpKind::kConcat && !all_batched(node)) return concat_with_constants(node);
     if (node.kind == OpKind::kResize) scale_instead_of_sizes(node);
     const Axis axis = axis_behind(node);
@@ -141,7 +141,7 @@ class BatchFollower {
       case OpKind::kExpand:
         return aligned(node);
       default:
-        return node.info().traits & ir::trait::kElementwise ? aligned(node) : in_front(node);
+        return node.info().has(ir::trait::kElementwise) ? aligned(node) : in_front(node);
     }
   }
 

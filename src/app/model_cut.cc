@@ -56,10 +56,13 @@ const ir::Value* same_elements(const ir::Value* v) {
   }
 }
 
-// The names that an engine may have for the codes of `q`: its own, and those of quantizers that lowering moved.
+// The names that an engine may have for the codes of `q`: its own, that of its rows (lower/rewrite_forms.cc), and those
+// of quantizers that lowering moved.
 std::vector<std::string> engine_names(const ir::Node& q) {
-  std::vector<std::string> names{q.output()->name};
-  for (const ir::Value* v = q.input(0); v != nullptr; v = same_elements(v)) names.push_back(v->name + "/hoisted");
+  const std::string& own = q.output()->name;
+  std::vector<std::string> names{own, own + "/rows", own + "/quantized"};
+  for (const ir::Value* v = q.input(0); v != nullptr; v = same_elements(v))
+    for (const char* end : {"/hoisted", "/rows/hoisted"}) names.push_back(v->name + end);
   return names;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ir/evaluate_graph.h"
 #include "ir/infer.h"
+#include "onnx/import.h"
 
 namespace octet::passes {
 namespace {
@@ -120,6 +121,24 @@ TEST(FreeBatch, FreesWhatTreatsImagesApart) {
     const std::vector<float> both = joined(a.to_floats(), b.to_floats());
     const Shape shape{2, 8, 4, 4};
     EXPECT_EQ(evaluated(g, Tensor::of<float>(shape, both)), joined(evaluated(before, a), evaluated(before, b))) << i;
+  }
+}
+
+// What PyTorch's exporters make of a transformer, for one image (tests/onnx/fixtures).
+TEST(FreeBatch, FreesTransformersAsTheyAreExported) {
+  for (const char* name : {"tokens_torchscript_17.onnx", "tokens_dynamo_20.onnx"}) {
+    ir::Graph g = onnx::import_model(std::string(OCTET_SOURCE_DIR "/tests/onnx/fixtures/") + name);
+    const ir::Graph before = g.clone();
+    ASSERT_TRUE(free_batch(g)) << name;
+    ir::set_batch(g, 2);
+    std::vector<float> pixels[2];
+    for (int n = 0; n < 2; ++n)
+      for (int i = 0; i < 3 * 16 * 16; ++i) pixels[n].push_back(static_cast<float>((i * (31 + 6 * n)) % 17) / 8 - 1);
+    const Shape one{1, 3, 16, 16}, two{2, 3, 16, 16};
+    EXPECT_EQ(evaluated(g, Tensor::of<float>(two, joined(pixels[0], pixels[1]))),
+              joined(evaluated(before, Tensor::of<float>(one, pixels[0])),
+                     evaluated(before, Tensor::of<float>(one, pixels[1]))))
+        << name;
   }
 }
 

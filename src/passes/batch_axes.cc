@@ -31,6 +31,14 @@ size_t rank_of(const Value* value) {
   return value->type.shape->size();
 }
 
+// Index i along `axis` is (o, image, r) in row-major order, with o < outer. Outer is 1 but where rows of one sequence
+// of images after another are joined: [tokens, images, width] to [tokens * images, width].
+struct Place {
+  size_t axis;
+  int64_t outer = 1;
+  bool operator==(const Place&) const = default;
+};
+
 class BatchFollower {
  public:
   BatchFollower(Graph& graph, int64_t batch) : graph_(graph), batch_(batch) {}
@@ -42,7 +50,7 @@ class BatchFollower {
       if (!known(input) || before_.at(input).empty()) return false;
       old_ = before_.at(input).front();
       input->type.shape->front() = batch_;
-      axis_[input] = 0;
+      place_[input] = {0};
     }
     for (Node* node : ir::node_list(graph_))
       if (!visit(*node)) return false;
@@ -57,17 +65,33 @@ class BatchFollower {
     return it != before_.end() && ir::is_static(it->second);
   }
 
+  std::optional<Place> place_of(const Value* value) const {
+    const auto it = place_.find(value);
+    return it == place_.end() ? std::nullopt : std::optional(it->second);
+  }
   Axis axis_of(const Value* value) const {
-    const auto it = axis_.find(value);
-    return it == axis_.end() ? Axis() : Axis(it->second);
+    const auto it = place_.find(value);
+    return it == place_.end() ? Axis() : Axis(it->second.axis);
   }
 
-  // What a tensor of the file becomes with the batch along `axis`; nothing where the axis has no whole images.
-  std::optional<Shape> with_batch(const Value* value, size_t axis) const {
+  // What a tensor of the file becomes with the batch at this place; nothing where that has no whole images.
+  std::optional<Shape> with_batch(const Value* value, const Place& place) const {
     Shape shape = before_.at(value);
-    if (axis >= shape.size() || shape[axis] % old_ != 0) return std::nullopt;
-    shape[axis] = shape[axis] / old_ * batch_;
+    if (place.axis >= shape.size() || shape[place.axis] % (old_ * place.outer) != 0) return std::nullopt;
+    shape[place.axis] = shape[place.axis] / old_ * batch_;
     return shape;
+  }
+
+  // How many lie before the images on their axis, which must be the same in all inputs.
+  std::optional<int64_t> outer_of(const Node& node) const {
+    std::optional<int64_t> outer;
+    for (const Value* in : node.inputs) {
+      const std::optional<Place> place = in ? place_of(in) : std::nullopt;
+      if (!place) continue;
+      if (outer && *outer != place->outer) return std::nullopt;
+      outer = place->outer;
+    }
+    return outer;
   }
 
   bool visit(Node& node) {
@@ -81,12 +105,14 @@ class BatchFollower {
     if (node.kind == OpKind::kConcat && !all_batched(node)) return concat_with_constants(node);
     if (node.kind == OpKind::kResize) scale_instead_of_sizes(node);
     const Axis axis = axis_behind(node);
-    if (!axis) return false;
+    const std::optional<int64_t> outer = outer_of(node);
+    if (!axis || !outer) return false;
+    const Place place{*axis, *outer};
     ir::infer_node(node);
     for (const Value* out : node.outputs) {
       if (!out) continue;
-      if (!out->type.shape || with_batch(out, *axis) != out->type.shape) return false;
-      axis_[out] = *axis;
+      if (!out->type.shape || with_batch(out, place) != out->type.shape) return false;
+      place_[out] = place;
     }
     return true;
   }
@@ -232,31 +258,46 @@ class BatchFollower {
 
   // --- rewrites
 
-  // The elements in their order: the images lie where as many elements lie before them.
+  // The elements in their order: the images lie where as many elements lie before them, at the start of an axis or
+  // within one. With a batch of one in the file that may be the end of an axis as well as the start of the next: it is
+  // the end of the rows where the next are columns, which products sum over. A wrong guess is no harm: something behind
+  // will not fit.
+  std::optional<Place> place_behind_reshape(const Shape& to, int64_t before) const {
+    std::optional<Place> found;
+    for (size_t i = 0; i < to.size() && !found; ++i) {
+      const int64_t here = count_before(to, i);
+      if (here == before && to[i] % old_ == 0) found = Place{i};
+    }
+    const bool columns = found && found->axis > 0 && found->axis + 1 == to.size() && to.back() != old_;
+    if (found && !columns) return found;
+    for (size_t i = 0; i < to.size(); ++i) {
+      const int64_t here = count_before(to, i);
+      if (here < before && before % here == 0 && to[i] % (before / here * old_) == 0) return Place{i, before / here};
+    }
+    return found;
+  }
+
   bool reshape(Node& node) {
     if (!only_first(node)) return false;
     const Value* x = node.input(0);
     Value* out = node.output();
     const Shape &from = before_.at(x), &to = before_.at(out);
-    const int64_t before = count_before(from, *axis_of(x));
-    Axis axis;
-    for (size_t i = 0; i < to.size() && !axis; ++i)
-      if (count_before(to, i) == before && to[i] % old_ == 0) axis = i;
-    if (!axis) return false;
-    const Shape wanted = *with_batch(out, *axis);
+    const Place source = *place_of(x);
+    const std::optional<Place> place = place_behind_reshape(to, count_before(from, source.axis) * source.outer);
+    if (!place) return false;
+    const Shape wanted = *with_batch(out, *place);
     if (const std::optional<Shape> now = inferred(node); now == wanted) {
-      axis_[out] = *axis;
+      place_[out] = *place;
       return true;
     }
     std::vector<int64_t> sizes = wanted;
-    const bool same_place = axis == axis_of(x) && from[*axis] == to[*axis];
-    sizes[*axis] = same_place ? 0 : -1;
+    sizes[place->axis] = *place == source && from[place->axis] == to[place->axis] ? 0 : -1;
     Value* target = graph_.add_constant(graph_.unique_name(node.name + "/free_batch"),
                                         ir::Tensor::of<int64_t>({static_cast<int64_t>(sizes.size())}, sizes));
     before_[target] = *target->type.shape;
     Value* made =
         graph_.add(OpKind::kReshape, graph_.unique_name(node.name + "/free_batch"), {node.input(0), target}, {}, &node);
-    return made->type.shape == wanted && replace(node, made, *axis);
+    return made->type.shape == wanted && replace(node, made, *place);
   }
 
   // Nothing where the shapes do not fit each other.
@@ -269,16 +310,16 @@ class BatchFollower {
     return node.output()->type.shape;
   }
 
-  bool replace(Node& node, Value* made, size_t axis) {
+  bool replace(Node& node, Value* made, const Place& place) {
     const std::string name = node.name;
     const Shape shape = before_.at(node.output());
-    axis_.erase(node.output());
+    place_.erase(node.output());
     before_.erase(node.output());
     Node* producer = made->producer;
     supersede(graph_, node.output(), made);
     graph_.rename(producer, graph_.unique_name(name));
     before_[made] = shape;
-    axis_[made] = axis;
+    place_[made] = place;
     return true;
   }
 
@@ -293,7 +334,7 @@ class BatchFollower {
       if (axis) return false;  // several of them: no exporter has been seen to write that
       axis = axis_of(in);
     }
-    if (*axis == along || node.output()->type.data_type != ir::DataType::kFloat32) return false;
+    if (*axis == along || outer_of(node) != 1 || node.output()->type.data_type != ir::DataType::kFloat32) return false;
     Value* sum = nullptr;
     int64_t offset = 0;
     for (Value* in : std::vector<Value*>(node.inputs)) {
@@ -310,7 +351,7 @@ class BatchFollower {
       Value* padded = graph_.add(OpKind::kPad, name, {in, amounts}, {}, &node);
       sum = sum ? graph_.add(OpKind::kAdd, graph_.unique_name(node.name + "/sum"), {sum, padded}, {}, &node) : padded;
     }
-    return sum->type.shape == with_batch(node.output(), *axis) && replace(node, sum, *axis);
+    return sum->type.shape == with_batch(node.output(), {*axis}) && replace(node, sum, {*axis});
   }
 
   // Sizes name the batch; the scales of a Resize that come to the same do not.
@@ -336,7 +377,7 @@ class BatchFollower {
   const int64_t batch_;
   int64_t old_ = 1;                                 // batch of the file
   std::unordered_map<const Value*, Shape> before_;  // with it
-  std::unordered_map<const Value*, size_t> axis_;   // of the images, in what depends on the input
+  std::unordered_map<const Value*, Place> place_;   // of the images, in what depends on the input
 };
 
 }  // namespace

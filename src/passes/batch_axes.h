@@ -1,7 +1,7 @@
 // Follows the images of a batch through a network that was exported with a fixed number of them.
 //
 // What: gives the input another batch and walks over the nodes. In every tensor that depends on the input, one axis
-// must hold the images, each of them by itself: the index of the image is the outermost part of that axis's index.
+// must hold the images, each of them by itself: the index of the image is a part of the index along it.
 // Transposes carry the axis elsewhere, Reshapes may join it with what lies behind it (rows of tokens, windows of an
 // image, heads of attention) and part it again. Reshapes that name the file's sizes, Squeezes of a batch of one,
 // Resizes to sizes that include the batch, and Concats with a constant that stands for every image (a class token) are

@@ -90,6 +90,14 @@ TEST(FreeBatch, FreesWhatTreatsImagesApart) {
         ir::Value* scores = g.add(OpKind::kSoftmax, "p", {g.add(OpKind::kMatMul, "qk", {head, key})});
         return g.add(OpKind::kMatMul, "y", {scores, head});
       },
+      [](ir::Graph& g,
+         ir::Value* x) {  // tokens before images, as torch.nn.MultiheadAttention has them, and rows of both
+        const std::vector<int64_t> turned{1, 0, 2};
+        ir::Value* tokens = g.add(OpKind::kTranspose, "t", {reshape(g, x, "a", {1, 16, 8})}, {{"perm", turned}});
+        ir::Value* heads = reshape(g, reshape(g, tokens, "h", {16, 2, 4}), "j", {16, 1, 8});
+        ir::Value* rows = g.add(OpKind::kGemm, "p", {reshape(g, heads, "r", {16, 8}), floats(g, "w", {8, 4})});
+        return g.add(OpKind::kTranspose, "y", {reshape(g, rows, "b", {16, 1, 4})}, {{"perm", turned}});
+      },
       [](ir::Graph& g, ir::Value* x) {  // windows of an image beside each other, and back
         const std::vector<int64_t> order{0, 2, 4, 1, 3, 5};
         ir::Value* cut = reshape(g, x, "cut", {1, 8, 2, 2, 2, 2});

@@ -56,10 +56,38 @@ const ir::Value* same_elements(const ir::Value* v) {
   }
 }
 
-// The names that an engine may have for the codes of `q`: its own, and those of quantizers that lowering moved.
+// The names that an engine may have for the codes of `q`: its own, that of its rows (lower/rewrite_forms.cc), and those
+// of quantizers that lowering moved.
 std::vector<std::string> engine_names(const ir::Node& q) {
-  std::vector<std::string> names{q.output()->name};
-  for (const ir::Value* v = q.input(0); v != nullptr; v = same_elements(v)) names.push_back(v->name + "/hoisted");
+  const std::string& own = q.output()->name;
+  std::vector<std::string> names{own, own + "/rows", own + "/quantized"};
+  for (const ir::Value* v = q.input(0); v != nullptr; v = same_elements(v))
+    for (const char* end : {"/hoisted", "/rows/hoisted"}) names.push_back(v->name + end);
+  return names;
+}
+
+bool one_pixel(const ir::Value* v) {
+  const auto& shape = v->type.shape;
+  return shape && (shape->size() == 2 || (shape->size() == 4 && (*shape)[2] == 1 && (*shape)[3] == 1));
+}
+
+// What the engine calls the codes on the way to a factor of one pixel, which a squeeze-and-excite keeps to itself
+// (engine::TensorDump): by quantizer, counted from the factor back to the mean.
+std::map<const ir::Node*, std::string> gate_names(const ir::Graph& graph) {
+  std::map<const ir::Node*, std::string> names;
+  for (const auto& node : graph.nodes()) {
+    if (node->kind != ir::OpKind::kFakeQuantize || one_pixel(node->output())) continue;
+    const ir::Node* product = node->input(0)->producer;
+    while (product && product->kind != ir::OpKind::kMul && product->info().has(ir::trait::kActivation))
+      product = product->input(0)->producer;
+    if (!product || product->kind != ir::OpKind::kMul) continue;
+    for (const ir::Value* v : product->inputs) {
+      size_t k = 0;
+      for (; v && !v->is_constant() && v->producer && one_pixel(v); v = v->producer->input(0))
+        if (v->producer->kind == ir::OpKind::kFakeQuantize)
+          names.emplace(v->producer, str(node->output()->name, "/gate/", k++));
+    }
+  }
   return names;
 }
 
@@ -84,8 +112,13 @@ TensorDumps tensors_by_name(std::vector<engine::TensorDump> dumps) {
 }
 
 std::vector<int32_t> codes_of(const engine::TensorDump& dump, const numerics::QuantParams& params) {
-  if (dump.is_codes) return dump.codes;
   std::vector<int32_t> codes;
+  if (dump.is_codes) {
+    codes = dump.codes;
+    if (dump.inner && params.qmin < 0)
+      for (int32_t& code : codes) code -= 128;
+    return codes;
+  }
   codes.reserve(dump.values.size());
   for (float value : dump.values) {
     codes.push_back(numerics::quantize(value, params));
@@ -106,6 +139,7 @@ std::vector<QuantizedTensor> find_quantized_tensors(const ir::Graph& graph, cons
         return name;
     return std::string();
   };
+  const std::map<const ir::Node*, std::string> gates = gate_names(graph);
   for (const ir::Node* q : activation_quantizers(graph)) {
     QuantizedTensor t{.tensor = q->output()->name,
                       .source = q->input(0)->name,
@@ -113,13 +147,15 @@ std::vector<QuantizedTensor> find_quantized_tensors(const ir::Graph& graph, cons
                       .params = params_of(*q),
                       .of_image = q->input(0) == graph.inputs().at(0),
                       .note = {}};
-    const std::vector<std::string> names = engine_names(*q);
+    std::vector<std::string> names = engine_names(*q);
+    if (const auto inner = gates.find(q); inner != gates.end()) names.push_back(inner->second);
     t.engine_tensor = held(found, names, t.params);
     if (t.engine_tensor.empty()) {
       t.place = held(expected, names, t.params).empty() ? TensorPlace::kMerged : TensorPlace::kMissing;
       t.note = "the engine has no codes of that name";
     } else if (const engine::TensorDump& dump = found.at(t.engine_tensor);
-               dump.is_codes && (dump.scale != t.params.scale || dump.zero_point != t.params.zero_point)) {
+               dump.is_codes && !dump.inner &&
+               (dump.scale != t.params.scale || dump.zero_point != t.params.zero_point)) {
       t.place = TensorPlace::kOtherScale;
       t.note = str("scale ", t.params.scale, " and zero point ", t.params.zero_point, " in the model, ", dump.scale,
                    " and ", dump.zero_point, " in the engine");

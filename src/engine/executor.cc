@@ -325,6 +325,14 @@ std::vector<TensorDump> Executor::run_and_dump(const float* const* inputs, float
       if (last[id] == i && plan_->buffers[id].layout != Layout::kSums &&
           (wanted.empty() || wanted.count(plan_->buffers[id].name)))
         dumps.push_back(dump(id));
+    if (!steps_[i].inner || !wanted.empty()) continue;
+    const std::string& name = plan_->buffers[plan_->steps[i].outputs.at(0)].name;
+    steps_[i].inner(arena_.memory, [&](size_t k, int64_t images, std::span<const uint8_t> codes) {
+      const int64_t channels = static_cast<int64_t>(codes.size()) / images;
+      TensorDump& out = dumps.emplace_back(TensorDump{.name = name + "/gate/" + std::to_string(k)});
+      out.shape = {images, channels, 1, 1}, out.is_codes = out.inner = true;
+      out.codes.assign(codes.begin(), codes.end());
+    });
   }
   return dumps;
 }

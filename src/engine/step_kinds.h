@@ -62,6 +62,11 @@ struct RowWork {
   int64_t at_once = 1;  // rows of the output that are made together (ConvTactic::rows_at_once)
 };
 
+// Shows codes that a step makes on its way and keeps to itself, for those who look into it after it has run on one
+// thread: for k = 0, 1 ... from the last to the first, those of all images, each of one pixel.
+using InnerCodes = std::function<void(
+    const Memory& memory, const std::function<void(size_t k, int64_t images, std::span<const uint8_t> codes)>& show)>;
+
 struct PreparedStep {
   StepFunction run;
   Isa isa = Isa::kScalar;                   // the instruction set of the kernel that really runs
@@ -72,6 +77,7 @@ struct PreparedStep {
   FirstWeights first_weights;               // or none
   std::shared_ptr<NextWeights> next;        // or none
   std::optional<RowWork> rows;              // where `run` shares the rows and needs no others
+  InnerCodes inner;                         // or nothing
 };
 
 struct StepKind {

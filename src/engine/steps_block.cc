@@ -43,6 +43,24 @@ struct SqueezeExcite {
     }
     return in;
   }
+  // The codes of all layers and of the mean, for all images.
+  void show(const Memory& m, const KernelTable& table, int64_t images,
+            const std::function<void(size_t k, int64_t images, std::span<const uint8_t> codes)>& to) const {
+    std::vector<std::vector<uint8_t>> codes(layers.size() + 1);
+    auto* scratch = reinterpret_cast<uint8_t*>(m.scratch_of(0));
+    for (int64_t n = 0; n < images; ++n) {
+      gate(m, table, n, scratch);
+      const uint8_t* at = scratch;
+      int64_t channels = layers.front().geometry.in_channels;
+      for (size_t i = 0; i <= layers.size(); ++i) {
+        std::vector<uint8_t>& own = codes[layers.size() - i];
+        own.insert(own.end(), at, at + channels);
+        at += place(channels);
+        if (i < layers.size()) channels = layers[i].geometry.out_channels;
+      }
+    }
+    for (size_t k = 0; k < codes.size(); ++k) to(k, images, codes[k]);
+  }
   // Bytes of one pixel, with room to read over its end.
   static int64_t place(int64_t channels) { return (channels + 63) / 64 * 64 + kernels::kReadSlack; }
   static kernels::QTensor pixel(uint8_t* data, int64_t channels) {
@@ -137,7 +155,9 @@ PreparedStep prepare_squeeze_excite(const Plan& plan, const Step& step, const Ke
   block.mul.lo = static_cast<int32_t>(r.integer_or("lo", 0, 0, 255));
   block.mul.hi = static_cast<int32_t>(r.integer_or("hi", 255, block.mul.lo, 255));
   const int64_t rows = x.n() * x.h();
-  return {[block, rows, &table](const Memory& m, int part, int parts) {
+  return {
+      .run =
+          [block, rows, &table](const Memory& m, int part, int parts) {
             const Range share = share_of(rows, part, parts);
             auto* scratch = reinterpret_cast<uint8_t*>(m.scratch_of(part));
             for (int64_t row = share.begin; row < share.end;) {
@@ -150,7 +170,10 @@ PreparedStep prepare_squeeze_excite(const Plan& plan, const Step& step, const Ke
               row = end;
             }
           },
-          table.mul.isa, "squeeze_excite", nullptr, block.scratch_bytes};
+      .isa = table.mul.isa,
+      .kernel = "squeeze_excite",
+      .scratch_bytes = block.scratch_bytes,
+      .inner = [block, images = x.n(), &table](const Memory& m, const auto& to) { block.show(m, table, images, to); }};
 }
 
 }  // namespace octet::engine

@@ -37,6 +37,8 @@ Value* int_constant(Graph& graph, const std::string& name, const std::vector<int
   return graph.add_constant(graph.unique_name(name), Tensor::of<int64_t>({count}, values));
 }
 
+// What verification looks for (app/model_cut.cc): the rows of a tensor NAME are called NAME/rows, the codes of a
+// quantizer's rows NAME/rows or NAME/quantized.
 class Rewriter {
  public:
   explicit Rewriter(Graph& graph) : graph_(graph) {}
@@ -98,7 +100,8 @@ class Rewriter {
       Node* here = node_;
       node_ = graph_.next(q);
       Value* rows = reshape(q->input(0), shape);
-      known = add(OpKind::kFakeQuantize, "rows", {rows, q->input(1), q->input(2)}, q->attributes);
+      known = graph_.add(OpKind::kFakeQuantize, graph_.unique_name(q->output()->name + "/rows"),
+                         {rows, q->input(1), q->input(2)}, q->attributes, node_);
       node_ = here;
     }
     return known;
@@ -207,6 +210,7 @@ class Rewriter {
                                        Tensor::of<float>({n}, bias->constant->to_floats()));
       y = add(OpKind::kAdd, "biased", {y, row});
     }
+    graph_.rename(y, graph_.unique_name(last->output()->name + "/rows"));
     become_reshape(last, y);
   }
 
@@ -297,7 +301,7 @@ int flatten_quantizers(Graph& graph) {
     Value* back = int_constant(graph, node->name + "/shape", shape);
     Value* rows =
         graph.add(OpKind::kReshape, graph.unique_name(node->name + "/rows"), {node->input(0), to_rows}, {}, node);
-    Value* quantized = graph.add(OpKind::kFakeQuantize, graph.unique_name(node->name + "/quantized"),
+    Value* quantized = graph.add(OpKind::kFakeQuantize, graph.unique_name(node->output()->name + "/quantized"),
                                  {rows, node->input(1), node->input(2)}, node->attributes, node);
     graph.set_input(node, 2, nullptr);
     node->inputs.pop_back();

@@ -63,6 +63,8 @@ class Builder : private UpgradeContext {
   bool add_folded(const SourceNode& node);
   // The same QuantizeLinear or DequantizeLinear with the zero point that it leaves out: 0 of the type of the codes.
   SourceNode with_zero_point(SourceNode node);
+  // The same without a Gather of everything in its order (builder_gather.cc).
+  SourceNode without_gather_of_all(SourceNode node);
   // An operator on constants some of which lie behind a DequantizeLinear.
   bool add_behind_dequantize(const SourceNode& node);
   void add_quantized(const SourceNode& node, const std::vector<QuantizedConstant>& outputs);

@@ -1,12 +1,11 @@
 // Frees the batch of a network that was exported with a fixed one.
 //
-// What: where every operator provably treats the first axis of every tensor as images, each by itself, the first size
-// of the input becomes open, and Reshapes that name the file's batch (to [1, -1], to [1, 2, 8, 8, 8]) copy the size
-// instead. Why: training needs batches, and calibration and evaluation are faster with them; but where something goes
-// over the first axis, or gives it another meaning, only the file's own batch gives the file's results. Proof: types
-// inferred with a prime batch. What keeps it as the first size of every tensor, with no trace of it in the other sizes,
-// keeps the images apart, but for Softmax, LogSoftmax, ArgMax and reversals along the first axis, which are looked for.
-// Precondition: types, one input. Test: tests/passes/free_batch_test.cc.
+// What: where every operator provably treats each image by itself, the first size of the input becomes open, and what
+// names the file's batch (Reshapes to [1, -1] or [1, 197, 3, 64] ...) no longer does. Why: training needs batches, and
+// calibration and evaluation are faster with them; but where something goes over the images, or gives their axis
+// another meaning, only the file's own batch gives the file's results. Proof: batch_axes.h, with a prime batch, so that
+// a size in which it is no factor has no part of it. Precondition: types, one input. Test:
+// tests/passes/free_batch_test.cc.
 #pragma once
 #include "ir/graph.h"
 

@@ -70,6 +70,57 @@ TEST_F(ModelCut, AnotherScaleIsNoMatch) {
   EXPECT_THAT(t.note, HasSubstr("0.03"));
 }
 
+// The linear layers of a transformer: products of rank 3 become products of rows, and their quantizers go with them.
+TEST(ModelCutOfTokens, QuantizersOfRowsAreThoseOfTheirTensors) {
+  QuantNet net{3};
+  ir::Value* tokens = net.fq(net.input({1, 6, 16}), 0.02f, true, 128);
+  const auto linear = [&](ir::Value* x, int64_t in, int64_t out) {
+    ir::Value* bias = net.constant({out}, -0.5f, 0.5f);
+    return net.op(OpKind::kAdd, {net.op(OpKind::kMatMul, {x, net.weights({in, out}, 1)}), bias});
+  };
+  ir::Value* v = net.fq(net.op(OpKind::kGelu, {linear(tokens, 16, 32)}), 0.03f);
+  v = net.fq(linear(v, 32, 16), 0.02f);
+  net.finish({net.fq(net.op(OpKind::kAdd, {tokens, v}), 0.05f)});
+  engine::Executor executor(testing::compile(net.graph), {.threads = 1});
+  const std::vector<float> x = testing::Random(5).values(6 * 16, -1, 1);
+  std::vector<float> y(6 * 16);
+  const float* in[] = {x.data()};
+  float* out[] = {y.data()};
+  const TensorDumps dumps = tensors_by_name(executor.run_and_dump(in, out));
+  const std::vector<QuantizedTensor> tensors = find_quantized_tensors(net.graph, dumps, dumps);
+  ASSERT_EQ(tensors.size(), 4u);
+  for (const QuantizedTensor& t : tensors) EXPECT_EQ(t.place, TensorPlace::kCompared) << t.tensor << ": " << t.note;
+}
+
+// The gate of a squeeze-and-excite is computed within one step, which shows its codes on request.
+TEST(ModelCutOfGates, TheCodesWithinAStepAreCompared) {
+  QuantNet net{7};
+  ir::Value* x = net.fq(net.input({2, 8, 6, 6}), 0.02f, true, 128);
+  ir::Value* v = net.fq(net.op(OpKind::kGlobalAveragePool, {x}), 0.01f);
+  v = net.fq(net.relu(net.conv(v, 8, 4, 1)), 0.02f, true, 0);
+  v = net.fq(net.op(OpKind::kSigmoid, {net.conv(v, 4, 8, 1)}), 1.0f / 127);
+  net.finish({net.fq(net.op(OpKind::kMul, {x, v}), 0.02f)});
+  const auto plan = testing::compile(net.graph, 2);
+  ASSERT_THAT(testing::step_kinds(*plan), HasSubstr("squeeze_excite"));
+  engine::Executor executor(plan, {.threads = 1});
+  const std::vector<float> image = testing::Random(5).values(2 * 8 * 36, -1, 1);
+  std::vector<float> y(image.size());
+  const float* in[] = {image.data()};
+  float* out[] = {y.data()};
+  const TensorDumps dumps = tensors_by_name(executor.run_and_dump(in, out));
+  const auto expected = testing::evaluate_graph(net.graph, {{"x", {{2, 8, 6, 6}, image}}});
+  const std::vector<QuantizedTensor> tensors = find_quantized_tensors(net.graph, dumps, dumps);
+  ASSERT_EQ(tensors.size(), 5u);
+  for (const QuantizedTensor& t : tensors) {
+    ASSERT_EQ(t.place, TensorPlace::kCompared) << t.tensor << ": " << t.note;
+    const std::vector<int32_t> codes = codes_of(dumps.at(t.engine_tensor), t.params);
+    const std::vector<float>& want = expected.at(t.tensor).data;
+    ASSERT_EQ(codes.size(), want.size()) << t.tensor;
+    for (size_t i = 0; i < codes.size(); ++i)
+      EXPECT_NEAR(numerics::dequantize(codes[i], t.params), want[i], 1e-6) << t.tensor << " " << i;
+  }
+}
+
 TEST(CodesOf, FloatsAreCodesWhereAllAreMultiplesOfTheScale) {
   const numerics::QuantParams params{.scale = 0.5f, .zero_point = 10, .qmin = 0, .qmax = 255};
   engine::TensorDump dump;

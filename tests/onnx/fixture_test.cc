@@ -44,10 +44,11 @@ std::map<std::string, int> kinds(const Graph& graph) {
 using Kinds = std::map<std::string, int>;
 
 TEST(Fixtures, AllSurviveTheRoundTrip) {
-  ASSERT_EQ(all_fixtures().size(), 11u);
+  ASSERT_EQ(all_fixtures().size(), 13u);
   for (const fs::path& path : all_fixtures()) {
     const Graph graph = import_model(path);
     for (const int opset : {19, 21}) {
+      if (opset < 20 && kinds(graph).count("Gelu")) continue;  // which older opsets write in parts
       const Graph back = import_bytes(export_bytes(graph, {.opset = opset}), {});
       EXPECT_EQ(first_difference(graph, back), "") << path;
     }

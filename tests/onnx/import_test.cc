@@ -16,6 +16,7 @@ using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using Names = std::vector<std::string>;
 
@@ -40,6 +41,37 @@ TEST(Forms, AttributesBecomeInputs) {
   EXPECT_EQ(int_input(g, "n_s", 3), std::vector<int64_t>{2});
   EXPECT_EQ(int_input(g, "n_r", 1), std::vector<int64_t>{3});
   EXPECT_EQ(*g.outputs()[0]->type.shape, (Shape{kDynamic, 3, 8}));
+}
+
+TEST(Forms, GatherOfAllInOrderIsNothing) {
+  // as_strided of PyTorch's newer exporter, behind its global average pools.
+  const auto pooled = [](const std::vector<int64_t>& taken) {
+    const auto count = static_cast<int64_t>(taken.size());
+    return Draft(20, {1, 3, 8, 8})
+        .constant("axes", ints({-1, -2}))
+        .constant("flat", ints({-1}))
+        .constant("taken", Tensor::of<int64_t>({1, count, 1, 1}, taken))
+        .constant("rows", ints({1, count}))
+        .node("ReduceMean", {"x", "axes"}, {"mean"})
+        .node("Reshape", {"mean", "flat"}, {"all"})
+        .node("Gather", {"all", "taken"}, {"strided"})
+        .node("Reshape", {"strided", "rows"}, {"y"});
+  };
+  const Graph g = pooled({0, 1, 2}).import();
+  EXPECT_EQ(op_names(g), (Names{"ReduceMean", "Identity", "Reshape"}));
+  EXPECT_EQ(g.find_node("n_strided")->input(0)->name, "mean");
+  // Of another order or of a part it is not.
+  for (const std::vector<int64_t>& taken : {std::vector<int64_t>{0, 2, 1}, std::vector<int64_t>{0, 1}})
+    if (const std::string error = pooled(taken).error(); error.empty()) {
+      EXPECT_THAT(op_names(pooled(taken).import()), Contains("Gather"));
+    }
+  // Into another shape it is a Reshape.
+  const Graph rows = Draft(20, {2, 6})
+                         .constant("taken", Tensor::of<int64_t>({3, 2}, std::vector<int64_t>{0, 1, 2, 3, 4, 5}))
+                         .node("Gather", {"x", "taken"}, {"y"}, {{"axis", int64_t{-1}}})
+                         .import();
+  EXPECT_EQ(op_names(rows), Names{"Reshape"});
+  EXPECT_EQ(*rows.outputs()[0]->type.shape, (Shape{2, 3, 2}));
 }
 
 TEST(Forms, SoftmaxFlattensBeforeOpset13) {

@@ -4,7 +4,9 @@
 
 #include <functional>
 
+#include "ir/evaluate_graph.h"
 #include "ir/infer.h"
+#include "onnx/import.h"
 
 namespace octet::passes {
 namespace {
@@ -31,6 +33,29 @@ ir::Value* reshape(ir::Graph& g, ir::Value* x, const std::string& name, const st
   return g.add(OpKind::kReshape, name, {x, ints(g, name + "_shape", shape)});
 }
 
+ir::Value* floats(ir::Graph& g, const std::string& name, const Shape& shape) {
+  std::vector<float> values(static_cast<size_t>(ir::element_count(shape)));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 2.5f;
+  return g.add_constant(name, Tensor::of<float>(shape, values));
+}
+
+Tensor image(int seed) {
+  std::vector<float> values(128);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((i * 37 + static_cast<size_t>(seed) * 11) % 16) / 8;
+  return Tensor::of<float>({1, 8, 4, 4}, values);
+}
+
+// The only output.
+std::vector<float> evaluated(const ir::Graph& g, const Tensor& x) {
+  return ir::evaluate_graph(g, {x}).front().to_floats();
+}
+
+std::vector<float> joined(std::vector<float> a, const std::vector<float>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 TEST(FreeBatch, FreesWhatTreatsImagesApart) {
   const std::vector<Build> free = {
       [](ir::Graph& g, ir::Value* x) { return g.add(OpKind::kFlatten, "y", {x}); },
@@ -50,14 +75,78 @@ TEST(FreeBatch, FreesWhatTreatsImagesApart) {
       },
       [](ir::Graph& g, ir::Value* x) {
         return g.add(OpKind::kSoftmax, "y", {x}, {{"axis", int64_t{1}}});
+      },
+      [](ir::Graph& g, ir::Value* x) {  // a linear layer on rows of tokens, as the newer exporter writes it
+        ir::Value* rows = reshape(g, x, "rows", {32, 4});
+        ir::Value* y = g.add(OpKind::kMatMul, "p", {rows, floats(g, "w", {4, 4})});
+        return reshape(g, y, "y", {1, 8, 16});
+      },
+      [](ir::Graph& g, ir::Value* x) {  // attention: heads before images, images and heads on one axis
+        const std::vector<int64_t> first{1, 0, 2, 3}, turned{0, 2, 1};
+        ir::Value* parts = g.add(OpKind::kTranspose, "parts", {reshape(g, x, "h", {1, 2, 16, 4})}, {{"perm", first}});
+        ir::Value* q = g.add(OpKind::kSlice, "q", {parts, ints(g, "q0", {0}), ints(g, "q1", {1}), ints(g, "qa", {0})});
+        ir::Value* head = reshape(g, g.add(OpKind::kSqueeze, "s", {q, ints(g, "sa", {0})}), "one", {1, 16, 4});
+        ir::Value* key = g.add(OpKind::kTranspose, "key", {head}, {{"perm", turned}});
+        ir::Value* scores = g.add(OpKind::kSoftmax, "p", {g.add(OpKind::kMatMul, "qk", {head, key})});
+        return g.add(OpKind::kMatMul, "y", {scores, head});
+      },
+      [](ir::Graph& g,
+         ir::Value* x) {  // tokens before images, as torch.nn.MultiheadAttention has them, and rows of both
+        const std::vector<int64_t> turned{1, 0, 2};
+        ir::Value* tokens = g.add(OpKind::kTranspose, "t", {reshape(g, x, "a", {1, 16, 8})}, {{"perm", turned}});
+        ir::Value* heads = reshape(g, reshape(g, tokens, "h", {16, 2, 4}), "j", {16, 1, 8});
+        ir::Value* rows = g.add(OpKind::kGemm, "p", {reshape(g, heads, "r", {16, 8}), floats(g, "w", {8, 4})});
+        return g.add(OpKind::kTranspose, "y", {reshape(g, rows, "b", {16, 1, 4})}, {{"perm", turned}});
+      },
+      [](ir::Graph& g, ir::Value* x) {  // windows of an image beside each other, and back
+        const std::vector<int64_t> order{0, 2, 4, 1, 3, 5};
+        ir::Value* cut = reshape(g, x, "cut", {1, 8, 2, 2, 2, 2});
+        ir::Value* windows = reshape(g, g.add(OpKind::kTranspose, "t", {cut}, {{"perm", order}}), "w", {4, 8, 4});
+        return reshape(g, g.add(OpKind::kRelu, "r", {windows}), "y", {1, 2, 2, 32});
+      },
+      [](ir::Graph& g, ir::Value* x) {  // a Squeeze of the one image, and of all else
+        ir::Value* squeezed = g.add(OpKind::kSqueeze, "s", {g.add(OpKind::kGlobalAveragePool, "p", {x})});
+        return g.add(OpKind::kUnsqueeze, "y", {squeezed, ints(g, "ua", {0})});
+      },
+      [](ir::Graph& g, ir::Value* x) {  // to sizes that name the batch
+        return g.add(OpKind::kResize, "y", {x, nullptr, nullptr, ints(g, "sizes", {1, 8, 7, 9})},
+                     {{"mode", std::string("linear")}});
+      },
+      [](ir::Graph& g, ir::Value* x) {  // a class token
+        return g.add(OpKind::kConcat, "y", {floats(g, "token", {1, 1, 4, 4}), x, floats(g, "last", {1, 2, 4, 4})},
+                     {{"axis", int64_t{1}}});
       }};
   for (size_t i = 0; i < free.size(); ++i) {
     ir::Graph g = network(1, free[i]);
-    EXPECT_TRUE(free_batch(g)) << i;
+    const ir::Graph before = g.clone();
+    ASSERT_TRUE(free_batch(g)) << i;
     EXPECT_EQ(g.inputs()[0]->type.shape->front(), ir::kDynamic);
     EXPECT_EQ(g.outputs()[0]->type.shape->front(), ir::kDynamic);
     ir::set_batch(g, 5);
     EXPECT_EQ(g.outputs()[0]->type.shape->front(), 5) << i;
+    // Two different images: each is what the file's own batch makes of it.
+    const ir::Tensor a = image(1), b = image(2);
+    const std::vector<float> both = joined(a.to_floats(), b.to_floats());
+    const Shape shape{2, 8, 4, 4};
+    EXPECT_EQ(evaluated(g, Tensor::of<float>(shape, both)), joined(evaluated(before, a), evaluated(before, b))) << i;
+  }
+}
+
+// What PyTorch's exporters make of a transformer, for one image (tests/onnx/fixtures).
+TEST(FreeBatch, FreesTransformersAsTheyAreExported) {
+  for (const char* name : {"tokens_torchscript_17.onnx", "tokens_dynamo_20.onnx"}) {
+    ir::Graph g = onnx::import_model(std::string(OCTET_SOURCE_DIR "/tests/onnx/fixtures/") + name);
+    const ir::Graph before = g.clone();
+    ASSERT_TRUE(free_batch(g)) << name;
+    ir::set_batch(g, 2);
+    std::vector<float> pixels[2];
+    for (int n = 0; n < 2; ++n)
+      for (int i = 0; i < 3 * 16 * 16; ++i) pixels[n].push_back(static_cast<float>((i * (31 + 6 * n)) % 17) / 8 - 1);
+    const Shape one{1, 3, 16, 16}, two{2, 3, 16, 16};
+    EXPECT_EQ(evaluated(g, Tensor::of<float>(two, joined(pixels[0], pixels[1]))),
+              joined(evaluated(before, Tensor::of<float>(one, pixels[0])),
+                     evaluated(before, Tensor::of<float>(one, pixels[1]))))
+        << name;
   }
 }
 

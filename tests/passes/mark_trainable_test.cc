@@ -36,5 +36,22 @@ TEST(MarkTrainable, MarksWeightsBiasesAndNormsButNoStatisticsNorScales) {
   for (const ir::Value* v : {s, z, mean, var, offset}) EXPECT_FALSE(v->trainable) << v->name;
 }
 
+TEST(MarkTrainable, MarksTheBiasThatAnAddGivesToAProduct) {
+  ir::Graph g;
+  ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 4, 3}});
+  ir::Value* position = g.add_constant("position", filled({1, 4, 3}, 1));
+  ir::Value* w = g.add_constant("w", filled({3, 3}, 1));
+  ir::Value* b = g.add_constant("b", filled({3}, 0));
+  ir::Value* offset = g.add_constant("offset", filled({3}, 0));
+  ir::Value* other = g.add_constant("other", filled({1, 4, 3}, 0));
+  x = g.add(OpKind::kMatMul, "product", {g.add(OpKind::kAdd, "with_position", {x, position}), w});
+  x = g.add(OpKind::kRelu, "relu", {g.add(OpKind::kAdd, "biased", {b, x})});
+  x = g.add(OpKind::kMatMul, "second", {g.add(OpKind::kAdd, "shifted", {x, offset}), w});
+  g.add_output(g.add(OpKind::kAdd, "rows", {x, other}));
+  EXPECT_EQ(mark_trainable(g), 2);
+  EXPECT_TRUE(w->trainable);
+  EXPECT_TRUE(b->trainable);
+}
+
 }  // namespace
 }  // namespace octet::passes

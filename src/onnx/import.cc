@@ -7,6 +7,7 @@
 #include "ir/infer.h"
 #include "ir/verify.h"
 #include "onnx/builder.h"
+#include "onnx/fuse_layer_norm.h"
 #include "onnx/fuse_qdq.h"
 #include "onnx/inline_functions.h"
 #include "onnx/lift_codes.h"
@@ -65,6 +66,7 @@ ir::Graph import_parsed(proto::Model model, size_t file_bytes, const std::filesy
   ir::Graph graph = Builder(*model.graph, opset, files, fold_budget(*model.graph, file_bytes)).build();
   for (const auto& [key, value] : model.metadata) graph.metadata[key] = value;
   graph.remove_dead();  // quantizers of constants whose codes were moved or folded
+  fuse_layer_norm(graph);
   lift_codes(graph);
   fuse_qdq(graph, take_metadata(graph, kFakeQuantizeKey));
   graph.remove_dead();

@@ -164,6 +164,33 @@ TEST(Upgrade, OldestOpsets) {
   EXPECT_THAT(result(upsample, counted({1, 1, 1, 2})).to_floats(), ElementsAre(0, 0, 1, 1, 0, 0, 1, 1));
 }
 
+// As torch.onnx.export writes it up to opset 16.
+Draft layer_norm(const std::vector<int64_t>& axes, const std::string& squared) {
+  Draft draft(14, {kDynamic, 3, 4});
+  draft.constant("two", Tensor::scalar(2.0f)).constant("epsilon", Tensor::scalar(1e-6f));
+  draft.constant("scale", floats({4}, {1, 2, 3, 4})).constant("shift", floats({4}, {4, 3, 2, 1}));
+  draft.node("ReduceMean", {"x"}, {"mean"}, {{"axes", axes}}).node("Sub", {"x", "mean"}, {"centered"});
+  draft.node("Pow", {squared, "two"}, {"square"}).node("ReduceMean", {"square"}, {"variance"}, {{"axes", axes}});
+  draft.node("Add", {"variance", "epsilon"}, {"more"}).node("Sqrt", {"more"}, {"deviation"});
+  draft.node("Div", {"centered", "deviation"}, {"normal"}).node("Mul", {"normal", "scale"}, {"scaled"});
+  draft.node("Add", {"shift", "scaled"}, {"y"});
+  return draft;
+}
+
+TEST(Upgrade, FormulaOfLayerNormalization) {
+  const ir::Graph graph = layer_norm({-1}, "centered").import();
+  ASSERT_THAT(op_names(graph), ElementsAre("LayerNormalization"));
+  EXPECT_EQ(graph.find_node("n_y")->get_float("epsilon"), 1e-6f);
+  EXPECT_EQ(graph.find_node("n_y")->input(2)->name, "shift");
+  const std::vector<float> y = result(layer_norm({2}, "centered"), counted({1, 3, 4})).to_floats();
+  const float unit = 1 / std::sqrt(1.25f + 1e-6f);
+  EXPECT_NEAR(y[0], 4 - 1.5f * unit, 1e-5f);
+  EXPECT_NEAR(y[11], 1 + 4 * 1.5f * unit, 1e-5f);
+  // Something else: the mean of another axis, the squares of another tensor.
+  EXPECT_EQ(op_names(layer_norm({1}, "centered").import()).size(), 9u);
+  EXPECT_EQ(op_names(layer_norm({-1}, "x").import()).size(), 9u);
+}
+
 TEST(Upgrade, EveryOperatorIsInTheDocuments) {
   const std::string page = read_file(std::filesystem::path(OCTET_SOURCE_DIR) / "docs/operators.md");
   for (const std::string& op : supported_operators()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 
 #include "base/files.h"
 #include "draft_model.h"
@@ -115,6 +116,30 @@ TEST(Upgrade, ScatterOfABlockIsSlices) {
   Draft scattered(18, {4, 3});
   scattered.constant("at", Tensor::of<int64_t>({2, 1}, {2, 0})).constant("new", floats({2, 3}, std::vector<float>(6)));
   EXPECT_THAT(scattered.node("ScatterND", {"x", "at", "new"}, {"y"}).error(), HasSubstr("no block of places"));
+}
+
+TEST(Upgrade, WhereOfAConstantMask) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto draft = [&](float other) {
+    Draft d(18, {kDynamic, 1, 2});
+    d.constant("mask", Tensor(ir::DataType::kBool, {2, 1}, {std::byte{1}, std::byte{0}}));
+    d.constant("other", Tensor::scalar(other)).node("Where", {"mask", "x", "other"}, {"y"});
+    return d;
+  };
+  EXPECT_THAT(result(draft(-infinity), counted({1, 1, 2})).to_floats(), ElementsAre(0, 1, -infinity, -infinity));
+  EXPECT_THAT(result(draft(7), counted({1, 1, 2})).to_floats(), ElementsAre(0, 1, 7, 7));
+}
+
+TEST(Upgrade, AttentionOfDynamicTokens) {
+  Draft draft(23, {kDynamic, kDynamic, 4});
+  draft.node("Attention", {"x", "x", "x"}, {"y"}, {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}});
+  const Tensor y = result(draft, counted({1, 2, 4}));
+  EXPECT_EQ(y.shape(), (Shape{1, 2, 4}));
+  // The second head of the first token: scores (4 + 9, 12 + 21) / sqrt 2, values (2, 3) and (6, 7).
+  EXPECT_NEAR(y.to_floats()[2], 2 + 4 / (1 + std::exp((13 - 33) / std::sqrt(2.0f))), 1e-4f);
+  Draft causal(23, {1, 2, kDynamic, 4});
+  causal.node("Attention", {"x", "x", "x"}, {"y"}, {{"is_causal", int64_t{1}}});
+  EXPECT_THAT(causal.error(), HasSubstr("is_causal needs the number of tokens"));
 }
 
 TEST(Upgrade, TilesAndBlocksOfDynamicSizes) {

@@ -8,7 +8,8 @@ tensors are float32 and parameters are constants, so a test is put into that for
 - float64 is float32;
 - an 8-bit input comes from a QuantizeLinear of the numbers its codes stand for; an 8-bit output goes through the
   DequantizeLinear of its scale, and the codes are compared exactly;
-- of an operator that is folded, on constants alone, all inputs are constants, and the network adds its result to zeros.
+- of an operator that is folded, on constants alone, all inputs are constants, and the network adds its result to zeros;
+  operators that are read elsewhere, too, run in both forms.
 Floats are compared as the package's own runner does it: rtol 1e-3, atol 1e-7.
 
 EXCEPTIONS has a line "name: reason" for every test that does not pass; the name may hold *. Such a test must be refused
@@ -33,7 +34,7 @@ PARAMETERS = {
     "ConvInteger": (1, 2, 3), "MatMulInteger": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,),
     "LayerNormalization": (1, 2), "InstanceNormalization": (1, 2), "GroupNormalization": (1, 2), "RMSNormalization": (1,),
     "Expand": (1,), "Reshape": (1,), "Tile": (1,), "If": (0,),
-    "Upsample": (1,),
+    "Upsample": (1,), "Where": (0,),
 }
 # (scale, zero point) of an input or output of 8-bit codes, as places among the inputs.
 INPUT_SCALE = {("DequantizeLinear", 0): (1, 2), ("QLinearConv", 0): (1, 2), ("QLinearMatMul", 0): (1, 2),
@@ -43,9 +44,9 @@ CODES = (numpy.uint8, numpy.int8)
 
 
 def listed_operators(program):
-    """{name: whether it is supported on constants alone}."""
+    """{name: "folded" where it is supported on constants alone, "both" where in some forms elsewhere, too, else "any"}."""
     lines = subprocess.run([program, "--operators"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    return {name: kind == "folded" for name, kind in map(str.split, lines)} | {name: False for name in DYNAMIC}
+    return dict(map(str.split, lines)) | {name: "any" for name in DYNAMIC}
 
 
 def load_tensors(folder, what, infos):
@@ -197,20 +198,25 @@ def main():
             nodes = model.graph.node
             if any(n.domain or n.op_type not in ops for n in nodes):
                 continue
-            work = pathlib.Path(scratch) / folder.name
-            work.mkdir()
-            try:
-                arrays = load_tensors(folder, "input", model.graph.input)
-                expected = load_tensors(folder, "output", model.graph.output)
-                form = folded if any(ops[n.op_type] for n in nodes) else rewritten
-                model, feeds, scales = form(model, arrays, expected)
-            except Exception as e:
-                problems[folder.name] = f"refused: cannot be put into the engine's form ({e})"
-                continue
-            onnx.save(model, work / "model.onnx")
-            for i, array in enumerate(feeds):
-                array.astype(numpy.float32).tofile(work / f"input_{i}.f32")
-            cases[folder.name] = (work, expected, scales)
+            kinds = {ops[n.op_type] for n in nodes}
+            forms = {folder.name: folded if "folded" in kinds or "both" in kinds and len(nodes) > 1 else rewritten}
+            if kinds == {"both"} and len(nodes) == 1:
+                forms[folder.name + "_on_constants"] = folded
+            for name, form in forms.items():
+                work = pathlib.Path(scratch) / name
+                work.mkdir()
+                try:
+                    model = onnx.load(folder / "model.onnx")
+                    arrays = load_tensors(folder, "input", model.graph.input)
+                    expected = load_tensors(folder, "output", model.graph.output)
+                    model, feeds, scales = form(model, arrays, expected)
+                except Exception as e:
+                    problems[name] = f"refused: cannot be put into the engine's form ({e})"
+                    continue
+                onnx.save(model, work / "model.onnx")
+                for i, array in enumerate(feeds):
+                    array.astype(numpy.float32).tofile(work / f"input_{i}.f32")
+                cases[name] = (work, expected, scales)
         done = subprocess.run([program] + [str(c[0]) for c in cases.values()], stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"{program} died with {done.returncode} on {done.stdout.split()[-1]}")

@@ -18,6 +18,7 @@
 #include "lower/lower.h"
 #include "onnx/fold.h"
 #include "onnx/import.h"
+#include "onnx/upgrade.h"
 
 namespace octet {
 namespace {
@@ -99,7 +100,10 @@ int main(int argc, char** argv) {
     std::set<std::string> folded;
     for (const std::string& name : octet::onnx::folded_operators()) folded.insert(name);
     for (const std::string& name : octet::onnx::supported_operators())
-      std::printf("%s %s\n", name.c_str(), folded.count(name) ? "folded" : "any");
+      std::printf("%s %s\n", name.c_str(),
+                  !folded.count(name)               ? "any"
+                  : octet::onnx::is_rewritten(name) ? "both"
+                                                    : "folded");
     return 0;
   }
   for (int i = 1; i < argc; ++i) {

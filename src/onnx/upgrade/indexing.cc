@@ -161,10 +161,39 @@ Nodes scatter_nd(SourceNode node, int, UpgradeContext& context) {
   return f.nodes();
 }
 
+// A constant choice: sums of products with ones and zeros, so the numbers that are not chosen should be finite.
+Nodes where(SourceNode node, int, UpgradeContext& context) {
+  if (node.inputs.size() != 3) fail("has ", node.inputs.size(), " inputs, expected a condition and two choices");
+  const auto condition = context.constant(node.inputs[0]);
+  if (!condition || (context.constant(node.inputs[1]) && context.constant(node.inputs[2]))) return {node};
+  if (condition->data_type() != ir::DataType::kBool) fail("its condition should be bool");
+  for (size_t i = 1; i < 3; ++i)
+    if (context.data_type(node.inputs[i]) != ir::DataType::kFloat32) return {node};
+  std::vector<float> chosen, left;
+  for (const std::byte b : condition->bytes()) {
+    chosen.push_back(b == std::byte{0} ? 0 : 1);
+    left.push_back(1 - chosen.back());
+  }
+  Formula f(node, context);
+  const auto part = [&](const std::string& x, const std::vector<float>& mask, const char* hint) {
+    const auto numbers = context.constant(x);
+    const std::string m = context.add_constant(node.outputs[0] + hint, Tensor::of<float>(condition->shape(), mask));
+    if (!numbers || numbers->size() != 1) return f("Mul", {x, m});
+    std::vector<float> values = mask;  // without the product of an infinity with zero
+    for (float& v : values) v = v == 0 ? 0 : numbers->to_floats()[0];
+    Shape shape = condition->shape();
+    while (shape.size() < numbers->shape().size()) shape.insert(shape.begin(), 1);
+    return context.add_constant(node.outputs[0] + hint, Tensor::of<float>(shape, values));
+  };
+  const std::string a = part(node.inputs[1], chosen, "_chosen"), b = part(node.inputs[2], left, "_left");
+  f("Add", {a, b});
+  return f.nodes();
+}
+
 }  // namespace
 
 std::vector<UpgradeRow> indexing_rules() {
-  return {{"Gather", gather}, {"ScatterND", scatter_nd}};
+  return {{"Gather", gather}, {"ScatterND", scatter_nd}, {"Where", where}};
 }
 
 }  // namespace octet::onnx

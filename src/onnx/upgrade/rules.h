@@ -23,5 +23,6 @@ std::vector<UpgradeRow> reduction_rules();      // ReduceL2, ReduceLogSumExp, Lp
 std::vector<UpgradeRow> indexing_rules();       // Gather, ScatterND, Where, of constant indices
 std::vector<UpgradeRow> layout_rules();         // Tile, SpaceToDepth ...
 std::vector<UpgradeRow> einsum_rules();         // Einsum
+std::vector<UpgradeRow> attention_rules();      // Attention
 
 }  // namespace octet::onnx

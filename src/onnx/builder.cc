@@ -6,6 +6,7 @@
 #include "onnx/at_node.h"
 #include "onnx/expand_qlinear.h"
 #include "onnx/node_order.h"
+#include "onnx/subgraphs.h"
 
 namespace octet::onnx {
 namespace {
@@ -62,12 +63,9 @@ ir::Graph Builder::build() {
     for (const std::string& name : node.outputs) names_.insert(name);
     names_.insert(node.name);
   }
-  for (const proto::Node* node : nodes) used_.insert(node->inputs.begin(), node->inputs.end());
-  for (const proto::ValueInfo& output : source_.outputs) used_.insert(output.name);
+  note_uses(source_, nodes);
   require_known(nodes);
-  const bool reads_shapes = std::any_of(
-      nodes.begin(), nodes.end(), [](const proto::Node* n) { return n->op_type == "Shape" || n->op_type == "Size"; });
-  if (reads_shapes) lanes_.resize(kLanes);
+  if (reads_shapes(nodes)) lanes_.resize(kLanes);
   add_inputs();
   for (const proto::Node* node : nodes) at_node(text_of(*node), [&] { add_source(*node); });
   add_outputs();
@@ -183,7 +181,7 @@ ir::Value* Builder::value_in_graph(const std::string& name) {
   Entry& e = entry(name);
   if (e.value) return e.value;
   if (!e.varying.empty()) fail_varying(name);
-  return e.value = graph_.add_constant(name, tensor_of(e));
+  return e.value = graph_.add_constant(name, tensor_of(e), e.parameter);
 }
 
 void Builder::fail_varying(const std::string& name) const {
@@ -202,6 +200,7 @@ ir::Value* Builder::value_in_lane(const std::string& name, size_t lane) {
 
 void Builder::add_source(const proto::Node& node) {
   if (node.op_type == "Constant") return add_constant_node(node);
+  if (node.op_type == "If") return add_chosen_branch(node);
   SourceNode source{node.op_type, node.name, node.inputs, node.outputs, {}};
   for (const std::string& input : source.inputs)
     if (!input.empty()) entry(input);

@@ -7,6 +7,7 @@
 // depends on a dynamic size; where a Reshape, Expand, Slice or Resize takes it, the constant that means the same is
 // looked for (0 or -1 in a Reshape, a scale in a Resize ...), and it is an error when there is none.
 #pragma once
+#include <list>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -37,6 +38,7 @@ class Builder : private UpgradeContext {
   struct Entry {
     const proto::Tensor* initializer = nullptr;  // not converted yet
     std::optional<ir::Tensor> constant;
+    bool parameter = false;           // the constant is learned
     std::vector<ir::Tensor> varying;  // a constant that differs between the lanes
     std::optional<QuantizedConstant> codes_of,
         dequantized;                // made by a QuantizeLinear, a DequantizeLinear of constants
@@ -50,6 +52,7 @@ class Builder : private UpgradeContext {
   ir::DataType data_type(const std::string& value) override;
   std::optional<ir::Tensor> constant(const std::string& value) override;
   std::string add_constant(const std::string& hint, ir::Tensor tensor) override;
+  void mark_parameter(const std::string& constant) override { entry(constant).parameter = true; }
   std::string fresh_name(const std::string& hint) override;
 
   void add_inputs();
@@ -58,6 +61,11 @@ class Builder : private UpgradeContext {
   // Brings what the node says of 16-bit floats to float32.
   void widen(SourceNode& node);
   void add_constant_node(const proto::Node& node);
+  // An If whose condition is a constant: the nodes of the branch that it chooses (builder_branches.cc).
+  void add_chosen_branch(const proto::Node& node);
+  bool condition_of(const proto::Node& node);
+  // Notes what these nodes and the outputs of their graph read.
+  void note_uses(const proto::Graph& graph, const std::vector<const proto::Node*>& nodes);
   void add(const SourceNode& source);
   bool add_shape(const SourceNode& node);
   bool add_folded(const SourceNode& node);
@@ -84,6 +92,7 @@ class Builder : private UpgradeContext {
   [[noreturn]] void fail_varying(const std::string& name) const;
 
   const proto::Graph& source_;
+  std::list<proto::Graph> branches_;  // chosen ones, with names of their own
   const int opset_;
   ExternalFiles& files_;
   ir::MemoryBudget budget_;

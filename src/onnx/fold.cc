@@ -6,9 +6,30 @@
 #include <unordered_map>
 
 #include "ir/axes.h"
-#include "ir/evaluate_parts.h"
+#include "onnx/fold_rules.h"
 
 namespace octet::onnx {
+
+const ir::Tensor& required(const FoldRequest& r, size_t index) {
+  if (index >= r.inputs.size() || !r.inputs[index]) fail("required input ", index, " is absent");
+  return *r.inputs[index];
+}
+
+std::vector<int64_t> int_input(const FoldRequest& r, size_t index) {
+  const ir::Tensor& tensor = required(r, index);
+  if (tensor.data_type() != ir::DataType::kInt64 && tensor.data_type() != ir::DataType::kInt32)
+    fail("input ", index, " should hold integers, not ", ir::data_type_name(tensor.data_type()));
+  return tensor.to_ints();
+}
+
+int64_t int_attribute(const FoldRequest& r, const char* key, int64_t fallback) {
+  const auto it = r.attributes.find(key);
+  if (it == r.attributes.end()) return fallback;
+  const int64_t* value = std::get_if<int64_t>(&it->second);
+  if (!value) fail("attribute '", key, "' should be an integer");
+  return *value;
+}
+
 namespace {
 
 using ir::DataType;
@@ -16,19 +37,7 @@ using ir::MemoryBudget;
 using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
-using Outputs = std::optional<std::vector<Tensor>>;
-
-const Tensor& required(const FoldRequest& r, size_t index) {
-  if (index >= r.inputs.size() || !r.inputs[index]) fail("required input ", index, " is absent");
-  return *r.inputs[index];
-}
-
-std::vector<int64_t> int_input(const FoldRequest& r, size_t index) {
-  const Tensor& tensor = required(r, index);
-  if (tensor.data_type() != DataType::kInt64 && tensor.data_type() != DataType::kInt32)
-    fail("input ", index, " should hold integers, not ", ir::data_type_name(tensor.data_type()));
-  return tensor.to_ints();
-}
+using Outputs = FoldedOutputs;
 
 ir::Node node_of(const FoldRequest& r, OpKind kind) {
   return {kind, r.name, {}, std::vector<ir::Value*>(r.outputs, nullptr), r.attributes};
@@ -36,13 +45,7 @@ ir::Node node_of(const FoldRequest& r, OpKind kind) {
 
 Outputs gather(const FoldRequest& r, MemoryBudget& budget) {
   const Tensor &x = required(r, 0), &at = required(r, 1);
-  int64_t stated = 0;
-  if (const auto it = r.attributes.find("axis"); it != r.attributes.end()) {
-    const int64_t* value = std::get_if<int64_t>(&it->second);
-    if (!value) fail("attribute 'axis' should be an integer");
-    stated = *value;
-  }
-  const size_t axis = ir::normal_axis(stated, x.shape().size());
+  const size_t axis = ir::normal_axis(int_attribute(r, "axis", 0), x.shape().size());
   std::vector<ir::AxisPath> paths = ir::own_paths(x);
   budget.charge(8 * at.size());
   for (const int64_t index : int_input(r, 1)) {
@@ -108,10 +111,18 @@ Outputs range(const FoldRequest& r, MemoryBudget& budget) {
   return out ? Outputs({*out}) : std::nullopt;
 }
 
-int64_t modulo(int64_t a, int64_t b) {
-  if (b == 0) fail("a division by zero");
-  const int64_t r = b == -1 ? 0 : a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+// The sign is that of b, or with fmod that of a; floats know fmod only.
+Outputs modulo(const FoldRequest& r, MemoryBudget& budget) {
+  const Tensor &a = required(r, 0), &b = required(r, 1);
+  const bool fmod = int_attribute(r, "fmod", 0) != 0;
+  if (a.data_type() != b.data_type()) return std::nullopt;
+  const auto of_ints = [=](int64_t x, int64_t y) {
+    if (y == 0) fail("a division by zero");
+    const int64_t rest = y == -1 ? 0 : x % y;
+    return !fmod && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  };
+  const auto out = ir::zip(a, b, {of_ints, [](double x, double y) { return std::fmod(x, y); }}, budget);
+  return out ? Outputs({*out}) : std::nullopt;
 }
 
 // The operators that have no place in the graph.
@@ -162,8 +173,18 @@ const std::unordered_map<std::string_view, Row>& only_onnx() {
       {"Sign", unary({[](I a) { return I{(a > 0) - (a < 0)}; }, [](D a) { return D((a > 0) - (a < 0)); }})},
       {"Ceil", unary({nullptr, [](D a) { return std::ceil(a); }})},
       {"Round", unary({nullptr, [](D a) { return std::nearbyint(a); }})},
+      {"Sin", unary({nullptr, [](D a) { return std::sin(a); }})},
+      {"Cos", unary({nullptr, [](D a) { return std::cos(a); }})},
+      {"IsNaN", {fold_is_nan}},
+      {"Trilu", {fold_trilu}},
+      {"CumSum", {fold_cumulative_sum}},
+      {"GatherElements", {fold_gather_elements, true}},
+      {"GatherND", {fold_gather_nd, true}},
+      {"NonZero", {fold_non_zero}},
+      {"OneHot", {fold_one_hot}},
+      {"EyeLike", {fold_eye_like}},
       {"Reciprocal", unary({nullptr, [](D a) { return 1 / a; }})},
-      {"Mod", binary({modulo, [](D a, D b) { return std::fmod(a, b); }})},
+      {"Mod", {modulo}},
       {"Equal", comparison([](auto a, auto b) { return a == b; })},
       {"Less", comparison([](auto a, auto b) { return a < b; })},
       {"Greater", comparison([](auto a, auto b) { return a > b; })},
@@ -171,12 +192,19 @@ const std::unordered_map<std::string_view, Row>& only_onnx() {
       {"GreaterOrEqual", comparison([](auto a, auto b) { return a >= b; })},
       {"And", comparison([](auto a, auto b) { return a && b; })},
       {"Or", comparison([](auto a, auto b) { return a || b; })},
+      {"Xor", comparison([](auto a, auto b) { return (a != 0) != (b != 0); })},
       {"ReduceProd", reduction(OpKind::kMul)},
       {"ReduceMin", reduction(OpKind::kMin)}};
   return table;
 }
 
 }  // namespace
+
+std::vector<std::string> folded_operators() {
+  std::vector<std::string> names;
+  for (const auto& [name, row] : only_onnx()) names.emplace_back(name);
+  return names;
+}
 
 bool can_fold(std::string_view op) {
   if (only_onnx().count(op)) return true;

@@ -23,7 +23,9 @@ struct FoldRequest {
 // Operators that are folded, whatever the size of their inputs: they move elements, or take a time that goes with the
 // number of elements. "Shape" and "Size" are the builder's: they read types, not values.
 bool can_fold(std::string_view op);
-// Those of them that compute nothing.
+// Those of them that the graph has no operator for.
+std::vector<std::string> folded_operators();
+// Those that compute nothing.
 bool only_moves(std::string_view op);
 
 // The outputs, or nothing when these data types are not covered. UserError for inputs that do not fit each other (an

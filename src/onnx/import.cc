@@ -7,7 +7,9 @@
 #include "ir/infer.h"
 #include "ir/verify.h"
 #include "onnx/builder.h"
+#include "onnx/fuse_layer_norm.h"
 #include "onnx/fuse_qdq.h"
+#include "onnx/inline_functions.h"
 #include "onnx/lift_codes.h"
 #include "onnx/proto.h"
 #include "onnx/tensor_data.h"
@@ -15,10 +17,10 @@
 namespace octet::onnx {
 namespace {
 
-constexpr const char* kOpsetAdvice = "supported are opsets 10 to 25";
+constexpr const char* kOpsetAdvice = "supported are opsets 7 to 25";
 
 int default_opset(const proto::Model& model) {
-  static_assert(kOldestOpset == 10 && kNewestOpset == 25);
+  static_assert(kOldestOpset == 7 && kNewestOpset == 25);
   for (const auto& [domain, version] : model.opset_imports) {
     if (!domain.empty() && domain != "ai.onnx") continue;
     if (version < kOldestOpset || version > kNewestOpset)
@@ -56,18 +58,15 @@ void mark_trainable(ir::Graph& graph, const std::string& names) {
   }
 }
 
-ir::Graph import_parsed(const proto::Model& model, size_t file_bytes, const std::filesystem::path& directory) {
+ir::Graph import_parsed(proto::Model model, size_t file_bytes, const std::filesystem::path& directory) {
   if (!model.graph) fail("holds no graph: this is not an ONNX model");
   const int opset = default_opset(model);
-  for (const proto::Node& node : model.graph->nodes)
-    for (const proto::Function& function : model.functions)
-      if (node.op_type == function.name && node.domain == function.domain)
-        fail("node '", node.name, "' calls the function '", function.domain, "::", function.name,
-             "' that the model defines; model-local functions are not supported: inline them with onnx.inliner");
+  inline_functions(model, opset);
   ExternalFiles files(directory);
   ir::Graph graph = Builder(*model.graph, opset, files, fold_budget(*model.graph, file_bytes)).build();
   for (const auto& [key, value] : model.metadata) graph.metadata[key] = value;
   graph.remove_dead();  // quantizers of constants whose codes were moved or folded
+  fuse_layer_norm(graph);
   lift_codes(graph);
   fuse_qdq(graph, take_metadata(graph, kFakeQuantizeKey));
   graph.remove_dead();

@@ -1,13 +1,19 @@
 // ONNX files -> ir::Graph.
 #pragma once
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 
 namespace octet::onnx {
 
-inline constexpr int kOldestOpset = 10, kNewestOpset = 25;  // of the default domain, as read
+inline constexpr int kOldestOpset = 7, kNewestOpset = 25;  // of the default domain, as read
+
+// The operators of ONNX's default domain that a model may hold, in alphabetical order; some in some forms, those of
+// folded_operators() (fold.h) on constants and shapes alone.
+std::vector<std::string> supported_operators();
 
 // Reads a model: operators in the form of the newest opset, constants and shape arithmetic folded away, Q/DQ pairs
 // fused into FakeQuantize (see fuse_qdq.h), types inferred, verified. Names of values, nodes and initializers are those
@@ -16,7 +22,7 @@ inline constexpr int kOldestOpset = 10, kNewestOpset = 25;  // of the default do
 // Graph::metadata. Data types stay as they are (a float16 model is a float16 graph). Initializers are trainable where
 // the file was written by Octet and says so (passes/mark_trainable.h marks those of other files).
 //
-// UserError, starting with the file's name, for anything else than a well-formed model of opset 10 to 25 that Octet can
+// UserError, starting with the file's name, for anything else than a well-formed model of opset 7 to 25 that Octet can
 // represent exactly: unsupported operators (with node, domain and the list of supported ones), damaged or truncated
 // bytes, external data outside of the model's folder. Any bytes are safe to read.
 ir::Graph import_model(const std::filesystem::path& path);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <queue>
+#include <set>
 #include <unordered_map>
 
 #include "ir/ops.h"
 #include "onnx/expand_qlinear.h"
 #include "onnx/fold.h"
+#include "onnx/import.h"
+#include "onnx/subgraphs.h"
 #include "onnx/upgrade.h"
 
 namespace octet::onnx {
@@ -21,10 +24,19 @@ bool is_known(const proto::Node& node) {
   if (!is_default_domain(node.domain)) return false;
   const std::string& op = node.op_type;
   if (op == "FakeQuantize") return false;  // Octet's own; files hold QuantizeLinear and DequantizeLinear
-  return ir::find_op(op) || can_fold(op) || is_rewritten(op) || op == "Constant" || op == "Shape" || op == "Size";
+  return ir::find_op(op) || can_fold(op) || is_rewritten(op) || op == "Constant" || op == "Shape" || op == "Size" ||
+         op == "If";
 }
 
 }  // namespace
+
+std::vector<std::string> supported_operators() {
+  std::set<std::string> names{"Constant", "If", "Shape", "Size", "QLinearConv", "QLinearMatMul"};
+  for (const ir::OpInfo& info : ir::all_ops()) names.insert(info.name);
+  for (const auto& more : {folded_operators(), rewritten_operators()}) names.insert(more.begin(), more.end());
+  names.erase("FakeQuantize");
+  return {names.begin(), names.end()};
+}
 
 std::string text_of(const proto::Node& node) {
   const std::string op = is_default_domain(node.domain) ? node.op_type : node.domain + "::" + node.op_type;
@@ -49,9 +61,10 @@ void require_known(const std::vector<const proto::Node*>& nodes) {
   std::string more;
   for (const std::string& op : others) more += (more.empty() ? " (nor are " : ", ") + op;
   if (!more.empty()) more += " of this model)";
+  std::string all;
+  for (const std::string& op : supported_operators()) all += (all.empty() ? "" : ", ") + op;
   fail(text_of(*first), ": operator ", first->op_type, " of domain '",
-       is_default_domain(first->domain) ? "ai.onnx" : first->domain, "' is not supported", more,
-       "; supported: ", ir::supported_op_list());
+       is_default_domain(first->domain) ? "ai.onnx" : first->domain, "' is not supported", more, "; supported: ", all);
 }
 
 std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {
@@ -74,7 +87,7 @@ std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {
   while (!stack.empty()) {
     const size_t i = stack.back();
     stack.pop_back();
-    for (const std::string& name : nodes[i].inputs) visit(name);
+    for (const std::string& name : names_read(nodes[i])) visit(name);
   }
   // Execution order: that of the file wherever it is one.
   std::vector<size_t> missing(nodes.size(), 0);
@@ -84,7 +97,7 @@ std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!live[i]) continue;
     ++left;
-    for (const std::string& name : nodes[i].inputs) {
+    for (const std::string& name : names_read(nodes[i])) {
       const auto it = producer.find(name);
       if (name.empty() || it == producer.end()) continue;
       ++missing[i];

@@ -1,7 +1,8 @@
 // The parts of onnx.proto that Octet reads, as plain structs. Byte strings are views of the parsed buffer, which must
-// outlive them. Subgraphs are not read (no supported operator has one), so parsing needs no recursion.
+// outlive them.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,20 +37,24 @@ enum AttributeType {
   kStrings = 8
 };
 
+struct Graph;
+
 struct Attribute {
   std::string name;
+  std::string refers_to;  // in the body of a function: the attribute of the call that gives the value
   int64_t type = kNone;
   float f = 0;
   int64_t i = 0;
   std::string s;
   std::optional<Tensor> t;
+  std::shared_ptr<const Graph> g;  // a subgraph
   std::vector<float> floats;
   std::vector<int64_t> ints;
   std::vector<std::string> strings;
 };
 
 struct Node {
-  std::string name, op_type, domain;
+  std::string name, op_type, domain, overload;
   std::vector<std::string> inputs, outputs;
   std::vector<Attribute> attributes;
 };
@@ -75,7 +80,11 @@ struct Graph {
 };
 
 struct Function {
-  std::string name, domain;
+  std::string name, domain, overload;
+  std::vector<std::string> inputs, outputs;
+  std::vector<Attribute> defaults;  // of attributes that a call may leave out
+  std::vector<Node> nodes;
+  std::vector<std::pair<std::string, int64_t>> opset_imports;
 };
 
 struct Model {
@@ -86,7 +95,7 @@ struct Model {
   std::vector<Function> functions;
 };
 
-// UserError when the bytes are not a well-formed message.
+// UserError when the bytes are not a well-formed message, or have subgraphs in subgraphs beyond any use.
 Model parse_model(std::string_view bytes);
 
 }  // namespace octet::onnx::proto

@@ -135,7 +135,10 @@ Tensor parse_tensor(std::string_view bytes) {
   return out;
 }
 
-Attribute parse_attribute(std::string_view bytes) {
+constexpr int kMostNested = 16;  // subgraphs
+Graph parse_graph(std::string_view bytes, int depth);
+
+Attribute parse_attribute(std::string_view bytes, int depth) {
   Attribute out;
   int64_t seen = kNone;  // files of the first IR versions have no type field
   const auto mark = [&](AttributeType type) { seen = type; };
@@ -161,7 +164,8 @@ Attribute parse_attribute(std::string_view bytes) {
         mark(kTensor);
         break;
       case 6:
-        in.skip();
+        if (depth >= kMostNested) damaged("subgraphs are nested too deeply");
+        out.g = std::make_shared<Graph>(parse_graph(in.bytes(), depth + 1));
         mark(kGraph);
         break;
       case 7:
@@ -179,6 +183,9 @@ Attribute parse_attribute(std::string_view bytes) {
       case 20:
         out.type = in.integer();
         break;
+      case 21:
+        out.refers_to = in.text();
+        break;
       default:
         in.skip();
     }
@@ -188,7 +195,7 @@ Attribute parse_attribute(std::string_view bytes) {
   return out;
 }
 
-Node parse_node(std::string_view bytes) {
+Node parse_node(std::string_view bytes, int depth) {
   Node out;
   for (Fields in(bytes, "NodeProto"); in.next();) {
     switch (in.tag()) {
@@ -205,10 +212,13 @@ Node parse_node(std::string_view bytes) {
         out.op_type = in.text();
         break;
       case 5:
-        out.attributes.push_back(parse_attribute(in.bytes()));
+        out.attributes.push_back(parse_attribute(in.bytes(), depth));
         break;
       case 7:
         out.domain = in.text();
+        break;
+      case 8:
+        out.overload = in.text();
         break;
       default:
         in.skip();
@@ -275,12 +285,12 @@ ValueInfo parse_value_info(std::string_view bytes) {
   return out;
 }
 
-Graph parse_graph(std::string_view bytes) {
+Graph parse_graph(std::string_view bytes, int depth) {
   Graph out;
   for (Fields in(bytes, "GraphProto"); in.next();) {
     switch (in.tag()) {
       case 1:
-        out.nodes.push_back(parse_node(in.bytes()));
+        out.nodes.push_back(parse_node(in.bytes(), depth));
         break;
       case 2:
         out.name = in.text();
@@ -329,8 +339,26 @@ Function parse_function(std::string_view bytes) {
       case 1:
         out.name = in.text();
         break;
+      case 4:
+        out.inputs.push_back(in.text());
+        break;
+      case 5:
+        out.outputs.push_back(in.text());
+        break;
+      case 7:
+        out.nodes.push_back(parse_node(in.bytes(), 0));
+        break;
+      case 9:
+        out.opset_imports.push_back(parse_opset(in.bytes()));
+        break;
       case 10:
         out.domain = in.text();
+        break;
+      case 11:
+        out.defaults.push_back(parse_attribute(in.bytes(), 0));
+        break;
+      case 13:
+        out.overload = in.text();
         break;
       default:
         in.skip();
@@ -350,7 +378,7 @@ Model parse_model(std::string_view bytes) {
           out.ir_version = in.integer();
           break;
         case 7:
-          out.graph = parse_graph(in.bytes());
+          out.graph = parse_graph(in.bytes(), 0);
           break;
         case 8:
           out.opset_imports.push_back(parse_opset(in.bytes()));

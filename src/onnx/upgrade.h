@@ -1,6 +1,6 @@
 // Brings the forms that operators had in older opsets to those of the newest one, and operators that Octet lacks to
-// equal combinations of those it has (Sum, Reciprocal, Upsample, ...). Exact rewrites only: what cannot be expressed is
-// an error.
+// equal combinations of those it has (Sum, GroupNormalization, Einsum ...), so that they train, quantize, compile and
+// export as these do. What cannot be expressed is an error. The rules are in upgrade/, a file a subject.
 #pragma once
 #include <optional>
 #include <string>
@@ -29,11 +29,14 @@ class UpgradeContext {
   virtual std::optional<ir::Tensor> constant(const std::string& value) = 0;
   // Adds a constant under a new name that starts with `hint`; returns the name.
   virtual std::string add_constant(const std::string& hint, ir::Tensor tensor) = 0;
+  // A constant that add_constant() made is learned in training.
+  virtual void mark_parameter(const std::string& constant) { static_cast<void>(constant); }
   virtual std::string fresh_name(const std::string& hint) = 0;
 };
 
-// Operators that exist only as input of a rewrite.
+// Operators that have a rule, all of them or in some forms.
 bool is_rewritten(const std::string& op);
+std::vector<std::string> rewritten_operators();
 
 // The nodes that replace `node`, in execution order; the last has its name. UserError says what cannot be expressed,
 // without naming the node.

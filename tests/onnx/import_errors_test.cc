@@ -18,8 +18,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(Errors, UnsupportedOperators) {
-  EXPECT_THAT(Draft(13).node("Einsum", {"x"}, {"a"}).node("LSTM", {"a"}, {"y"}).error(),
-              AllOf(HasSubstr("ONNX model: node 'n_a' (Einsum)"), HasSubstr("domain 'ai.onnx'"), HasSubstr("LSTM"),
+  EXPECT_THAT(Draft(13).node("RoiAlign", {"x"}, {"a"}).node("LSTM", {"a"}, {"y"}).error(),
+              AllOf(HasSubstr("ONNX model: node 'n_a' (RoiAlign)"), HasSubstr("domain 'ai.onnx'"), HasSubstr("LSTM"),
                     HasSubstr("supported: Abs, Add")));
   EXPECT_THAT(Draft(13).node("FakeQuantize", {"x", "x", "x"}, {"y"}).error(), HasSubstr("FakeQuantize"));
   EXPECT_THAT(Draft(13).node("ConstantOfShape", {"x"}, {"y"}).error(), HasSubstr("constants and shapes only"));
@@ -77,16 +77,20 @@ TEST(Errors, ForeignDomains) {
       import_bytes(foreign_model(function), {});
       FAIL();
     } catch (const UserError& e) {
-      EXPECT_THAT(e.what(), AllOf(HasSubstr("node 'fused'"), HasSubstr("com.microsoft"), HasSubstr("FusedConv"),
-                                  HasSubstr(function ? "onnx.inliner" : "supported: Abs")));
+      if (function) {
+        EXPECT_THAT(e.what(), HasSubstr("the function has 0 inputs and 0 outputs, the call 0 and 1"));
+      } else {
+        EXPECT_THAT(e.what(), AllOf(HasSubstr("node 'fused'"), HasSubstr("com.microsoft"), HasSubstr("FusedConv"),
+                                    HasSubstr("supported: Abs")));
+      }
     }
   }
 }
 
 TEST(Errors, Opsets) {
-  for (const int opset : {0, 7, 9, 26, 99})
+  for (const int opset : {0, 5, 6, 26, 99})
     EXPECT_THAT(Draft(opset).node("Relu", {"x"}, {"y"}).error(),
-                AllOf(HasSubstr(str("is of opset ", opset)), HasSubstr("10 to 25")));
+                AllOf(HasSubstr(str("is of opset ", opset)), HasSubstr("7 to 25")));
 }
 
 TEST(Errors, BrokenGraphs) {

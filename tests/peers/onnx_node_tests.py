@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Runs the node tests of the onnx package through Octet: onnx_node_tests.py PROGRAM EXCEPTIONS [PATTERN]
 
-Every test of one node whose operator Octet lists (src/ir/ops.def and the QLinear operators) is compiled and run by
-PROGRAM (peers_run_graphs). The engine's tensors are float32 and parameters are constants, so a test is put into that
-form first, which changes no number:
+Every test whose operators Octet lists (PROGRAM --operators, and those of dynamic quantization, whose refusal is tested)
+is compiled and run by PROGRAM (peers_run_graphs), and by the plain evaluator where it has the operators. The engine's
+tensors are float32 and parameters are constants, so a test is put into that form first, which changes no number:
 - parameters (weights, axes, scales ...) become initializers; only what a network computes stays an input;
+- float64 is float32;
 - an 8-bit input comes from a QuantizeLinear of the numbers its codes stand for; an 8-bit output goes through the
-  DequantizeLinear of its scale, and the codes are compared exactly.
+  DequantizeLinear of its scale, and the codes are compared exactly;
+- of an operator that is folded, on constants alone, all inputs are constants, and the network adds its result to zeros;
+  operators that are read elsewhere, too, run in both forms.
 Floats are compared as the package's own runner does it: rtol 1e-3, atol 1e-7.
 
 EXCEPTIONS has a line "name: reason" for every test that does not pass; the name may hold *. Such a test must be refused
@@ -14,7 +17,6 @@ with a sentence, unless the reason starts with "differs:". A failure that is not
 """
 import fnmatch
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -23,13 +25,16 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-QLINEAR = {"QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"}
+DYNAMIC = {"ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"}
 # Inputs that are parameters although they are floats.
 PARAMETERS = {
     "Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1, 2), "BatchNormalization": (1, 2, 3, 4), "Clip": (1, 2),
     "PRelu": (1,), "Resize": (1, 2, 3), "Pad": (1, 2, 3), "Dropout": (1, 2), "QuantizeLinear": (1, 2),
     "DequantizeLinear": (1, 2), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7),
     "ConvInteger": (1, 2, 3), "MatMulInteger": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,),
+    "LayerNormalization": (1, 2), "InstanceNormalization": (1, 2), "GroupNormalization": (1, 2), "RMSNormalization": (1,),
+    "Expand": (1,), "Reshape": (1,), "Tile": (1,), "If": (0,),
+    "Upsample": (1,), "Where": (0,),
 }
 # (scale, zero point) of an input or output of 8-bit codes, as places among the inputs.
 INPUT_SCALE = {("DequantizeLinear", 0): (1, 2), ("QLinearConv", 0): (1, 2), ("QLinearMatMul", 0): (1, 2),
@@ -38,9 +43,10 @@ OUTPUT_SCALE = {"QuantizeLinear": (1, 2), "QLinearConv": (6, 7), "QLinearMatMul"
 CODES = (numpy.uint8, numpy.int8)
 
 
-def listed_operators():
-    table = pathlib.Path(__file__).parents[2] / "src/ir/ops.def"
-    return set(re.findall(r"^OCTET_OP\((\w+),", table.read_text(), re.M)) | QLINEAR
+def listed_operators(program):
+    """{name: "folded" where it is supported on constants alone, "both" where in some forms elsewhere, too, else "any"}."""
+    lines = subprocess.run([program, "--operators"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    return dict(map(str.split, lines)) | {name: "any" for name in DYNAMIC}
 
 
 def load_tensors(folder, what, infos):
@@ -51,6 +57,23 @@ def load_tensors(folder, what, infos):
             raise ValueError("no tensor")
         out.append(numpy_helper.to_array(TensorProto.FromString(data)))
     return out
+
+
+def folded(model, arrays, expected):
+    """The same for an operator of constants: zeros plus its result."""
+    graph = model.graph
+    initializers = [numpy_helper.from_array(a, i.name) for i, a in zip(graph.input, arrays)]
+    behind, inputs, outputs = [], [], []
+    for info, array in zip(graph.output, expected):
+        name = info.name
+        behind.append(helper.make_node("Cast", [name], [name + "_float"], to=TensorProto.FLOAT))
+        behind.append(helper.make_node("Add", [name + "_zeros", name + "_float"], [name + "_sum"]))
+        inputs.append(helper.make_tensor_value_info(name + "_zeros", TensorProto.FLOAT, array.shape))
+        outputs.append(helper.make_tensor_value_info(name + "_sum", TensorProto.FLOAT, array.shape))
+    made = helper.make_graph(list(graph.node) + behind, graph.name, inputs, outputs,
+                             initializers + list(graph.initializer))
+    made = helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
+    return made, [numpy.zeros(a.shape, numpy.float32) for a in expected], [None] * len(expected)
 
 
 def rewritten(model, arrays, expected):
@@ -80,7 +103,10 @@ def rewritten(model, arrays, expected):
 
     for info in graph.input:
         array = by_name[info.name]
-        place = list(node.input).index(info.name)
+        if array.dtype == numpy.float64:
+            array = array.astype(numpy.float32)
+            info.type.tensor_type.elem_type = TensorProto.FLOAT
+        place = next((list(n.input).index(info.name) for n in graph.node if info.name in n.input), 0)
         fixed = place in parameters if parameters is not None else place > 0 and array.dtype.kind in "iub"
         if fixed:
             initializers.append(numpy_helper.from_array(array, info.name))
@@ -98,6 +124,8 @@ def rewritten(model, arrays, expected):
         inputs.append(info)
     outputs, behind = [], []
     for info, array in zip(graph.output, expected):
+        if array.dtype == numpy.float64:
+            info.type.tensor_type.elem_type = TensorProto.FLOAT
         if array.dtype not in CODES or node.op_type == "Cast":
             outputs.append(info)
             scales.append(None)
@@ -108,10 +136,11 @@ def rewritten(model, arrays, expected):
         behind.append(dq)
         outputs.append(helper.make_tensor_value_info(info.name + "_real", TensorProto.FLOAT, array.shape))
         scales.append((along_axis(scale, array), along_axis(zero, array)))
-    made = helper.make_graph(nodes + [node] + behind, graph.name, inputs, outputs,
+    made = helper.make_graph(nodes + list(graph.node) + behind, graph.name, inputs, outputs,
                              initializers + list(graph.initializer))
-    opset = model.opset_import[0].version
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=model.ir_version), feeds, scales
+    made = helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
+    made.functions.extend(model.functions)
+    return made, feeds, scales
 
 
 def problem_of(work, expected, scales):
@@ -138,6 +167,11 @@ def problem_of(work, expected, scales):
                 return f"differs: output {i}"
         elif not numpy.allclose(got, want, rtol=1e-3, atol=1e-7, equal_nan=True):
             return f"differs: output {i} by {float(numpy.nanmax(numpy.abs(got - want))):.3g}"
+        file = work / f"evaluated_{i}.f32"
+        if file.exists() and not scale:
+            plain = numpy.fromfile(file, numpy.float32).reshape(want.shape)
+            if not numpy.allclose(plain, want, rtol=1e-3, atol=1e-7, equal_nan=True):
+                return f"differs: output {i} of the plain evaluator by {float(numpy.nanmax(numpy.abs(plain - want))):.3g}"
     return None
 
 
@@ -153,7 +187,7 @@ def read_exceptions(path):
 def main():
     program, exceptions = sys.argv[1], read_exceptions(sys.argv[2])
     pattern = sys.argv[3] if len(sys.argv) > 3 else "*"
-    ops = listed_operators()
+    ops = listed_operators(program)
     tests = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
     cases, problems = {}, {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -161,21 +195,28 @@ def main():
             if not fnmatch.fnmatch(folder.name, pattern):
                 continue
             model = onnx.load(folder / "model.onnx")
-            if len(model.graph.node) != 1 or model.graph.node[0].op_type not in ops or model.graph.node[0].domain:
+            nodes = model.graph.node
+            if any(n.domain or n.op_type not in ops for n in nodes):
                 continue
-            work = pathlib.Path(scratch) / folder.name
-            work.mkdir()
-            try:
-                arrays = load_tensors(folder, "input", model.graph.input)
-                expected = load_tensors(folder, "output", model.graph.output)
-                model, feeds, scales = rewritten(model, arrays, expected)
-            except Exception as e:
-                problems[folder.name] = f"refused: cannot be put into the engine's form ({e})"
-                continue
-            onnx.save(model, work / "model.onnx")
-            for i, array in enumerate(feeds):
-                array.astype(numpy.float32).tofile(work / f"input_{i}.f32")
-            cases[folder.name] = (work, expected, scales)
+            kinds = {ops[n.op_type] for n in nodes}
+            forms = {folder.name: folded if "folded" in kinds or "both" in kinds and len(nodes) > 1 else rewritten}
+            if kinds == {"both"} and len(nodes) == 1:
+                forms[folder.name + "_on_constants"] = folded
+            for name, form in forms.items():
+                work = pathlib.Path(scratch) / name
+                work.mkdir()
+                try:
+                    model = onnx.load(folder / "model.onnx")
+                    arrays = load_tensors(folder, "input", model.graph.input)
+                    expected = load_tensors(folder, "output", model.graph.output)
+                    model, feeds, scales = form(model, arrays, expected)
+                except Exception as e:
+                    problems[name] = f"refused: cannot be put into the engine's form ({e})"
+                    continue
+                onnx.save(model, work / "model.onnx")
+                for i, array in enumerate(feeds):
+                    array.astype(numpy.float32).tofile(work / f"input_{i}.f32")
+                cases[name] = (work, expected, scales)
         done = subprocess.run([program] + [str(c[0]) for c in cases.values()], stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"{program} died with {done.returncode} on {done.stdout.split()[-1]}")

@@ -1,19 +1,24 @@
 // Compiles ONNX files and runs them in the engine, for scripts that compare with other programs:
 //   peers_run_graphs [--dump] FOLDER...
+//   peers_run_graphs --operators
 // FOLDER holds model.onnx and input_0.f32, input_1.f32 ... (raw float32 in the order of the shape). Afterwards it holds
-// output_0.f32 ... and steps.txt (a line "kind precision reason" for each step), or error.txt with the sentence a user
-// would read; with --dump also one file of int32 codes
-// (codes_<n>.i32) for every quantized tensor that exists in memory, named in codes.txt ("n scale zero_point name").
+// output_0.f32 ..., evaluated_0.f32 ... (by ir/evaluate_graph.h) and steps.txt (a line "kind precision reason" for each
+// step), or error.txt with the sentence a user would read; with --dump also one file of int32 codes (codes_<n>.i32) for
+// every quantized tensor that exists in memory, named in codes.txt ("n scale zero_point name").
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "engine/executor.h"
+#include "ir/evaluate_graph.h"
 #include "lower/lower.h"
+#include "onnx/fold.h"
 #include "onnx/import.h"
+#include "onnx/upgrade.h"
 
 namespace octet {
 namespace {
@@ -32,6 +37,23 @@ std::vector<float> read_floats(const fs::path& path, int64_t count) {
   require(in.gcount() == static_cast<std::streamsize>(values.size() * sizeof(float)), path.string(), ": expected ",
           count, " floats");
   return values;
+}
+
+// What the plain evaluator says of the same inputs, where it has all operators: evaluated_0.f32 ...
+void evaluate(const fs::path& folder, const ir::Graph& graph, const std::vector<std::vector<float>>& inputs) {
+  std::vector<ir::Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ir::TensorType& type = graph.inputs()[i]->type;
+    if (type.data_type != ir::DataType::kFloat32 || !ir::is_static(*type.shape)) return;
+    tensors.push_back(ir::Tensor::of<float>(*type.shape, inputs[i]));
+  }
+  try {
+    const std::vector<ir::Tensor> outputs = ir::evaluate_graph(graph, tensors);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].data_type() == ir::DataType::kFloat32)
+        write_raw(folder / ("evaluated_" + std::to_string(i) + ".f32"), outputs[i].to_floats());
+  } catch (const UserError&) {  // evaluate.h says what it refuses
+  }
 }
 
 void run(const fs::path& folder, bool dump) {
@@ -66,6 +88,7 @@ void run(const fs::path& folder, bool dump) {
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i) write_raw(folder / ("output_" + std::to_string(i) + ".f32"), outputs[i]);
+  evaluate(folder, graph, inputs);
 }
 
 }  // namespace
@@ -73,6 +96,16 @@ void run(const fs::path& folder, bool dump) {
 
 int main(int argc, char** argv) {
   bool dump = false;
+  if (argc == 2 && std::strcmp(argv[1], "--operators") == 0) {
+    std::set<std::string> folded;
+    for (const std::string& name : octet::onnx::folded_operators()) folded.insert(name);
+    for (const std::string& name : octet::onnx::supported_operators())
+      std::printf("%s %s\n", name.c_str(),
+                  !folded.count(name)               ? "any"
+                  : octet::onnx::is_rewritten(name) ? "both"
+                                                    : "folded");
+    return 0;
+  }
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--dump") == 0) {
       dump = true;

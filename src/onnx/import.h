@@ -2,12 +2,21 @@
 #pragma once
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
+#include "ir/input_shape.h"
 
 namespace octet::onnx {
 
 inline constexpr int kOldestOpset = 10, kNewestOpset = 25;  // of the default domain, as read
+
+struct ImportOptions {
+  // Shapes of inputs, by name, for sizes that the file leaves open: the graph has these, and what is computed from them
+  // is a constant. UserError (exit 2) where they contradict the file. Only the first size of an input, the batch, may
+  // be another than the file's, which then stays: whether it can be changed is for passes/free_batch.h to prove.
+  std::vector<ir::InputShape> input_shapes;
+};
 
 // Reads a model: operators in the form of the newest opset, constants and shape arithmetic folded away, Q/DQ pairs
 // fused into FakeQuantize (see fuse_qdq.h), types inferred, verified. Names of values, nodes and initializers are those
@@ -19,9 +28,10 @@ inline constexpr int kOldestOpset = 10, kNewestOpset = 25;  // of the default do
 // UserError, starting with the file's name, for anything else than a well-formed model of opset 10 to 25 that Octet can
 // represent exactly: unsupported operators (with node, domain and the list of supported ones), damaged or truncated
 // bytes, external data outside of the model's folder. Any bytes are safe to read.
-ir::Graph import_model(const std::filesystem::path& path);
+ir::Graph import_model(const std::filesystem::path& path, const ImportOptions& options = {});
 
 // The same for a model in memory; external data files are looked for in `directory`, and refused when it is empty.
-ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data);
+ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data,
+                       const ImportOptions& options = {});
 
 }  // namespace octet::onnx

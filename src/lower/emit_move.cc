@@ -55,10 +55,14 @@ void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
 
 void emit_transpose(PlanBuilder& b, const Node& node) {
   const ir::Shape& in = shape_of(node.input(0));
-  const auto own = natural_strides(in);
+  bool is_nhwc = false;
+  const int x = b.any_real(node.input(0), &is_nhwc);
+  const auto own = is_nhwc ? nhwc_strides(in) : dense_strides(in);
   PlanBuilder::Walk walk{.dims = shape_of(node.output()), .out_strides = natural_strides(shape_of(node.output()))};
   for (int64_t p : ir::permutation_of(node, in.size())) walk.in_strides.push_back(own[p]);
-  const int x = b.real(node.input(0)), y = b.define_real(node.output());
+  // [N, H, W, C] in the order of its axes is [N, C, H, W] as images lie.
+  if (in.size() == 4 && walk.in_strides == walk.out_strides) return b.same_nhwc(node.output(), x);
+  const int y = b.define_real(node.output());
   b.copy(node, x, y, walk);
 }
 

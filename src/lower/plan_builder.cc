@@ -221,6 +221,10 @@ void PlanBuilder::same_dense(const Value* value, int id) {
   forms_[value].dense = alias(id, value->name, Layout::kFloatDense, shape_of(value));
 }
 
+void PlanBuilder::same_nhwc(const Value* value, int id) {
+  forms_[value].nhwc = alias(id, value->name, Layout::kFloatNhwc, shape_of(value));
+}
+
 int PlanBuilder::scratch(const std::string& name, Layout layout, std::vector<int64_t> shape) {
   return add_buffer({.name = name, .layout = layout, .shape = std::move(shape)});
 }

@@ -51,6 +51,7 @@ class PlanBuilder {
   // `value` has the codes (the floats) of a buffer that exists: nothing moves.
   void same_codes(const ir::Value* value, const ir::Value* as);
   void same_dense(const ir::Value* value, int buffer);
+  void same_nhwc(const ir::Value* value, int buffer);
   // `value` has the codes of `whole` in these channels.
   void channels_of(const ir::Value* value, const ir::Value* whole, int64_t first);
   // A tensor between two steps of one node.

@@ -19,7 +19,7 @@ tasks::Signature signature_of(const engine::Plan& plan) {
   return out;
 }
 
-ModelFile read_model_file(const std::string& path) {
+ModelFile read_model_file(const std::string& path, const std::vector<ir::InputShape>& shapes) {
   const std::string ending = std::filesystem::path(path).extension().string();
   ModelFile file;
   file.path = path;
@@ -28,7 +28,7 @@ ModelFile read_model_file(const std::string& path) {
     file.metadata = file.plan->metadata;
     file.signature = signature_of(*file.plan);
   } else if (ending == ".onnx") {
-    file.network = load_network(path);
+    file.network = load_network(path, shapes);
     file.metadata = file.network->metadata;
     file.signature = tasks::signature_of(*file.network);
   } else {

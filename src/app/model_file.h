@@ -3,10 +3,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/class_names.h"
 #include "engine/plan.h"
 #include "ir/graph.h"
+#include "ir/input_shape.h"
 #include "tasks/signature.h"
 
 namespace octet::app {
@@ -23,8 +25,8 @@ struct ModelFile : ModelFacts {
   std::shared_ptr<const engine::Plan> plan;
 };
 
-// UserError (exit 2) for another ending than .onnx or .octet.
-ModelFile read_model_file(const std::string& path);
+// `shapes` are those of load_network(), for an ONNX file. UserError (exit 2) for another ending than .onnx or .octet.
+ModelFile read_model_file(const std::string& path, const std::vector<ir::InputShape>& shapes = {});
 
 tasks::Signature signature_of(const engine::Plan& plan);
 

@@ -30,6 +30,7 @@ void check_start(ir::Graph& graph, const spec::ExperimentSpec& spec, Stage stage
   ir::verify(graph);
   ir::check_finite_constants(graph);
   spec.task->check(tasks::signature_of(graph), spec.model.num_classes);
+  require_sizes(tasks::signature_of(graph), spec.model, file);
   data::require_fit(tasks::image_input(graph), spec.model.channels(), spec.model.height(), spec.model.width());
   if (stage != Stage::kCalibration && tasks::images_at_a_time(graph) > 0)
     fail_usage(
@@ -45,7 +46,7 @@ ir::Graph network_to_calibrate(const spec::ExperimentSpec& spec, const std::stri
   if (file.empty())
     fail_usage("stage calibration goes on from a model: name it with -m, or with model.pretrained and ",
                "model.load_graph (the model of stage float)");
-  ir::Graph graph = load_network(file);
+  ir::Graph graph = load_network(file, ir::parse_input_shapes(spec.model.input_shape));
   passes::run_pipeline(graph, passes::training_passes());
   check_start(graph, spec, Stage::kCalibration, file);
   return graph;

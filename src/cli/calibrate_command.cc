@@ -104,6 +104,7 @@ Command calibrate_command() {
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
+            add_input_shape_flag(app, options->spec);
             add_model_flag(app, options->model, "Float ONNX model");
             add_output_flags(app, options->output, "ONNX file with quantizers", ".onnx");
             add_cal_cache_flag(app, options->cache,

@@ -1,6 +1,7 @@
 #include "cli/calibration_images.h"
 
 #include "app/image_files.h"
+#include "app/network_file.h"
 #include "cli/calibration.h"
 #include "tasks/image_graph.h"
 
@@ -8,6 +9,7 @@ namespace octet::cli {
 namespace {
 
 app::DataStream open(const ir::Graph& graph, const CalibrationImages& images) {
+  app::require_sizes(tasks::signature_of(graph), images.spec.model, "the network");
   const int64_t at_a_time = tasks::images_at_a_time(graph);
   if (images.folder.empty()) return app::open_calibration_data(images.spec, at_a_time);
   const data::NetworkInput input = tasks::image_input(graph);

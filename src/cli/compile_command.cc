@@ -1,8 +1,11 @@
 // octet compile: an ONNX file becomes an engine file.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "app/engine_build.h"
@@ -37,27 +40,41 @@ std::vector<std::string> pieces(const std::string& text, char separator) {
   return out;
 }
 
-// "1,4,8" or "1x3x224x224,4x3x224x224": a batch or a whole shape each.
-std::vector<lower::CompileOptions> read_profiles(const Options& options, Isa isa) {
-  std::vector<lower::CompileOptions> out;
-  for (const std::string& profile : pieces(options.profiles, ',')) {
-    std::vector<int64_t> sizes;
-    for (const std::string& size : pieces(profile, 'x')) {
-      int64_t value = 0;
-      const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), value);
-      if (error != std::errc() || end != size.data() + size.size() || value < 1 || value > 65'536)
-        fail_usage("--profiles ", options.profiles, ": '", profile, "' is no batch (4) or shape (4x3x224x224)");
-      sizes.push_back(value);
-    }
-    if (sizes.empty()) fail_usage("--profiles ", options.profiles, ": a profile is empty");
-    lower::CompileOptions o{.isa = isa, .dump_passes = options.dump_passes};
-    if (sizes.size() == 1)
-      o.batch = sizes[0];
-    else
-      o.input_shape = sizes;
-    out.push_back(std::move(o));
+// --profiles: "1,4,8"
+std::vector<int64_t> read_batches(const Options& options) {
+  std::vector<int64_t> out;
+  for (const std::string& piece : pieces(options.profiles, ',')) {
+    int64_t batch = 0;
+    const auto [end, error] = std::from_chars(piece.data(), piece.data() + piece.size(), batch);
+    if (piece.find('x') != std::string::npos)
+      fail_usage("--profiles ", options.profiles, ": '", piece,
+                 "' is a shape, and profiles are batches (1,4,8); say each shape with --input-shape ", piece);
+    if (error != std::errc() || end != piece.data() + piece.size() || batch < 1 || batch > 65'536)
+      fail_usage("--profiles ", options.profiles, ": '", piece, "' is no batch from 1 to 65536");
+    out.push_back(batch);
   }
-  if (out.empty()) out.push_back({.batch = options.batch_size, .isa = isa, .dump_passes = options.dump_passes});
+  if (out.empty()) out.push_back(options.batch_size);
+  return out;
+}
+
+// Each input has one shape, which goes with all profiles, or one for each of them, in the order of the command line.
+// One profile without shapes where none are given.
+std::vector<std::vector<ir::InputShape>> shapes_of_profiles(const std::vector<ir::InputShape>& given) {
+  std::set<std::string> names;
+  for (const ir::InputShape& shape : given)
+    if (!shape.name.empty()) names.insert(shape.name);
+  std::map<std::string, std::vector<ir::InputShape>> of_input;
+  for (const ir::InputShape& shape : given)  // without a name it is of the only input, named elsewhere or not
+    of_input[shape.name.empty() && names.size() == 1 ? *names.begin() : shape.name].push_back(shape);
+  size_t count = 1;
+  for (const auto& [name, shapes] : of_input) count = std::max(count, shapes.size());
+  std::vector<std::vector<ir::InputShape>> out(count);
+  for (const auto& [name, shapes] : of_input) {
+    if (shapes.size() != 1 && shapes.size() != count)
+      fail_usage("--input-shape is given ", shapes.size(), " times for '", name, "' and ", count,
+                 " times for another input; give an input one shape for all profiles, or one for each");
+    for (size_t i = 0; i < count; ++i) out[i].push_back(shapes[shapes.size() == 1 ? 0 : i]);
+  }
   return out;
 }
 
@@ -69,17 +86,23 @@ bool batch_is_free(const ir::Graph& graph) {
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
-  ir::Graph graph = app::load_network(options.model);
-  describe_network(graph, options.model, options.spec, options.input);
   const Isa isa = chosen_isa(options.isa);
-  if (options.profiles.empty() && options.batch_size == 0 && batch_is_free(graph))
-    log_info(
-        "the batch is free: this engine takes 1 image at a time; --profiles 1,4,8 makes one file for several batches");
+  const std::vector<int64_t> batches = read_batches(options);
   std::vector<engine::Plan> plans;
-  for (const lower::CompileOptions& profile : read_profiles(options, isa))
-    plans.push_back(app::build_engine(
-        graph, profile,
-        {.threads = static_cast<int>(options.threads), .tactics_by_timing = options.tactics == "timing"}));
+  for (const std::vector<ir::InputShape>& shapes : shapes_of_profiles(options.spec.input_shapes(options.model))) {
+    ir::Graph graph = app::load_network(options.model, shapes);
+    SpecFlags spec = options.spec;
+    spec.input_shape.clear();
+    for (const ir::InputShape& shape : shapes) spec.input_shape.push_back(ir::input_shape_text(shape));
+    describe_network(graph, options.model, spec, options.input);
+    if (plans.empty() && options.profiles.empty() && options.batch_size == 0 && batch_is_free(graph))
+      log_info("the batch is free: this engine takes 1 image at a time; --profiles 1,4,8 makes one file for several ",
+               "batches");
+    for (const int64_t batch : batches)
+      plans.push_back(app::build_engine(
+          graph, {.batch = batch, .input_shape = {}, .isa = isa, .dump_passes = options.dump_passes},
+          {.threads = static_cast<int>(options.threads), .tactics_by_timing = options.tactics == "timing"}));
+  }
   const engine::Plan plan = engine::merge_profiles(std::move(plans));
   if (!plan.profiles.empty()) log_info("profiles: ", engine::profile_list(plan));
   engine::save_engine(plan, options.output.path);
@@ -105,7 +128,8 @@ Command compile_command() {
       .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",
                    "octet compile -m model.qdq.onnx -o model.octet --tactics timing --threads 2",
                    "octet compile -m float.onnx -o float.octet --batch_size 8 --layers",
-                   "octet compile -m model.qdq.onnx -o model.octet --profiles 1,4,8"},
+                   "octet compile -m model.qdq.onnx -o model.octet --profiles 1,4,8",
+                   "octet compile -m free.onnx -o free.octet --input-shape Nx3x320x320 --input-shape Nx3x640x640"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         add_model_flag(app, options->model, "ONNX file, with or without quantizers", Need::kOptional);
@@ -113,11 +137,13 @@ Command compile_command() {
         add_output_flags(app, options->output, "Engine file to write (.octet)", ".octet");
         add_batch_size_flag(app, options->batch_size)
             ->description("Images a batch; without it that of the file, 1 where it is dynamic");
-        app.add_option("--profiles", options->profiles,
-                       "Several sizes in one file that share the weights: batches (1,4,8) or whole shapes of the input "
-                       "(1x3x224x224,1x3x448x448)")
+        app.add_option(
+               "--profiles", options->profiles,
+               "Several batches in one file that share the weights (1,4,8); several --input-shape of an input do "
+               "the same for its sizes, and both together give every shape with every batch")
             ->excludes("--batch_size")
             ->type_name("LIST");
+        add_input_shape_flag(app, options->spec);
         add_isa_flag(app, options->isa);
         limit_to(app.add_option("--tactics", options->tactics,
                                 "How every convolution gets its kernel: by estimate (model), or by running the network "

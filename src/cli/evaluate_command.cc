@@ -26,7 +26,7 @@ Runtime runtime(const std::string& name) {
 
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
-  app::ModelFile file = app::read_model_file(options.model);
+  app::ModelFile file = app::read_model_file(options.model, options.spec.input_shapes(options.model));
   spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, file);
   const tasks::Task& task = *spec.task;
   const app::RunOptions run_options{.threads = options.threads, .isa = options.isa, .input = spec.model.input};
@@ -58,6 +58,7 @@ Command evaluate_command() {
             add_model_flag(app, options->model, "ONNX or .octet file");
             add_labeled_images_flag(app, options->images);
             add_model_flags(app, options->input);
+            add_input_shape_flag(app, options->spec);
             add_json_flag(app, options->json);
             add_batch_size_flag(app, options->batch_size);
             add_threads_flag(app, options->threads);

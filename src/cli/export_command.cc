@@ -182,7 +182,7 @@ class Export {
 
   // The network of -m: for INT8 with quantizers, its own or those of a new calibration.
   ir::Graph quantized_network() const {
-    ir::Graph graph = app::load_network(options_.model);
+    ir::Graph graph = app::load_network(options_.model, options_.spec.input_shapes(options_.model));
     if (!options_.int8()) return graph;
     if (options_.force_ptq) {
       const int removed = passes::remove_fake_quant(graph);
@@ -266,6 +266,7 @@ ExitCode run(Options& options) {
 
 void add_flags(CLI::App& app, Options& options) {
   add_spec_flags(app, options.spec, Need::kOptional);
+  add_input_shape_flag(app, options.spec);
   add_model_flag(app, options.model, "ONNX model: calibrated or trained quantization-aware");
   add_model_flags(app, options.input);
   add_output_flags(app, options.output, "ONNX file to write; for INT8 with quantizers (QDQ)", ".onnx");

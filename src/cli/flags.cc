@@ -48,6 +48,14 @@ CLI::Validator real_range(double low, double high) {
   return CLI::Validator(check, "");
 }
 
+std::vector<ir::InputShape> given_shapes(const std::vector<std::string>& texts) {
+  try {
+    return ir::parse_input_shapes(texts);
+  } catch (const UserError& e) {
+    throw UserError(str("--input-shape ", e.what()), e.code());
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> SpecFlags::look_at_folder() {
@@ -59,7 +67,8 @@ std::vector<std::string> SpecFlags::look_at_folder() {
 }
 
 bool SpecFlags::change_experiment() const {
-  return !arch.empty() || !overrides.empty() || gpus > 0 || use_amp || fp16 || !loss_scale.empty() || exif_orientation;
+  return !arch.empty() || !overrides.empty() || gpus > 0 || use_amp || fp16 || !loss_scale.empty() ||
+         exif_orientation || !input_shape.empty();
 }
 
 spec::ExperimentSpec SpecFlags::load(const std::string& otherwise, const std::string& name) const {
@@ -84,6 +93,12 @@ spec::ExperimentSpec SpecFlags::load(const std::string& otherwise, const std::st
   if (gpus > 0) in_both("device=cuda");
   if (!arch.empty()) options.overrides.insert(options.overrides.begin(), "model.arch=" + schema::yaml_text(arch));
   if (exif_orientation) options.overrides.push_back("data.exif_orientation=true");
+  if (!input_shape.empty()) {
+    given_shapes(input_shape);  // its error names the flag
+    std::vector<std::string> quoted;
+    for (const std::string& shape : input_shape) quoted.push_back(schema::yaml_text(shape));
+    options.overrides.push_back("model.input_shape=[" + schema::join(quoted, ", ") + "]");
+  }
   const spec::ExperimentSpec spec = !path.empty()     ? spec::load_experiment(path, options)
                                     : !folder.empty() ? spec::parse_experiment(text_, "--data " + folder, options)
                                                       : spec::parse_experiment(otherwise, name, options);
@@ -92,6 +107,14 @@ spec::ExperimentSpec SpecFlags::load(const std::string& otherwise, const std::st
                task);
   if (const std::string doubt = data::doubtful_normalization(spec.data.transform); !doubt.empty()) log_warning(doubt);
   return spec;
+}
+
+std::vector<ir::InputShape> SpecFlags::input_shapes(const std::string& model) const {
+  if (!input_shape.empty() && ends_with(model, ".octet"))
+    fail_usage("--input-shape is for sizes that an ONNX file leaves open; those of the engine ", model, " are fixed");
+  if (!input_shape.empty() || path.empty()) return given_shapes(input_shape);
+  const spec::LoadOptions options{.overrides = overrides, .check_files = false, .default_task = task, .quiet = true};
+  return ir::parse_input_shapes(spec::load_experiment(path, options).model.input_shape);
 }
 
 void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need, bool training) {
@@ -118,6 +141,14 @@ void add_folder_flags(CLI::App& app, SpecFlags& flags) {
                  "folder a class, or class folders alone")
       ->type_name("FOLDER");
   app.add_option("--arch", flags.arch, "Network of the zoo (model.arch; octet models)")->type_name("NETWORK");
+}
+
+void add_input_shape_flag(CLI::App& app, SpecFlags& flags) {
+  app.add_option("--input-shape,--input_shape", flags.input_shape,
+                 "Shape of an input of the ONNX file, for sizes that it leaves open: 1x3x320x320, NAME:1x3x320x320, "
+                 "Nx3x320x320 (N: as the file has it); repeatable, for each input")
+      ->allow_extra_args(false)
+      ->type_name("[NAME:]SHAPE");
 }
 
 void add_exif_flag(CLI::App& app, SpecFlags& flags) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/cpu_features.h"
+#include "ir/input_shape.h"
 #include "spec/experiment.h"
 
 namespace CLI {
@@ -27,6 +28,7 @@ struct SpecFlags {
   bool use_amp = false, fp16 = false;
   std::string loss_scale;  // empty: not given
   bool exif_orientation = false;
+  std::vector<std::string> input_shape;  // --input-shape, as given
 
   // Looks at the folder, from then on load() gives the experiment for it, and returns what is to be said of it. Nothing
   // happens where none is named. UserError (exit 2).
@@ -36,6 +38,9 @@ struct SpecFlags {
   // The experiment with everything applied. `otherwise`: what is read, as YAML called `name`, where no file is named.
   // UserError (exit 2).
   spec::ExperimentSpec load(const std::string& otherwise = "", const std::string& name = "(no experiment file)") const;
+  // Shapes of the inputs of the ONNX file `model`, which the command reads: of --input-shape, else of the experiment
+  // file. UserError (exit 2), also for the flag beside an engine file.
+  std::vector<ir::InputShape> input_shapes(const std::string& model) const;
   // As the folder gives it.
   const std::string& text_of_folder() const { return text_; }
 
@@ -47,6 +52,9 @@ void add_spec_flags(CLI::App& app, SpecFlags& flags, Need need = Need::kRequired
 
 // --data FOLDER --arch NETWORK
 void add_folder_flags(CLI::App& app, SpecFlags& flags);
+
+// --input-shape [NAME:]1x3x320x320 (repeatable), of every command that reads an ONNX file
+void add_input_shape_flag(CLI::App& app, SpecFlags& flags);
 
 // --exif_orientation, of commands that take image files on the command line
 void add_exif_flag(CLI::App& app, SpecFlags& flags);

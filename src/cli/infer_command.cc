@@ -123,7 +123,7 @@ ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   if (options.images.empty() && options.spec.path.empty() && options.spec.overrides.empty())
     fail_usage("name the images: octet infer -m ", options.model, " photo.jpg folder/");
-  app::ModelFile file = app::read_model_file(options.model);
+  app::ModelFile file = app::read_model_file(options.model, options.spec.input_shapes(options.model));
   spec::ExperimentSpec spec = experiment_to_run(options.spec, options.input, file);
   const std::unique_ptr<app::Model> model =
       open_model(file, *spec.task, {.threads = options.threads, .isa = options.isa, .input = spec.model.input});
@@ -178,6 +178,7 @@ Command infer_command() {
         add_model_flag(app, options->model, "ONNX or .octet file");
         add_optional_spec_flags(app, options->spec);
         add_model_flags(app, options->input);
+        add_input_shape_flag(app, options->spec);
         app.add_option("--top", options->top, "Classes to show for each image")
             ->check(CLI::Range(1, 1000))
             ->capture_default_str();

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/class_names.h"
+#include "app/network_file.h"
 #include "base/error.h"
 #include "base/output_guard.h"
 #include "base/printable.h"
@@ -17,7 +18,6 @@
 #include "engine/profiles.h"
 #include "ir/print.h"
 #include "ir/summary.h"
-#include "onnx/import.h"
 #include "report/text_table.h"
 
 namespace octet::cli {
@@ -26,6 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
+  SpecFlags spec;
   std::string model, json;
   bool text = false;
 };
@@ -191,8 +192,9 @@ ExitCode inspect_engine(const Options& options) {
 
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
+  const std::vector<ir::InputShape> shapes = options.spec.input_shapes(options.model);
   if (std::filesystem::path(options.model).extension() == ".octet") return inspect_engine(options);
-  const ir::Graph graph = onnx::import_model(options.model);  // types inferred, verified
+  const ir::Graph graph = app::read_network(options.model, shapes);
   if (!options.json.empty())
     write_text_output(
         options.json,
@@ -221,6 +223,7 @@ Command inspect_command() {
             auto options = std::make_shared<Options>();
             add_model_flag(app, options->model, "ONNX or .octet file", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
+            add_input_shape_flag(app, options->spec);
             add_json_flag(app, options->json);
             app.add_flag("--text", options->text, "Print the graph with attributes and constants");
             return [options] { return run(*options); };

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "app/model_description.h"
+#include "app/network_file.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -150,6 +151,14 @@ void require_known(const SpecFlags& spec, const ModelFlags& flags, const app::Mo
                 "side to N pixels, then the middle)");
 }
 
+// Whether the command line says model.input.
+bool says_input(const SpecFlags& flags) {
+  return !flags.input_shape.empty() ||
+         std::any_of(flags.overrides.begin(), flags.overrides.end(), [](const std::string& each) {
+           return each.starts_with("model.input=") || each.starts_with("model.input[") || each.starts_with("model=");
+         });
+}
+
 // -1: the network leaves it open, or is none of the task, as who runs it will say.
 int64_t classes_of(const tasks::Task& task, const tasks::Signature& network) {
   try {
@@ -239,6 +248,7 @@ spec::ExperimentSpec experiment_for(const SpecFlags& flags, const ModelFlags& mo
   spec::ExperimentSpec spec = all.load(carried, model.path + " (metadata)");
   const int64_t classes = classes_of(*spec.task, model.signature);
   if (classes > 0 && flags.path.empty()) spec.model.num_classes = classes;
+  if (flags.path.empty() && !says_input(all)) spec.model.input_unsaid = true;  // what is carried may be half an input
   if (const auto names = std::ssize(app::class_names_of(model.metadata, model.path));
       !model_flags.classes.empty() && classes > 0 && names > 0 && names != classes)
     fail_usage("--classes names ", names, " classes, and ", model.path, " has ", classes, " scores");
@@ -251,7 +261,9 @@ spec::ExperimentSpec experiment_to_run(const SpecFlags& flags, const ModelFlags&
     tasks::image_input(model.signature);  // a network that takes no images is told so first
     require_known(flags, model_flags, model);
   }
-  return experiment_for(flags, model_flags, model);
+  spec::ExperimentSpec spec = experiment_for(flags, model_flags, model);
+  app::require_sizes(model.signature, spec.model, model.path);
+  return spec;
 }
 
 void describe_network(app::Metadata& metadata, const app::ModelFacts& model, const spec::ExperimentSpec& experiment,

@@ -121,7 +121,7 @@ ExitCode run(const Options& options) {
   if (options.output.path.empty() && !options.dry_run)
     fail_usage("-o is missing: the ONNX file to write; or give --dry-run to see what would go");
   options.output.check();
-  const ir::Graph graph = app::load_network(options.model);
+  const ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   const passes::ChannelGroups groups(graph, prune_options(options));
   app::PruneSearch search{.threshold = options.prune.threshold, .times = std::nullopt, .timed_on = ""};
   if (options.target.any())
@@ -165,6 +165,7 @@ Run define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   passes::PruneOptions& prune = options->prune;
   add_spec_flags(app, options->spec, Need::kOptional);
+  add_input_shape_flag(app, options->spec);
   add_model_flag(app, options->model, "ONNX file: a float network");
   add_output_flags(app, options->output, "ONNX file to write", ".onnx", Need::kOptional);
   auto* threshold = add_number_flag(app, "--pruning_threshold", prune.threshold, 0, 1e6,

@@ -52,6 +52,7 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph, ap
   for (const std::string& op : options.exclude_ops) placement.exclude.push_back({.op = op});
   for (const std::string& text : options.only) placement.only.push_back(quant::parse_selector(text));
   for (const std::string& text : options.inputs) placement.inputs.push_back(quant::parse_selector(text));
+  app::require_sizes(model.signature, spec.model, model.path);
   const data::NetworkInput input = tasks::image_input(graph);
   if (input.channels > 0) spec.model.input[0] = input.channels;
   if (input.height > 0) spec.model.input[1] = input.height;
@@ -93,7 +94,7 @@ ExitCode run(const Options& options) {
   if (options.images.empty() == options.cache.empty())
     fail_usage("give either typical images (--images) or a calibration cache that has their ranges (--cal_cache_file)");
   options.output.check();
-  ir::Graph graph = app::load_network(options.model);
+  ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
   const spec::ExperimentSpec spec = settings(options, graph, model);
   if (options.accuracy_drop >= 0)
@@ -160,6 +161,7 @@ Command quantize_command() {
         app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
         app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
         add_optional_spec_flags(app, options->spec);
+        add_input_shape_flag(app, options->spec);
         add_exif_flag(app, options->spec);
         limit_to(
             app.add_option("--runtime", options->runtime,

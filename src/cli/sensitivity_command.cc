@@ -39,7 +39,7 @@ app::DataStream images_of(const Options& options, spec::ExperimentSpec spec, con
 
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
-  const ir::Graph graph = app::load_network(options.model);
+  const ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
   const spec::ExperimentSpec spec = experiment_to_run(options.spec, options.input, model);
   const app::DataStream stream = images_of(options, spec, tasks::image_input(graph));
@@ -72,6 +72,7 @@ Command sensitivity_command() {
         auto options = std::make_shared<Options>();
         add_spec_flags(app, options->spec, Need::kOptional);
         add_model_flags(app, options->input);
+        add_input_shape_flag(app, options->spec);
         add_model_flag(app, options->model, "ONNX file with quantizers, as octet calibrate writes it");
         app.add_option("--images", options->images, "Image files or folders");
         add_number_flag(app, "--count", options->count, 1, 100'000, "Images to use at most")->capture_default_str();

@@ -65,8 +65,8 @@ void emit_transpose(PlanBuilder& b, const Node& node) {
   const int x = b.any_real(node.input(0), &nhwc);
   // An image with its channels last is the memory of the image, both ways.
   if (nhwc && order == std::vector<int64_t>{0, 2, 3, 1}) return b.same_dense(node.output(), x);
+  if (!nhwc && order == std::vector<int64_t>{0, 3, 1, 2}) return b.same_nhwc(node.output(), x);
   const bool image = read_as_image(node.output());
-  if (image && !nhwc && order == std::vector<int64_t>{0, 3, 1, 2}) return b.same_nhwc(node.output(), x);
   const auto own = float_strides(in, nhwc);
   PlanBuilder::Walk walk{.dims = out, .out_strides = float_strides(out, image)};
   for (int64_t p : order) walk.in_strides.push_back(own[p]);

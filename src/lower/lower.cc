@@ -1,7 +1,10 @@
 #include "lower/lower.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/infer.h"
+#include "ir/input_shape.h"
 #include "lower/lowering.h"
 #include "lower/rewrites.h"
 #include "passes/free_batch.h"
@@ -37,26 +40,22 @@ void choose_batch(ir::Graph& graph, int64_t batch) {
   ir::infer_shapes(graph);
 }
 
-// "1x3x224x224": sizes that somebody could choose for this input.
-std::string example_profile(const ir::Shape& shape) {
-  std::string out;
-  for (size_t i = 0; i < shape.size(); ++i)
-    out += (i > 0 ? "x" : "") + std::to_string(shape[i] > 0 ? shape[i] : i == 0 ? 1 : 224);
-  return out;
-}
-
 // The engine plans its memory before it runs, so every size must be known.
 void require_static(const ir::Graph& graph) {
   const auto check = [](const ir::Value* v) {
     require(v->type.shape && ir::is_static(*v->type.shape), "'", v->name, "' has the type ", ir::type_string(v->type),
-            "; the engine needs fixed sizes, so export the model with a fixed image size");
+            "; the engine needs fixed sizes, so export the model with fixed ones");
     for (int64_t d : *v->type.shape) require(d > 0, "'", v->name, "' is empty: ", ir::type_string(v->type));
   };
+  if (const std::string flags = ir::advised_input_shapes(graph); !flags.empty()) {
+    const auto open = std::find_if(graph.inputs().begin(), graph.inputs().end(), [](const ir::Value* input) {
+      return input->type.shape && !ir::is_static(*input->type.shape);
+    });
+    fail_usage("input '", (*open)->name, "' is ", ir::type_string((*open)->type),
+               "; the engine needs fixed sizes, so choose them, as in ", flags,
+               " (octet compile makes one file for several: repeat the flag)");
+  }
   for (const ir::Value* input : graph.inputs()) {
-    if (graph.inputs().size() == 1 && input->type.shape && !ir::is_static(*input->type.shape))
-      fail_usage("input '", input->name, "' is ", ir::type_string(input->type),
-                 "; the engine needs fixed sizes, so choose them, as in octet compile --profiles ",
-                 example_profile(*input->type.shape), " (several shapes, with commas, make one file for all)");
     check(input);
     require(input->type.data_type == ir::DataType::kFloat32, "input '", input->name, "' has the type ",
             ir::type_string(input->type), "; inputs of an engine are float32");

@@ -9,7 +9,9 @@ namespace octet::lower {
 
 std::vector<passes::Pass> compile_passes() {
   return {
-      // Before any node changes: it follows codes through what the file has.
+      // As passes::checkpoint_passes() has it: tensors lie in the engine as in what it is verified against.
+      passes::find_pass("cancel_transposes"),
+      // Before any other node changes: it follows codes through what the file has.
       {"quantize_behind_moves", "quantize again what was moved as floats and a layer reads", quantize_behind_moves},
       // First the forms, as the passes behind it know those of the engine.
       {"rewrite_forms", "write operators in forms that the engine has steps for", rewrite_forms},

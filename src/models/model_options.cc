@@ -1,4 +1,6 @@
 // The keys of the section `model` of an experiment.
+#include "base/error.h"
+#include "ir/input_shape.h"
 #include "models/zoo.h"
 #include "schema/schema.h"
 
@@ -38,7 +40,7 @@ void describe(schema::Section& s, ModelOptions& model) {
       .length(3, 3)
       .or_auto(model.auto_input)
       .unit("channels, height, width")
-      .known_elsewhere_as({"input_shape", "input_size", "input_image_size"})
+      .known_elsewhere_as({"input_size", "input_image_size"})
       .help("Shape of one image as the network sees it. auto: that for which `arch` was published.");
   s.field("pretrained", model.pretrained)
       .input_path()
@@ -47,6 +49,12 @@ void describe(schema::Section& s, ModelOptions& model) {
   s.field("load_graph", model.load_graph)
       .help(
           "Train the graph of `pretrained` as it is (any ONNX network, also a pruned one) instead of building `arch`.");
+  s.field("input_shape", model.input_shape)
+      .written_when([&model] { return !model.input_shape.empty(); })
+      .help(
+          "Shapes of the inputs of an ONNX file, for sizes that it leaves open, as --input-shape says them: "
+          "1x3x320x320, "
+          "images:Nx3x320x320 (N: as the file has it). `input` is then of that size, too.");
   s.field("allow_loaded_model_modification", model.allow_loaded_model_modification)
       .written_when([&model] { return model.allow_loaded_model_modification; })
       .help(
@@ -81,6 +89,14 @@ void describe(schema::Section& s, ModelOptions& model) {
       .help("Dropout before the classifier; negative: that of the published network. Detectors have none.");
   s.field("zero_init_residual", model.zero_init_residual)
       .help("Let every residual branch start at zero (last batch norm's scale 0).");
+  s.rule("input_shape", [&model]() -> std::string {
+    try {
+      ir::parse_input_shapes(model.input_shape);
+      return "";
+    } catch (const UserError& e) {
+      return e.what();
+    }
+  });
   s.rule("load_graph", [&model] {
     return model.load_graph && model.pretrained.empty() ? "needs model.pretrained, the ONNX file whose graph is meant"
                                                         : "";

@@ -54,11 +54,15 @@ struct ModelOptions {
   // For those who start from trained weights; build_model() knows none of it.
   std::string pretrained;   // file with the starting weights, matched by name; empty: random
   bool load_graph = false;  // train the graph of `pretrained` as it is; arch and num_classes are then not used
+  // Shapes of the inputs of an ONNX file that is taken as it is, for sizes that it leaves open (ir/input_shape.h).
+  std::vector<std::string> input_shape;
   // Weights of `pretrained` that do not fit the network are left out instead of refused.
   bool allow_loaded_model_modification = false;
 
   // What an experiment leaves open, and whoever reads it finds (spec/automatic.h); build_model() knows none of it.
   bool auto_num_classes = false, auto_input = false;
+  // Who read the experiment found nobody that says `input`, which then is only that of the published network.
+  bool input_unsaid = false;
 
   int64_t channels() const { return input[0]; }
   int64_t height() const { return input[1]; }

@@ -4,6 +4,7 @@
 
 #include "ir/data_type_codes.h"
 #include "onnx/at_node.h"
+#include "onnx/chosen_sizes.h"
 #include "onnx/expand_qlinear.h"
 #include "onnx/node_order.h"
 #include "onnx/subgraphs.h"
@@ -44,8 +45,9 @@ ir::Attribute to_attribute(const proto::Attribute& a, ExternalFiles& files) {
 
 }  // namespace
 
-Builder::Builder(const proto::Graph& source, int opset, ExternalFiles& files, int64_t budget_bytes)
-    : source_(source), opset_(opset), files_(files), budget_(budget_bytes) {
+Builder::Builder(const proto::Graph& source, int opset, ExternalFiles& files, int64_t budget_bytes,
+                 const std::vector<ir::InputShape>& shapes)
+    : source_(source), opset_(opset), shapes_(shapes), files_(files), budget_(budget_bytes) {
   if (!source.name.empty()) graph_.name = source.name;
   graph_.opset = opset;
 }
@@ -92,42 +94,53 @@ const Tensor& Builder::tensor_of(Entry& e) {
 }
 
 void Builder::add_inputs() {
-  std::map<std::string, size_t> symbols;
+  std::vector<const proto::ValueInfo*> inputs;
   for (const proto::ValueInfo& input : source_.inputs) {
-    if (entries_.count(input.name)) {
-      // Until IR version 3 every initializer was an input as well.
-      if (entries_.at(input.name).initializer) continue;
-      fail("two inputs are named '", input.name, "'");
-    }
-    if (input.name.empty()) fail("a graph input has no name");
-    if (!input.is_tensor) fail("input '", input.name, "' is no tensor");
-    ir::TensorType type{ir::data_type_from_onnx(input.elem_type), std::nullopt};
-    if (type.data_type == DataType::kUndefined)
-      fail("input '", input.name, "' has the data type ", onnx_type_name(input.elem_type), ", which is not supported");
-    if (!input.shape) fail("input '", input.name, "' has no shape; export the model with the shapes of its inputs");
-    if (input.shape->size() > 16) fail("input '", input.name, "' has ", input.shape->size(), " dimensions");
-    Shape shape;
-    std::vector<Shape> in_lane(lanes_.size());
-    for (size_t i = 0; i < input.shape->size(); ++i) {
-      const proto::Dim& dim = (*input.shape)[i];
-      const bool dynamic = dim.value < 0;
-      if (dim.value > (int64_t{1} << 31)) fail("input '", input.name, "' has the impossible size ", dim.value);
-      shape.push_back(dynamic ? ir::kDynamic : dim.value);
-      const std::string symbol = dim.parameter.empty() ? str(input.name, "/", i) : dim.parameter;
-      const size_t number = dynamic && i > 0 ? symbols.try_emplace(symbol, symbols.size()).first->second : 0;
-      for (size_t p = 0; p < lanes_.size(); ++p)
-        in_lane[p].push_back(!dynamic ? dim.value
-                             : i == 0 ? kBatchOfLane[p]
-                                      : 64 * kPrimes[(p + 3 * number) % std::size(kPrimes)]);
-    }
-    type.shape = shape;
-    widener_.note(type.data_type, str("input '", input.name, "'"));
-    type.data_type = widened(type.data_type);
-    Entry& e = define(input.name);
-    e.value = graph_.add_input(input.name, type);
-    for (size_t p = 0; p < lanes_.size(); ++p)
-      e.lanes.push_back(lanes_[p].add_input(input.name, {type.data_type, in_lane[p]}));
+    // Until IR version 3 every initializer was an input as well.
+    if (const auto known = entries_.find(input.name); known == entries_.end() || !known->second.initializer)
+      inputs.push_back(&input);
   }
+  const ChosenSizes sizes(inputs, shapes_);
+  std::map<std::string, size_t> symbols;
+  for (const proto::ValueInfo* input : inputs) {
+    if (entries_.count(input->name)) fail("two inputs are named '", input->name, "'");
+    if (input->name.empty()) fail("a graph input has no name");
+    if (!input->is_tensor) fail("input '", input->name, "' is no tensor");
+    const std::optional<std::vector<proto::Dim>> dims = sizes.shape(*input);
+    if (!dims)
+      fail("input '", input->name, "' has no shape; say it, as in ",
+           ir::advised_input_shape(input->name, ir::Shape(4, ir::kDynamic), inputs.size() > 1));
+    if (dims->size() > 16) fail("input '", input->name, "' has ", dims->size(), " dimensions");
+    add_input(*input, *dims, symbols);
+  }
+}
+
+void Builder::add_input(const proto::ValueInfo& input, const std::vector<proto::Dim>& dims,
+                        std::map<std::string, size_t>& symbols) {
+  ir::TensorType type{ir::data_type_from_onnx(input.elem_type), std::nullopt};
+  if (type.data_type == DataType::kUndefined)
+    fail("input '", input.name, "' has the data type ", onnx_type_name(input.elem_type), ", which is not supported");
+  Shape shape;
+  std::vector<Shape> in_lane(lanes_.size());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const proto::Dim& dim = dims[i];
+    const bool dynamic = dim.value < 0;
+    if (dim.value > (int64_t{1} << 31)) fail("input '", input.name, "' has the impossible size ", dim.value);
+    shape.push_back(dynamic ? ir::kDynamic : dim.value);
+    const std::string symbol = ChosenSizes::symbol(input, i, dim);
+    const size_t number = dynamic && i > 0 ? symbols.try_emplace(symbol, symbols.size()).first->second : 0;
+    for (size_t p = 0; p < lanes_.size(); ++p)
+      in_lane[p].push_back(!dynamic ? dim.value
+                           : i == 0 ? kBatchOfLane[p]
+                                    : 64 * kPrimes[(p + 3 * number) % std::size(kPrimes)]);
+  }
+  type.shape = shape;
+  widener_.note(type.data_type, str("input '", input.name, "'"));
+  type.data_type = widened(type.data_type);
+  Entry& e = define(input.name);
+  e.value = graph_.add_input(input.name, type);
+  for (size_t p = 0; p < lanes_.size(); ++p)
+    e.lanes.push_back(lanes_[p].add_input(input.name, {type.data_type, in_lane[p]}));
 }
 
 void Builder::add_outputs() {
@@ -186,8 +199,13 @@ ir::Value* Builder::value_in_graph(const std::string& name) {
 
 void Builder::fail_varying(const std::string& name) const {
   fail("its input '", name, "' is computed from sizes that are dynamic in this model, and no constant can stand for it",
-       lanes_error_.empty() ? "" : " (" + lanes_error_ + ")",
-       "; export the model with fixed sizes (a dynamic batch alone is usually fine)");
+       lanes_error_.empty() ? "" : " (" + lanes_error_ + ")", advice());
+}
+
+std::string Builder::advice() const {
+  const std::string flags = ir::advised_input_shapes(graph_);
+  return "; say the sizes (" + flags +
+         ", or others), or export the model with fixed sizes (a dynamic batch alone is usually fine)";
 }
 
 ir::Value* Builder::value_in_lane(const std::string& name, size_t lane) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/input_shape.h"
 #include "onnx/fold.h"
 #include "onnx/proto.h"
 #include "onnx/quantized_constant.h"
@@ -26,8 +27,10 @@ namespace octet::onnx {
 
 class Builder : private UpgradeContext {
  public:
-  // `budget_bytes` bounds what folding allocates. The arguments must outlive the builder.
-  Builder(const proto::Graph& source, int opset, ExternalFiles& files, int64_t budget_bytes);
+  // `budget_bytes` bounds what folding allocates; `shapes` are those of import.h. The arguments must outlive the
+  // builder.
+  Builder(const proto::Graph& source, int opset, ExternalFiles& files, int64_t budget_bytes,
+          const std::vector<ir::InputShape>& shapes);
 
   // The graph with inferred types; QuantizeLinear and DequantizeLinear still stand one by one. UserError naming the
   // node.
@@ -56,6 +59,8 @@ class Builder : private UpgradeContext {
   std::string fresh_name(const std::string& hint) override;
 
   void add_inputs();
+  void add_input(const proto::ValueInfo& input, const std::vector<proto::Dim>& dims,
+                 std::map<std::string, size_t>& symbols);
   void add_outputs();
   void add_source(const proto::Node& node);
   // Brings what the node says of 16-bit floats to float32.
@@ -88,12 +93,15 @@ class Builder : private UpgradeContext {
   const ir::Tensor& tensor_of(Entry& entry);
   ir::Value* value_in_graph(const std::string& name);
   ir::Value* value_in_lane(const std::string& name, size_t lane);
+  // What a user can do about open sizes, as the end of a sentence.
+  std::string advice() const;
   // UserError: `name` is varying, and what would come of it cannot be told.
   [[noreturn]] void fail_varying(const std::string& name) const;
 
   const proto::Graph& source_;
   std::list<proto::Graph> branches_;  // chosen ones, with names of their own
   const int opset_;
+  const std::vector<ir::InputShape>& shapes_;
   ExternalFiles& files_;
   ir::MemoryBudget budget_;
   Widener widener_;

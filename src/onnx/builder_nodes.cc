@@ -46,7 +46,7 @@ void Builder::add(const SourceNode& source) {
     if (node.op == "Shape" || node.op == "Size") {
       if (!add_shape(node))
         fail("the shape of '", node.inputs.at(0), "' is needed, but it is dynamic and not known",
-             lanes_error_.empty() ? "" : " (" + lanes_error_ + ")", "; export the model with fixed input sizes");
+             lanes_error_.empty() ? "" : " (" + lanes_error_ + ")", advice());
       return;
     }
     if (add_folded(node) || add_behind_dequantize(node)) return;

@@ -58,12 +58,14 @@ void mark_trainable(ir::Graph& graph, const std::string& names) {
   }
 }
 
-ir::Graph import_parsed(proto::Model model, size_t file_bytes, const std::filesystem::path& directory) {
+ir::Graph import_parsed(proto::Model model, size_t file_bytes, const std::filesystem::path& directory,
+                        const ImportOptions& options) {
   if (!model.graph) fail("holds no graph: this is not an ONNX model");
   const int opset = default_opset(model);
   inline_functions(model, opset);
   ExternalFiles files(directory);
-  ir::Graph graph = Builder(*model.graph, opset, files, fold_budget(*model.graph, file_bytes)).build();
+  const int64_t budget = fold_budget(*model.graph, file_bytes);
+  ir::Graph graph = Builder(*model.graph, opset, files, budget, options.input_shapes).build();
   for (const auto& [key, value] : model.metadata) graph.metadata[key] = value;
   graph.remove_dead();  // quantizers of constants whose codes were moved or folded
   fuse_layer_norm(graph);
@@ -76,10 +78,11 @@ ir::Graph import_parsed(proto::Model model, size_t file_bytes, const std::filesy
   return graph;
 }
 
-ir::Graph import_named(std::string_view bytes, const std::filesystem::path& directory, const std::string& name) {
+ir::Graph import_named(std::string_view bytes, const std::filesystem::path& directory, const std::string& name,
+                       const ImportOptions& options) {
   try {
     if (bytes.empty()) fail("is empty");
-    return import_parsed(proto::parse_model(bytes), bytes.size(), directory);
+    return import_parsed(proto::parse_model(bytes), bytes.size(), directory, options);
   } catch (const UserError& e) {
     throw UserError(name + ": " + e.what(), e.code());
   }
@@ -87,15 +90,16 @@ ir::Graph import_named(std::string_view bytes, const std::filesystem::path& dire
 
 }  // namespace
 
-ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data) {
-  return import_named(bytes, directory_of_external_data, "ONNX model");
+ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data,
+                       const ImportOptions& options) {
+  return import_named(bytes, directory_of_external_data, "ONNX model", options);
 }
 
-ir::Graph import_model(const std::filesystem::path& path) {
+ir::Graph import_model(const std::filesystem::path& path, const ImportOptions& options) {
   const MappedFile file(path);
   const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   const std::filesystem::path parent = path.parent_path();
-  return import_named(bytes, parent.empty() ? "." : parent, path.string());
+  return import_named(bytes, parent.empty() ? "." : parent, path.string(), options);
 }
 
 }  // namespace octet::onnx

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/input_shape.h"
 
 namespace octet::onnx {
 
@@ -14,6 +15,13 @@ inline constexpr int kOldestOpset = 7, kNewestOpset = 25;  // of the default dom
 // The operators of ONNX's default domain that a model may hold, in alphabetical order; some in some forms, those of
 // folded_operators() (fold.h) on constants and shapes alone.
 std::vector<std::string> supported_operators();
+
+struct ImportOptions {
+  // Shapes of inputs, by name, for sizes that the file leaves open: the graph has these, and what is computed from them
+  // is a constant. UserError (exit 2) where they contradict the file. Only the first size of an input, the batch, may
+  // be another than the file's, which then stays: whether it can be changed is for passes/free_batch.h to prove.
+  std::vector<ir::InputShape> input_shapes;
+};
 
 // Reads a model: operators in the form of the newest opset, constants and shape arithmetic folded away, Q/DQ pairs
 // fused into FakeQuantize (see fuse_qdq.h), types inferred, verified. Names of values, nodes and initializers are those
@@ -25,9 +33,10 @@ std::vector<std::string> supported_operators();
 // UserError, starting with the file's name, for anything else than a well-formed model of opset 7 to 25 that Octet can
 // represent exactly: unsupported operators (with node, domain and the list of supported ones), damaged or truncated
 // bytes, external data outside of the model's folder. Any bytes are safe to read.
-ir::Graph import_model(const std::filesystem::path& path);
+ir::Graph import_model(const std::filesystem::path& path, const ImportOptions& options = {});
 
 // The same for a model in memory; external data files are looked for in `directory`, and refused when it is empty.
-ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data);
+ir::Graph import_bytes(std::string_view bytes, const std::filesystem::path& directory_of_external_data,
+                       const ImportOptions& options = {});
 
 }  // namespace octet::onnx

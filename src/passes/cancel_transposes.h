@@ -1,14 +1,15 @@
 // Takes out the layout changes that converters from NHWC frameworks leave behind.
 //
 // Precondition: inferred types (and, for a complete result, remove_identity and fold_constants before it).
-// What, until nothing changes:
-//  - Transpose of a Transpose becomes one; a Transpose that changes nothing goes.
-//  - An element-wise node (or Concat, with its axis changed) whose inputs are all transposed in the same way computes
-//  on
-//    the tensors before, and its result is transposed: so transposes meet their inverses further down. Constant
-//    operands are transposed here. Only where those transposed inputs have no other kind of reader.
-// Nodes and their outputs keep their names: a value that is moved before a Transpose holds the same numbers in another
-// order, and the moved Transpose is called "<value>/transpose". Graph outputs keep layout and name.
+// What: tensors that are joined by operators which can compute in any order of axes (permuted_nodes.h) and by
+// Transposes get one order together, the one that leaves the fewest Transposes, and these at the inputs and outputs of
+// the graph rather than inside; then those between them are gone. So a graph of an NHWC framework, with Transposes
+// around each convolution and Pad, Concat, ReduceMean, Add ... in NHWC between them, becomes the NCHW graph that it
+// came from, with at most one Transpose behind an NHWC input and one before an NHWC output. Constants are put in the
+// order that is needed, also the weights of a product behind a Flatten. A Transpose that moves axes of one element
+// alone becomes a Reshape; one of a Transpose becomes one; what changes nothing goes. Nothing changes where that saves
+// none. Nodes and their outputs keep their names: a value that is moved before a Transpose holds the same numbers in
+// another order, and a new Transpose is called "<value>/transpose". Graph inputs and outputs keep layout and name.
 // Test: tests/passes/cancel_transposes_test.cc.
 #pragma once
 #include "ir/graph.h"

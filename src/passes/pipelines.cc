@@ -54,7 +54,7 @@ std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges
 }
 
 std::vector<Pass> training_passes() {
-  return {find_pass("mark_trainable")};
+  return {find_pass("cancel_transposes"), find_pass("mark_trainable")};
 }
 
 std::vector<Pass> deployment_passes() {
@@ -62,7 +62,8 @@ std::vector<Pass> deployment_passes() {
 }
 
 std::vector<Pass> checkpoint_passes() {
-  return {find_pass("fold_batch_norm"), find_pass("snap_biases")};
+  // As octet compile does it: what is compared is in the same order.
+  return {find_pass("cancel_transposes"), find_pass("fold_batch_norm"), find_pass("snap_biases")};
 }
 
 std::vector<Pass> export_passes() {

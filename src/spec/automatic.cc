@@ -1,8 +1,40 @@
 #include "spec/automatic.h"
 
+#include <array>
+
 #include "base/error.h"
+#include "data/network_input.h"
+#include "ir/input_shape.h"
 
 namespace octet::spec {
+
+void take_input_shape(ExperimentSpec& spec, const std::string& name) {
+  models::ModelOptions& model = spec.model;
+  const ir::InputShape* images = nullptr;
+  const std::vector<ir::InputShape> shapes = ir::parse_input_shapes(model.input_shape);
+  for (const ir::InputShape& each : shapes)
+    if (each.shape.size() == 4) {
+      if (images != nullptr) return;
+      images = &each;
+    }
+  if (images == nullptr) return;
+  const data::NetworkInput input = data::read_network_input(images->name, images->shape);
+  const std::array<int64_t, 3> sizes = {input.channels, input.height, input.width};
+  const bool said = !model.input_unsaid && !model.auto_input;
+  bool open = false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    open = open || sizes.at(i) < 0;
+    if (sizes.at(i) < 0 || sizes.at(i) == model.input.at(i)) continue;
+    if (said)
+      fail_usage(name, ": model.input_shape (--input-shape) says ", ir::input_shape_text(*images),
+                 ", and model.input says ", ir::shape_string({model.input.begin(), model.input.end()}),
+                 " (channels, height, width); leave one of them out");
+    model.input.at(i) = sizes.at(i);
+  }
+  if (open) return;
+  model.input_unsaid = false;
+  model.auto_input = false;
+}
 
 void resolve_automatic(ExperimentSpec& spec, const std::string& name) {
   models::ModelOptions& model = spec.model;

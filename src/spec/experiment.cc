@@ -61,6 +61,9 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
   Section section;
   describe(section, spec);
   schema::read_section(section, root, "", {.check_files = options.check_files});
+  const schema::Node* model = root.kind == schema::Node::Kind::kMap ? root.find("model") : nullptr;
+  spec.model.input_unsaid = model == nullptr || model->kind != schema::Node::Kind::kMap || !model->find("input");
+  take_input_shape(spec, name);
   data::resolve_splits(spec.data);
   if (options.check_files) resolve_automatic(spec, name);
   return spec;

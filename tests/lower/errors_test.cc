@@ -49,7 +49,7 @@ TEST(Errors, CodesReadWithManyOtherScales) {
 TEST(Errors, DynamicImageSize) {
   QuantNet net(31);
   net.finish({net.relu(net.input({ir::kDynamic, 3, ir::kDynamic, 8}))});
-  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed"), HasSubstr("--profiles 1x3x224x8")));
+  EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("'x'"), HasSubstr("fixed"), HasSubstr("--input-shape 1x3x224x8")));
 }
 
 TEST(Errors, DynamicBatchIsChosenByTheOption) {

@@ -3,22 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "passes/block_builder.h"
+#include <functional>
+#include <map>
+
 #include "passes/evaluate.h"
+#include "support/keras_twin.h"
 
 namespace octet::passes {
 namespace {
 
 using ir::OpKind;
-
-struct LayoutBuilder : BlockBuilder {
-  ir::Value* to_nhwc(ir::Value* v, const std::string& name) {
-    return op(OpKind::kTranspose, name, {v}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
-  }
-  ir::Value* to_nchw(ir::Value* v, const std::string& name) {
-    return op(OpKind::kTranspose, name, {v}, {{"perm", std::vector<int64_t>{0, 3, 1, 2}}});
-  }
-};
+using testing::KerasTwin;
+using testing::LayoutBuilder;
 
 TEST(CancelTransposesTest, ThroughBiasAndActivation) {
   LayoutBuilder b;
@@ -66,12 +62,167 @@ TEST(CancelTransposesTest, MergesWhatDoesNotCancel) {
   EXPECT_EQ(b.graph.find_node("t2")->get_ints("perm"), (std::vector<int64_t>{0, 3, 1, 2}));
 }
 
-TEST(CancelTransposesTest, StopsWhereAnotherNodeNeedsTheLayout) {
+std::map<std::string, int> kinds(const ir::Graph& graph) {
+  std::map<std::string, int> out;
+  for (const auto& node : graph.nodes()) ++out[node->info().name];
+  return out;
+}
+
+TEST(CancelTransposesTest, GoesWhereTheLayoutIsNeeded) {
   LayoutBuilder b;
   auto* y = b.to_nhwc(b.x, "t1");
   b.graph.add_output(b.op(OpKind::kFlatten, "flatten", {y}));
   b.graph.add_output(b.conv(b.to_nchw(b.relu(y, "relu"), "t2"), "conv", 2));
+  EXPECT_EQ(run_and_compare(b.graph, cancel_transposes), 1);
+  EXPECT_EQ(b.graph.find_node("flatten")->input(0)->producer->kind, OpKind::kTranspose);
+}
+
+TEST(CancelTransposesTest, StaysWhereNothingIsSaved) {
+  LayoutBuilder b;
+  auto* y = b.to_nhwc(b.x, "t1");
+  b.graph.add_output(b.op(OpKind::kFlatten, "flatten", {b.relu(y, "relu")}));
   EXPECT_EQ(run_and_compare(b.graph, cancel_transposes), 0);
+  EXPECT_EQ(b.graph.find_node("relu")->input(0)->producer, b.graph.find_node("t1"));
+}
+
+// Every operator with a rule, between two convolutions.
+TEST(CancelTransposesTest, ThroughEveryOperatorWithARule) {
+  using Ints = std::vector<int64_t>;
+  const auto ints = [](LayoutBuilder& b, const std::string& name, const Ints& v) {
+    return b.graph.add_constant(name, ir::Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v));
+  };
+  const auto floats = [](LayoutBuilder& b, const std::string& name, const std::vector<float>& v) {
+    return b.graph.add_constant(name, ir::Tensor::of<float>({static_cast<int64_t>(v.size())}, v));
+  };
+  using Build = std::function<ir::Value*(LayoutBuilder&, ir::Value*)>;
+  const std::map<std::string, Build> cases = {
+      {"pad",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kPad, "n", {v, ints(b, "p", {0, 1, 2, 0, 0, 3, 1, 1})});
+       }},
+      {"pad with axes",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kPad, "n", {v, ints(b, "p", {1, 2, 2, 0}), nullptr, ints(b, "a", {-2, 1})});
+       }},
+      {"slice",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kSlice, "n", {v, ints(b, "s", {1, 0}), ints(b, "e", {7, 2}), ints(b, "a", {2, -1})});
+       }},
+      {"slice from the first axis",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kSlice, "n", {v, ints(b, "s", {0, 2}), ints(b, "e", {1, 7})});
+       }},
+      {"concat with a constant",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kConcat, "n", {v, b.parameter("c", {1, 8, 8, 2})}, {{"axis", int64_t{-1}}});
+       }},
+      {"split",
+       [&](auto& b, auto* v) {
+         ir::Node* n = b.graph.add_node(OpKind::kSplit, "n", {v}, {"s1", "s2", "s3"},
+                                        {{"axis", int64_t{3}}, {"num_outputs", int64_t{3}}});
+         ir::infer_node(*n);
+         return b.add(b.relu(n->output(2), "r"), n->output(0), "sum");
+       }},
+      {"mean",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kReduceMean, "n", {v}, {{"axes", Ints{1, 2}}});
+       }},
+      {"maximum by an input",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kReduceMax, "n", {v, ints(b, "a", {-1})});
+       }},
+      {"softmax", [&](auto& b, auto* v) { return b.op(OpKind::kSoftmax, "n", {v}); }},
+      {"resize",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kResize, "n", {v, nullptr, floats(b, "s", {1, 2, 3, 1})},
+                     {{"mode", std::string("linear")}});
+       }},
+      {"resize to sizes",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kResize, "n", {v, nullptr, nullptr, ints(b, "s", {1, 16, 4, 3})});
+       }},
+      {"expand",
+       [&](auto& b, auto* v) {
+         auto* mean = b.op(OpKind::kReduceMean, "m", {v}, {{"axes", Ints{1, 2}}});
+         return b.op(OpKind::kExpand, "n", {mean, ints(b, "s", {4, 8, 1})});
+       }},
+      {"a constant of three axes",
+       [&](auto& b, auto* v) {
+         return b.op(OpKind::kMul, "n", {v, b.parameter("c", {8, 1, 3})});
+       }},
+      {"a quantized constant that two read",
+       [&](auto& b, auto* v) {
+         auto* zero = b.graph.add_constant("z", ir::Tensor::scalar<int8_t>(0));
+         auto* scale = b.graph.add_constant("s", ir::Tensor::scalar(0.01f));
+         auto* bias = b.op(OpKind::kFakeQuantize, "q", {b.parameter("c", {3}), scale, zero});
+         return b.op(OpKind::kMul, "again", {b.add(v, bias, "n"), bias});
+       }},
+      {"quantizer of channels",
+       [&](auto& b, auto* v) {
+         auto* zeros = b.graph.add_constant("z", ir::Tensor::of<int8_t>({3}, std::vector<int8_t>{0, 0, 0}));
+         return b.op(OpKind::kFakeQuantize, "n", {v, floats(b, "s", {0.1f, 0.2f, 0.3f}), zeros},
+                     {{"axis", int64_t{3}}});
+       }},
+      {"clip",
+       [&](auto& b, auto* v) {
+         auto* low = b.graph.add_constant("low", ir::Tensor::scalar(-0.5f));
+         return b.op(OpKind::kClip, "n", {v, low});
+       }},
+  };
+  for (const auto& [name, build] : cases) {
+    SCOPED_TRACE(name);
+    LayoutBuilder b;
+    ir::Value* y = build(b, b.to_nhwc(b.conv(b.x, "conv1", 3), "t1"));
+    b.graph.add_output(b.conv(b.to_nchw(y, "t2"), "conv2", 2));
+    EXPECT_EQ(run_and_compare(b.graph, cancel_transposes, 1e-6), 2);
+    EXPECT_EQ(kinds(b.graph).count("Transpose"), 0u);
+  }
+}
+
+// The mean over an image, or its flattening, ends the layout: no Transpose stays before the classifier.
+TEST(CancelTransposesTest, BeforeClassifiers) {
+  using Ints = std::vector<int64_t>;
+  for (const bool transposed : {false, true}) {
+    LayoutBuilder b;
+    auto* y = b.to_nhwc(b.conv(b.x, "conv", 3), "t1");
+    auto* mean = b.op(OpKind::kReduceMean, "mean", {y}, {{"axes", Ints{1, 2}}, {"keepdims", int64_t{0}}});
+    b.graph.add_output(b.gemm(mean, "fc1", 2));
+    auto* flat = b.relu(b.op(OpKind::kFlatten, "flatten", {y}), "relu");
+    auto* w = b.parameter("w", transposed ? ir::Shape{5, 192} : ir::Shape{192, 5});
+    b.graph.add_output(b.op(OpKind::kGemm, "fc2", {flat, w}, {{"transB", int64_t{transposed}}}));
+    EXPECT_EQ(run_and_compare(b.graph, cancel_transposes, 1e-6), 1);
+    EXPECT_EQ(b.graph.find_node("mean")->get_ints("axes"), (Ints{2, 3}));
+    EXPECT_EQ(kinds(b.graph).count("Transpose"), 0u);
+  }
+  // One image axis alone: what is left of the two others may be in another order.
+  LayoutBuilder b;
+  auto* y = b.to_nhwc(b.conv(b.x, "conv", 3), "t1");
+  auto* rows = b.op(OpKind::kReduceMean, "rows", {b.relu(y, "relu")}, {{"axes", Ints{1}}, {"keepdims", int64_t{0}}});
+  b.graph.add_output(b.conv(b.to_nchw(b.relu(y, "again"), "t2"), "conv2", 2));
+  b.graph.add_output(rows);
+  EXPECT_EQ(run_and_compare(b.graph, cancel_transposes, 1e-6), 1);
+  EXPECT_EQ(b.graph.outputs()[1]->type.shape, (ir::Shape{1, 8, 3}));
+}
+
+// support/keras_twin.h: what is left is the same as in NCHW, but for the Transpose behind the input.
+TEST(CancelTransposesTest, AKerasNetworkIsItsTwin) {
+  for (const int64_t batch : {1, 2}) {
+    KerasTwin keras(true, batch), torch(false, batch);
+    const int before = kinds(keras.graph)["Transpose"];
+    EXPECT_EQ(run_and_compare(keras.graph, cancel_transposes, 1e-6), before - 1);
+    EXPECT_EQ(keras.graph.inputs()[0]->users.size(), 1u);
+    EXPECT_EQ(keras.graph.inputs()[0]->users[0]->kind, OpKind::kTranspose);
+    auto expected = kinds(torch.graph);
+    expected["Transpose"] = 1;
+    EXPECT_EQ(kinds(keras.graph), expected);
+    // The same numbers for the same image.
+    Outputs a = outputs_of(torch.graph);
+    ir::Graph& g = keras.graph;
+    g.replace_uses(g.inputs()[0]->users[0]->output(), g.add_input("images", torch.graph.inputs()[0]->type));
+    g.remove_dead();
+    g.erase_input(g.inputs()[0]);
+    EXPECT_LT(difference(outputs_of(g), a), 1e-6);
+  }
 }
 
 }  // namespace

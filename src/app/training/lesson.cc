@@ -3,6 +3,7 @@
 #include "app/network_file.h"
 #include "app/training/training_setup.h"
 #include "base/error.h"
+#include "passes/pipelines.h"
 #include "tasks/training.h"
 #include "train/distillation.h"
 
@@ -10,7 +11,10 @@ namespace octet::app {
 namespace {
 
 ir::Graph teacher_graph(const spec::ExperimentSpec& spec, const std::string& file, const ir::Graph& network) {
-  const ir::Graph teacher = load_network(file);
+  std::vector<ir::InputShape> shapes = ir::parse_input_shapes(spec.model.input_shape);
+  if (shapes.size() == 1) shapes[0].name.clear();  // the teacher's input may have another name
+  ir::Graph teacher = load_network(file, shapes);
+  passes::run_pipeline(teacher, passes::training_passes());
   if (has_quantizers(teacher)) fail_usage(file, ": holds quantizers; a teacher is a float model");
   spec.task->check(tasks::signature_of(teacher), spec.task->classes(tasks::signature_of(network)));
   return spec.task->executed_graph(teacher);

@@ -48,7 +48,7 @@ ir::Graph starting_network(const spec::ExperimentSpec& spec, Stage stage, const 
     if (weights::weight_format(file) != weights::WeightFormat::kOnnx)
       fail_usage(file, ": holds weights and no graph; name an ONNX file",
                  model.empty() ? ", or leave model.load_graph out" : "");
-    graph = load_network(file);
+    graph = load_network(file, ir::parse_input_shapes(spec.model.input_shape));
     passes::run_pipeline(graph, passes::training_passes());
   }
   if (file.empty() && !spec.model.freeze_blocks.empty())

@@ -88,9 +88,10 @@ void print(const ir::Graph& graph, const train::QuantizationErrors& found, int64
 
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
-  ir::Graph graph = app::load_network(options.model);
+  ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   passes::run_pipeline(graph, passes::checkpoint_passes());
   spec::ExperimentSpec spec = options.spec.load();
+  app::require_sizes(tasks::signature_of(graph), spec.model, options.model);
   spec.quant.calibration.images = options.count;
   spec.quant.calibration.batch_size = options.batch_size;
   train::initialize_torch();
@@ -125,6 +126,7 @@ Command diagnose_command() {
                    "octet diagnose -m model.qdq.onnx --images photos/ --count 32"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
+        add_input_shape_flag(app, options->spec);
         add_model_flag(app, options->model, "ONNX model with quantizers");
         app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file");
         app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")

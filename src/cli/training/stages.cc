@@ -57,7 +57,7 @@ ExitCode run_integer_stage(const SpecFlags& flags, const StageFiles& files) {
     fail_usage("stage int_infer runs a quantized model: name that of stage qat or calibration with -m");
   require_file(files.model, "-m");
   const std::vector<std::string> paths = outputs(files, {".qdq.onnx", ".octet", ".json"});
-  ir::Graph graph = app::load_network(files.model);
+  ir::Graph graph = app::load_network(files.model, flags.input_shapes(files.model));
   if (!app::has_quantizers(graph))
     fail_usage(files.model,
                ": holds no quantizers, and stage int_infer runs integers; name the model of stage qat or "

@@ -370,6 +370,7 @@ Command train_command() {
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         add_spec_flags(app, options->spec, Need::kOptional, /*training=*/true);
+        add_input_shape_flag(app, options->spec);
         add_folder_flags(app, options->spec);
         add_number_flag(app, "--epochs", options->epochs, 1, 1'000'000, "Of stage float (train.epochs)");
         add_worker_flags(app, options->workers);

@@ -181,7 +181,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   if (!options.engine.empty()) require_file(options.engine, "--engine_file");
-  ir::Graph graph = app::load_network(options.model);
+  ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
@@ -252,6 +252,7 @@ Command verify_command() {
         add_spec_flags(app, options->spec, Need::kOptional);
         add_labeled_images_flag(app, options->images);
         add_model_flags(app, options->input);
+        add_input_shape_flag(app, options->spec);
         add_model_flag(app, options->model, "Trained ONNX model with quantizers");
         add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
         app.add_option("--tensor_images", options->tensor_images,

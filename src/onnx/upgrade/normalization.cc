@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ir/axes.h"
 #include "onnx/upgrade/parts.h"
 #include "onnx/upgrade/rules.h"

@@ -140,6 +140,7 @@ Order LayoutGroup::held(const Tensor& tensor, const Order& order) {
 LayoutGroup::Cost LayoutGroup::cost(const Order& order) const {
   Cost sum;
   const auto add = [&](const ir::Shape& shape, const Order& own, bool border, bool images) {
+    sum.count += !moves_nothing(shape, own);
     sum.transposes += cost_of(shape, own, border ? kAtBorder : kInside);
     sum.places += cost_of(shape, own, border ? kAtBorder : images ? kBesideImages : kInside);
   };
@@ -170,6 +171,7 @@ LayoutGroup::Cost LayoutGroup::present_cost() const {
     const Value *x = node->input(0), *y = node->output();
     const bool images = takes_images(x->producer) || std::any_of(y->users.begin(), y->users.end(), takes_images);
     const bool border = !x->producer || (graph_.is_output(y) && y->users.empty());
+    sum.count += !moves_nothing(*x->type.shape, order_of(*node));
     sum.transposes += cost_of(*x->type.shape, order_of(*node), border ? kAtBorder : kInside);
     sum.places += cost_of(*x->type.shape, order_of(*node), border ? kAtBorder : images ? kBesideImages : kInside);
   }
@@ -187,7 +189,8 @@ std::optional<Order> LayoutGroup::better_order() const {
   const Cost present = present_cost();
   int least = present.places;
   for (const Order& order : candidates)
-    if (const Cost sum = cost(order); sum.transposes < present.transposes && sum.places < least) {
+    if (const Cost sum = cost(order);
+        sum.count <= present.count && sum.transposes < present.transposes && sum.places < least) {
       least = sum.places;
       best = order;
     }

@@ -42,9 +42,9 @@ class LayoutGroup {
   bool visit(ir::Value* value, const Order& place);
   bool join(ir::Node* node);
   bool is_inside(const ir::Node* node) const;
-  // Of the Transposes alone, and with their places: those beside operators of images cost more.
+  // How many, what they cost, and what with their places: those beside operators of images cost more.
   struct Cost {
-    int transposes = 0, places = 0;
+    int count = 0, transposes = 0, places = 0;
   };
   Cost cost(const Order& order) const;
   Cost present_cost() const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -223,6 +224,90 @@ TEST(CancelTransposesTest, AKerasNetworkIsItsTwin) {
     g.erase_input(g.inputs()[0]);
     EXPECT_LT(difference(outputs_of(g), a), 1e-6);
   }
+}
+
+// Graphs of everything that lets an order pass, ends it or sets one, at random.
+class RandomGraph : public LayoutBuilder {
+ public:
+  explicit RandomGraph(uint32_t seed) : LayoutBuilder({1, 2, 4, 3}), random_(seed) {
+    pool_.push_back(x);
+    for (int i = 0; i < 14; ++i)
+      if (ir::Value* made = next("n" + std::to_string(i))) pool_.push_back(made);
+    for (ir::Value* v : std::vector<ir::Value*>(pool_.begin() + 1, pool_.end()))
+      if (v->users.empty() || one_of(6) == 0) graph.add_output(v);
+  }
+
+ private:
+  using Ints = std::vector<int64_t>;
+  int64_t one_of(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  ir::Value* ints(const std::string& name, const Ints& v) {
+    return graph.add_constant(name, ir::Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v));
+  }
+  ir::Value* next(const std::string& name) {
+    ir::Value* v = pool_[static_cast<size_t>(one_of(static_cast<int64_t>(pool_.size())))];
+    const ir::Shape shape = *v->type.shape;
+    const auto rank = static_cast<int64_t>(shape.size());
+    if (ir::element_count(shape) > 4000 || rank < 2) return nullptr;
+    const int64_t axis = one_of(rank);
+    switch (one_of(13)) {
+      case 0:
+      case 1:
+      case 2: {
+        Ints perm(static_cast<size_t>(rank));
+        for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
+        if (rank == 4 && one_of(3) > 0)
+          perm = one_of(2) == 0 ? Ints{0, 2, 3, 1} : Ints{0, 3, 1, 2};
+        else
+          std::shuffle(perm.begin(), perm.end(), random_);
+        return op(OpKind::kTranspose, name, {v}, {{"perm", perm}});
+      }
+      case 3: {
+        for (ir::Value* other : pool_)
+          if (other != v && *other->type.shape == shape) return add(v, other, name);
+        return op(OpKind::kMul, name, {v, parameter(name + ".c", ir::Shape(shape.end() - 2, shape.end()))});
+      }
+      case 4:
+        return op(OpKind::kConcat, name, {v, v}, {{"axis", axis}});
+      case 5: {
+        Ints pads(static_cast<size_t>(2 * rank));
+        pads[static_cast<size_t>(axis)] = 1;
+        return op(OpKind::kPad, name, {v, ints(name + ".p", pads)});
+      }
+      case 6:
+        return op(OpKind::kReduceMean, name, {v}, {{"axes", Ints{axis}}, {"keepdims", one_of(2)}});
+      case 7:
+        return op(OpKind::kSoftmax, name, {v}, {{"axis", axis}});
+      case 8:
+        return rank == 4 ? conv(v, name, 2) : relu(v, name);
+      case 9: {
+        if (shape[0] != 1) return nullptr;
+        ir::Value* flat = op(OpKind::kFlatten, name + ".flat", {v});
+        return op(OpKind::kMatMul, name, {relu(flat, name + ".relu"), parameter(name + ".w", {channels(flat), 3})});
+      }
+      case 10:
+        return op(OpKind::kSlice, name, {v, ints(name + ".s", {0}), ints(name + ".e", {2}), ints(name + ".a", {axis})});
+      case 11:
+        return shape[static_cast<size_t>(axis)] == 1
+                   ? op(OpKind::kSqueeze, name, {v, ints(name + ".a", {axis})})
+                   : op(OpKind::kMul, name, {v, parameter(name + ".c", {shape.back()})});
+      default:
+        return relu(v, name);
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<ir::Value*> pool_;
+};
+
+TEST(CancelTransposesTest, RandomGraphsComputeWhatTheyDid) {
+  int saved = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomGraph random(seed);
+    saved += run_and_compare(random.graph, cancel_transposes, 1e-5);
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(saved, 100);
 }
 
 }  // namespace

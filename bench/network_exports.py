@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Networks of torchvision and timm with random weights as ONNX files of PyTorch's exporters.
+
+    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo
+    network_exports.py --list                                   one network a line
+
+Run by the Python of `scripts/peers_venv.sh --exporters`. Nothing is downloaded: weights come from a fixed seed. The first pictures of
+the folder then pass once through the network for the running statistics of its batch norms, and scales of layers that start at
+next to nothing, and heads of zeros, are drawn anew, so that activations are as alive as in a trained network. The export is the default one of
+torch.onnx.export: one image, fixed sizes.
+"""
+import argparse
+import contextlib
+import dataclasses
+import io
+import pathlib
+import warnings
+
+SEED = 1
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    maker: str  # of torchvision.models, torchvision.models.MODULE or timm
+    size: int = 224  # rows and columns of the input
+    kind: str = "classifier"  # classifier, segmentation or detector
+    options: tuple = ()
+
+
+SMALL = (("min_size", 320), ("max_size", 320))  # as the input, not enlarged to 800
+
+NETWORKS = {
+    "resnet18": Network("resnet18"),
+    "resnet50": Network("resnet50"),
+    "resnext50_32x4d": Network("resnext50_32x4d"),
+    "mobilenet_v2": Network("mobilenet_v2"),
+    "mobilenet_v3_small": Network("mobilenet_v3_small"),
+    "mobilenet_v3_large": Network("mobilenet_v3_large"),
+    "efficientnet_b0": Network("efficientnet_b0"),
+    "efficientnet_v2_s": Network("efficientnet_v2_s", 384),
+    "densenet121": Network("densenet121"),
+    "googlenet": Network("googlenet", options=(("init_weights", False),)),
+    "inception_v3": Network("inception_v3", 299, options=(("init_weights", False),)),
+    "shufflenet_v2_x1_0": Network("shufflenet_v2_x1_0"),
+    "squeezenet1_1": Network("squeezenet1_1"),
+    "mnasnet1_0": Network("mnasnet1_0"),
+    "regnet_y_400mf": Network("regnet_y_400mf"),
+    "convnext_tiny": Network("convnext_tiny"),
+    "vit_b_16": Network("vit_b_16"),
+    "vit_tiny_patch16_224": Network("timm.vit_tiny_patch16_224"),
+    "swin_t": Network("swin_t"),
+    "mobilevit_s": Network("timm.mobilevit_s", 256),
+    "efficientformer_l1": Network("timm.efficientformer_l1"),
+    "ghostnet_100": Network("timm.ghostnet_100"),
+    "repvgg_a0": Network("timm.repvgg_a0"),
+    "deeplabv3_mobilenet_v3_large": Network("segmentation.deeplabv3_mobilenet_v3_large", 224, "segmentation"),
+    "fcn_resnet50": Network("segmentation.fcn_resnet50", 224, "segmentation"),
+    "lraspp_mobilenet_v3_large": Network("segmentation.lraspp_mobilenet_v3_large", 224, "segmentation"),
+    "ssdlite320_mobilenet_v3_large": Network("detection.ssdlite320_mobilenet_v3_large", 320, "detector"),
+    "retinanet_resnet50_fpn": Network("detection.retinanet_resnet50_fpn", 320, "detector", SMALL),
+    "fasterrcnn_resnet50_fpn": Network("detection.fasterrcnn_resnet50_fpn", 320, "detector", SMALL),
+}
+EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo")
+
+
+def normalization(network):
+    """Mean and standard deviation of pixels in 0 .. 1. torchvision's detectors normalize their images themselves."""
+    return ((0.0,) * 3, (1.0,) * 3) if NETWORKS[network].kind == "detector" else (MEAN, STD)
+
+
+def pictures(folder, network, first, count):
+    """Array [count, 3, size, size], normalized, as octet infer and octet quantize read them: stretched, with antialiasing."""
+    import numpy as np
+    from PIL import Image
+
+    size = NETWORKS[network].size
+    mean, std = (np.float32(v).reshape(3, 1, 1) for v in normalization(network))
+    found = []
+    paths = sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png", ".ppm"))
+    for path in paths[first:first + count]:
+        image = Image.open(path).convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+        found.append((np.asarray(image, np.float32).transpose(2, 0, 1) / 255 - mean) / std)
+    if len(found) < count:
+        raise SystemExit(f"{folder}: {first + count} pictures are needed")
+    return np.stack(found)
+
+
+def make(network):
+    import torch
+    import torchvision
+
+    entry = NETWORKS[network]
+    torch.manual_seed(SEED)
+    options = dict(entry.options)
+    if entry.maker.startswith("timm."):
+        import timm
+
+        return timm.create_model(entry.maker.removeprefix("timm."), pretrained=False, **options)
+    if entry.kind != "classifier":
+        options["weights_backbone"] = None
+    return torchvision.models.get_model(entry.maker.rpartition(".")[2], weights=None, **options)
+
+
+def settle(model, images, kind):
+    """Statistics of batch norms from the images, scales that are not next to nothing, heads of detectors that are not sure of nothing."""
+    import torch
+    from torch import nn
+
+    generator = torch.Generator().manual_seed(SEED)
+    for name, value in model.named_parameters():
+        scales = value.dim() == 1 or name.endswith(("gamma", "layer_scale"))
+        if scales and not name.endswith("bias") and value.abs().max() < 1e-2:
+            value.data = torch.rand(value.shape, generator=generator) * 0.5 + 0.25
+        if value.dim() > 1 and not value.any():  # a head that starts at nothing
+            value.data = torch.randn(value.shape, generator=generator) * 0.02
+        if kind == "detector" and ("cls_logits" in name or "classification_head" in name) and name.endswith("bias"):
+            value.data.zero_()
+    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    for m in norms:
+        m.weight.data = torch.rand(m.weight.shape, generator=generator) + 0.5
+        m.bias.data = torch.rand(m.bias.shape, generator=generator) * 0.5 - 0.25
+        m.train()
+        m.momentum = 1.0
+    with torch.no_grad():
+        model(list(images) if kind == "detector" else images)
+    for m in norms:
+        m.momentum = 0.1
+    model.eval()
+
+
+def export(network, exporter, folder, out):
+    import torch
+
+    entry = NETWORKS[network]
+    model = make(network).eval()
+    images = torch.from_numpy(pictures(folder, network, 0, 8))
+    settle(model, images, entry.kind)
+    one = images[:1]
+    arguments = ([one[0]],) if entry.kind == "detector" else (one,)
+    silent = io.StringIO()
+    with torch.no_grad(), contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if exporter == "dynamo":
+            torch.onnx.export(model, arguments, out, dynamo=True, external_data=False)
+        else:
+            torch.onnx.export(model, arguments, out, dynamo=False, opset_version=int(exporter.removeprefix("legacy")))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Networks of torchvision and timm as ONNX files of PyTorch's exporters.")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("network", nargs="?", choices=NETWORKS)
+    parser.add_argument("exporter", nargs="?", choices=EXPORTERS)
+    parser.add_argument("pictures", nargs="?")
+    parser.add_argument("out", nargs="?")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(NETWORKS))
+        return
+    export(options.network, options.exporter, options.pictures, options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -39,25 +39,28 @@ std::vector<int64_t> float_strides(const std::vector<int64_t>& shape, bool is_nh
   return is_nhwc ? nhwc_strides(shape) : dense_strides(shape);
 }
 
+bool reads_image(const ir::Node& node) {
+  switch (node.kind) {
+    case ir::OpKind::kConv:
+    case ir::OpKind::kConvTranspose:
+    case ir::OpKind::kMaxPool:
+    case ir::OpKind::kAveragePool:
+    case ir::OpKind::kGlobalAveragePool:
+    case ir::OpKind::kGlobalMaxPool:
+    case ir::OpKind::kResize:
+    case ir::OpKind::kLRN:
+    case ir::OpKind::kDepthToSpace:
+    case ir::OpKind::kBatchNormalization:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool read_as_image(const Value* value) {
   if (shape_of(value).size() != 4) return false;
-  return std::any_of(value->users.begin(), value->users.end(), [](const ir::Node* user) {
-    switch (user->kind) {
-      case ir::OpKind::kConv:
-      case ir::OpKind::kConvTranspose:
-      case ir::OpKind::kMaxPool:
-      case ir::OpKind::kAveragePool:
-      case ir::OpKind::kGlobalAveragePool:
-      case ir::OpKind::kGlobalMaxPool:
-      case ir::OpKind::kResize:
-      case ir::OpKind::kLRN:
-      case ir::OpKind::kDepthToSpace:
-      case ir::OpKind::kBatchNormalization:
-        return true;
-      default:
-        return is_quantizer(user);
-    }
-  });
+  return std::any_of(value->users.begin(), value->users.end(),
+                     [](const ir::Node* user) { return reads_image(*user) || is_quantizer(user); });
 }
 
 PlanBuilder::PlanBuilder(const ir::Graph& graph, bool outputs_stay) : graph_(graph), outputs_stay_(outputs_stay) {

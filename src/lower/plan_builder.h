@@ -121,6 +121,8 @@ std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape);
 std::vector<int64_t> nhwc_strides(const std::vector<int64_t>& shape);
 // Those of floats in one of the two layouts.
 std::vector<int64_t> float_strides(const std::vector<int64_t>& shape, bool is_nhwc);
+// An operator over N, C, H, W.
+bool reads_image(const ir::Node& node);
 // Where the layout of a result of rank 4 is free: whether one of its readers wants images.
 bool read_as_image(const ir::Value* value);
 

@@ -3,6 +3,7 @@
 #include "lower/canonicalize.h"
 #include "lower/moved_codes.h"
 #include "lower/rewrite_forms.h"
+#include "lower/row_operators.h"
 #include "lower/wide_weights.h"
 
 namespace octet::lower {
@@ -22,6 +23,7 @@ std::vector<passes::Pass> compile_passes() {
       {"merge_quantizers", "make one of equal quantizers of a tensor", merge_quantizers},
       {"hoist_quantizers", "move quantizers before operators that move codes", hoist_quantizers},
       {"flatten_quantizers", "give ranks without a layout of codes rows", flatten_quantizers},
+      {"compute_on_rows", "let operators along the last axis compute on rows, as products do", compute_on_rows},
       {"collapse_reshapes", "make one Reshape of several, or none", collapse_reshapes},
       {"split_wide_weights", "make two matrices of weights whose codes need nine bits", split_wide_weights},
       {"remove_dead", "take out what reaches no output", [](ir::Graph& g) { return g.remove_dead(); }},

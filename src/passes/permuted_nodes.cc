@@ -55,11 +55,6 @@ Ints ints_of(const Value* constant) {
   return constant->constant->to_ints();
 }
 
-// The input of a node that lists axes: those of a Slice, a Pad, a reduction, a Squeeze.
-size_t axes_input(OpKind kind) {
-  return kind == OpKind::kSlice || kind == OpKind::kPad ? 3 : 1;
-}
-
 // The axes of a reduction or a Squeeze; nothing where they are not said, or not known.
 std::optional<Ints> listed_axes(const Node& node) {
   if (node.kind == OpKind::kArgMax) return Ints{node.get_int("axis", 0)};

@@ -50,6 +50,43 @@ TEST(RewriteForms, ProductsOfHigherRankAreInt8) {
   EXPECT_EQ(run_once(box, x), expected);
 }
 
+// What lies between the products of a transformer: normalization, activation, a residual sum, numbers along the last
+// axis.
+void feed_forward(QuantNet& net, const ir::Shape& shape) {
+  ir::Value* x = net.op(OpKind::kLayerNormalization, {net.input(shape), net.constant({8}, 0.5f, 1.5f)});
+  x = net.op(OpKind::kAdd, {x, net.constant(shape, -0.1f, 0.1f)});
+  for (int i = 0; i < 2; ++i) {
+    ir::Value* residual = net.fq(x, 0.02f);
+    ir::Value* v = net.op(OpKind::kLayerNormalization, {x, net.constant({8}, 0.5f, 1.5f), net.constant({8}, -1, 1)});
+    v = net.op(OpKind::kMatMul, {net.fq(v, 0.02f), net.weights({8, 16}, 1)});
+    v = net.op(OpKind::kAdd, {v, net.constant({16}, -0.5f, 0.5f)});
+    // Gelu as exporters write it.
+    ir::Value* erf = net.op(OpKind::kErf, {net.op(OpKind::kDiv, {v, net.scalar(std::sqrt(2.0f))})});
+    v = net.op(OpKind::kMul, {v, net.op(OpKind::kAdd, {erf, net.scalar(1)})});
+    v = net.fq(net.op(OpKind::kMul, {v, net.scalar(0.5f)}), 0.02f);
+    v = net.op(OpKind::kMatMul, {v, net.weights({16, 8}, 1)});
+    v = net.op(OpKind::kAdd, {net.constant({8}, -0.5f, 0.5f), v});
+    x = net.op(OpKind::kAdd, {v, residual});
+  }
+  ir::Shape along(shape.size(), 1);
+  along.back() = 8;
+  net.finish({net.op(OpKind::kMul, {x, net.constant(along, 0.5f, 1)})});
+}
+
+TEST(RewriteForms, TokensOfAnyRankAreRows) {
+  const std::vector<float> x = Random(7).values(12 * 8, -1, 1);
+  QuantNet rows(43), tokens(43), windows(43);
+  feed_forward(rows, {12, 8}), feed_forward(tokens, {1, 12, 8}), feed_forward(windows, {1, 3, 4, 8});
+  std::shared_ptr<const engine::Plan> plan;
+  const auto expected = run_once(rows, x, &plan);
+  const std::string kinds = step_kinds(*plan);
+  EXPECT_THAT(kinds, ::testing::Not(HasSubstr("unary"))) << "Gelu belongs to the product before it";
+  for (const QuantNet* net : {&tokens, &windows}) {
+    EXPECT_EQ(run_once(*net, x, &plan), expected);
+    EXPECT_EQ(step_kinds(*plan), kinds);
+  }
+}
+
 TEST(RewriteForms, QuantizersOfAnyRank) {
   const std::vector<float> x = Random(6).values(24, -2, 2);
   for (const ir::Shape& shape : {ir::Shape{24}, {2, 3, 4}, {2, 3, 1, 2, 2}}) {

@@ -16,6 +16,14 @@ inline float logarithm_of(float x) {
   return __builtin_logf(x);
 }
 
+// e^y for y <= 0, and zero where that is denormal: such an element changes no sum, and processors take a hundred times
+// as long for it and for every product with it. The masks of attention (-100) make millions. NaN stays NaN.
+template <typename F>
+OCTET_INLINE typename F::V exp_or_zero(typename F::V y) {
+  const typename F::V least = F::broadcast(-87.33654f);  // of 2^-126
+  return F::select_ge(least, y, F::broadcast(0), exp_negative<F>(F::max(least, y)));
+}
+
 // A NaN is passed by here and then makes the sum NaN.
 template <typename F>
 float largest_of(const float* in, int64_t n) {
@@ -43,7 +51,7 @@ float sum_exponentials(const float* in, float* out, int64_t n, float top) {
 #pragma GCC unroll 16
     for (int64_t v = 0; v < kVectors; ++v) {
       const int64_t at = i + v * F::kLanes;
-      const typename F::V e = exp_negative<F>(F::load(in + at) - shift);
+      const typename F::V e = exp_or_zero<F>(F::load(in + at) - shift);
       if (out) F::store(out + at, e);
       sums[v] = sums[v] + e;
     }
@@ -52,7 +60,7 @@ float sum_exponentials(const float* in, float* out, int64_t n, float top) {
   for (int64_t v = 0; v < kVectors; ++v) F::store(parts + v * F::kLanes, sums[v]);
   for (int64_t at = i; at < n; at += F::kLanes) {
     const int64_t lanes = n - at < F::kLanes ? n - at : F::kLanes;
-    const typename F::V e = exp_negative<F>(F::load_first(in + at, lanes) - shift);
+    const typename F::V e = exp_or_zero<F>(F::load_first(in + at, lanes) - shift);
     if (out) F::store_first(out + at, e, lanes);
     F::store(rest + (at - i), e);
   }
@@ -83,7 +91,7 @@ void softmax_lines(const float* in, float* out, int64_t n, int64_t stride, int64
   V top = F::broadcast(-std::numeric_limits<float>::infinity()), sum = F::broadcast(0);
   for (int64_t k = 0; k < n; ++k) top = F::max(F::load_first(in + k * stride, lanes), top);
   for (int64_t k = 0; k < n; ++k) {
-    const V e = exp_negative<F>(F::load_first(in + k * stride, lanes) - top);
+    const V e = exp_or_zero<F>(F::load_first(in + k * stride, lanes) - top);
     if (!logarithm) F::store_first(out + k * stride, e, lanes);
     sum = sum + e;
   }

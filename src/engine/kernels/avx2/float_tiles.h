@@ -209,8 +209,24 @@ void product_rows(const FloatMatMulArgs& a, const float* left, const float* righ
   if (rows > 0) product_tile<F, 1, kWhole>(a, left, right, out, lanes0, lanes1);
 }
 
+// Denormal numbers count as zero while this lives: an activation may have millions, each a hundred times as slow.
+class DenormalsAreZero {
+ public:
+  DenormalsAreZero() : before_(__builtin_ia32_stmxcsr()) {
+    __builtin_ia32_ldmxcsr(before_ | kFlushToZero | kDenormalsAreZero);
+  }
+  ~DenormalsAreZero() { __builtin_ia32_ldmxcsr(before_); }
+  DenormalsAreZero(const DenormalsAreZero&) = delete;
+  DenormalsAreZero& operator=(const DenormalsAreZero&) = delete;
+
+ private:
+  static constexpr unsigned kFlushToZero = 1u << 15, kDenormalsAreZero = 1u << 6;
+  const unsigned before_;
+};
+
 template <typename F>
 void float_matmul(const FloatMatMulArgs& a, Range rows) {
+  const DenormalsAreZero guard;
   constexpr int64_t kColumns = 2 * F::kLanes;
   for (int64_t r = rows.begin; r < rows.end;) {
     const int64_t batch = r / a.m, in_batch = r % a.m, count = lesser(rows.end - r, a.m - in_batch);

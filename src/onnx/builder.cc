@@ -233,6 +233,7 @@ void Builder::add_source(const proto::Node& node) {
     source.name = node_names_.count(source.outputs[0]) ? fresh_name(source.outputs[0]) : source.outputs[0];
   for (const proto::Attribute& a : node.attributes) source.attributes[a.name] = to_attribute(a, files_);
   widen(source);
+  source = without_gather_of_all(std::move(source));  // before it becomes slices
   const std::vector<SourceNode> nodes = is_qlinear(node.domain, node.op_type)
                                             ? expand_qlinear(std::move(source), *this)
                                             : upgrade(std::move(source), opset_, *this);

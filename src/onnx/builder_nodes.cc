@@ -42,7 +42,7 @@ Tensor int_vector(const std::vector<int64_t>& values) {
 
 void Builder::add(const SourceNode& source) {
   at_node(text_of(source), [&] {
-    const SourceNode node = without_gather_of_all(with_zero_point(source));
+    const SourceNode node = with_zero_point(source);
     if (node.op == "Shape" || node.op == "Size") {
       if (!add_shape(node))
         fail("the shape of '", node.inputs.at(0), "' is needed, but it is dynamic and not known",

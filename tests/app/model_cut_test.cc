@@ -89,7 +89,11 @@ TEST(ModelCutOfTokens, QuantizersOfRowsAreThoseOfTheirTensors) {
   const TensorDumps dumps = tensors_by_name(executor.run_and_dump(in, out));
   const std::vector<QuantizedTensor> tensors = find_quantized_tensors(net.graph, dumps, dumps);
   ASSERT_EQ(tensors.size(), 4u);
-  for (const QuantizedTensor& t : tensors) EXPECT_EQ(t.place, TensorPlace::kCompared) << t.tensor << ": " << t.note;
+  for (const QuantizedTensor& t : tensors) {
+    // The step of the second product adds the tokens, too, and keeps what it rounds in between.
+    const bool inner = t.tensor == v->name;
+    EXPECT_EQ(t.place, inner ? TensorPlace::kMerged : TensorPlace::kCompared) << t.tensor << ": " << t.note;
+  }
 }
 
 // The gate of a squeeze-and-excite is computed within one step, which shows its codes on request.

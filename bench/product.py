@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -22,6 +23,10 @@ PICTURES, HELD_OUT = 200, 24
 def arguments():
     parser = argparse.ArgumentParser(description="Product against product: Octet, OpenVINO with NNCF, ONNX Runtime.")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--files", nargs="+", type=pathlib.Path, default=[], metavar="FILE.onnx",
+                        help="FP32 files instead of the zoo's networks, such as bench/networks.py --keep leaves; they are taken as they are, "
+                        "and the report is exported-<cpu>.json")
+    parser.add_argument("--pictures", type=int, default=PICTURES, help=f"that calibrate (default {PICTURES})")
     parser.add_argument("--isas", nargs="+", choices=parts.STRENGTH[1:], help="default: the best and avx512_vnni")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--windows", type=int, default=9, help="interleaved turns of each contender (default 9)")
@@ -54,19 +59,22 @@ class Bench:
         return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
 
     def make_pictures(self):
-        for folder, count, first in ((self.calibration, PICTURES, 0), (self.held_out, HELD_OUT, 1000)):
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder, count, first in ((self.calibration, self.options.pictures, 0), (self.held_out, HELD_OUT, 1000)):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
             subprocess.run([sys.executable, parts.ROOT / "bench/make_images.py", folder, str(count), str(first)], check=True)
 
-    def prepare(self, network):
+    def prepare(self, network, given):
         """The files of all products, by name. The float file and the rivals' are kept from one run to the next."""
         folder = self.options.work / network
         folder.mkdir(exist_ok=True)
         files = {"float": folder / "float.onnx", "octet": folder / "octet.qdq.onnx", "openvino": folder / "nncf.xml",
                  "onnxruntime": folder / "onnxruntime.qdq.onnx"}
-        raw = folder / "initial.onnx"
-        self.octet("models", network, "-o", raw, "--force", "--quiet")
-        if self.options.again or not files["float"].exists():
+        if given is not None:
+            files["float"] = given
+        elif self.options.again or not files["float"].exists():
+            raw = folder / "initial.onnx"
+            self.octet("models", network, "-o", raw, "--force", "--quiet")
             self.models("settle", raw, self.calibration, files["float"])
         for rival in ("openvino", "onnxruntime"):
             if self.options.again or not files[rival].exists():
@@ -75,8 +83,8 @@ class Bench:
                    "0.229,0.224,0.225", "-o", files["octet"], "--force", "--quiet")
         return files
 
-    def run(self, network, isas):
-        files = self.prepare(network)
+    def run(self, network, given, isas):
+        files = self.prepare(network, given)
         found = {"latency": {}}
         for isa in isas:
             engine, report = files["octet"].with_name(f"{isa}.octet"), files["octet"].with_name(f"{isa}.json")
@@ -116,13 +124,15 @@ def main():
                           capture_output=True, text=True).stdout.strip()
     report = {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
               "commit": parts.commit(), "load_average_before": round(os.getloadavg()[0], 2), "windows": options.windows,
-              "window_ms": options.window_ms, "threads": options.threads, "nncf": nncf, "pictures": PICTURES, "held_out": HELD_OUT,
+              "window_ms": options.window_ms, "threads": options.threads, "nncf": nncf, "pictures": options.pictures, "held_out": HELD_OUT,
               "networks": {}}
     parts.warn_if_busy(report["load_average_before"])
-    for network in options.networks:
-        report["networks"][network] = bench.run(network, options.isas or [native["isa"], *weaker])
+    chosen = {file.stem: file for file in options.files} or dict.fromkeys(options.networks)
+    for network, given in chosen.items():
+        report["networks"][network] = bench.run(network, given, options.isas or [native["isa"], *weaker])
     report["minutes"] = round((time.time() - started) / 60, 1)
-    output = options.output or parts.ROOT / "bench/results" / f"product-{parts.cpu_slug(native['cpu'], native['isa'])}.json"
+    kind = "exported" if options.files else "product"
+    output = options.output or parts.ROOT / "bench/results" / f"{kind}-{parts.cpu_slug(native['cpu'], native['isa'])}.json"
     parts.write_json(output, report)
     print("\n" + product_table.markdown(report))
     if options.check and (failed := product_table.missed(report)):

@@ -45,7 +45,7 @@ def speed_table(report):
     for network, isa, octet, rival, ratio, required in rows_of(report):
         times = rival["times_as_long"]
         state = "" if not required else "**missed**" if ratio < required else "holds"
-        lines.append(f"| {TITLES[network]} | {SETS.get(isa, isa)} | {octet['min_ms']:.3f} ({octet['median_ms']:.3f}) | {rival['name']} | "
+        lines.append(f"| {TITLES.get(network, network)} | {SETS.get(isa, isa)} | {octet['min_ms']:.3f} ({octet['median_ms']:.3f}) | {rival['name']} | "
                      f"{rival['min_ms']:.3f} ({rival['median_ms']:.3f}) | {rival['how']} | **{ratio_text(ratio, required)}** "
                      f"({min(times):.2f}-{max(times):.2f}) | {required or '-'} | {state} |")
     return lines
@@ -56,7 +56,7 @@ def accuracy_table(report):
     lines = ["| network | Octet dB | OpenVINO (NNCF) dB | ONNX Runtime dB |", "|---|---|---|---|"]
     for network, found in report["networks"].items():
         cells = [found["accuracy"][p] for p in products]
-        lines.append(f"| {TITLES[network]} | " + " | ".join(f"{c['sqnr_db']:.1f} ({c['differences_db']:.1f})" for c in cells) + " |")
+        lines.append(f"| {TITLES.get(network, network)} | " + " | ".join(f"{c['sqnr_db']:.1f} ({c['differences_db']:.1f})" for c in cells) + " |")
     return lines
 
 

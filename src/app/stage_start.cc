@@ -8,6 +8,7 @@
 #include "ir/verify.h"
 #include "models/freeze.h"
 #include "passes/pipelines.h"
+#include "schema/tree.h"
 #include "tasks/image_graph.h"
 
 namespace octet::app {
@@ -22,6 +23,15 @@ bool has_quantizers(const ir::Graph& graph) {
 std::string starting_file(const spec::ExperimentSpec& spec, Stage stage, const std::string& model) {
   if (!model.empty()) return model;
   return stage == Stage::kFloat || spec.model.load_graph ? spec.model.pretrained : "";
+}
+
+std::vector<std::string> keys_of_network(const std::string& model, const std::vector<ir::InputShape>& shapes) {
+  std::vector<std::string> keys = {"model.pretrained=" + schema::yaml_text(model), "model.load_graph=true"};
+  const ir::Graph graph = read_network(model, shapes);
+  const data::NetworkInput input = tasks::image_input(graph);
+  if (input.channels > 0 && input.height > 0 && input.width > 0)
+    keys.push_back(str("model.input=[", input.channels, ", ", input.height, ", ", input.width, "]"));
+  return keys;
 }
 
 void check_start(ir::Graph& graph, const spec::ExperimentSpec& spec, Stage stage, const std::string& file) {

@@ -1,8 +1,10 @@
 // The network that a stage of an experiment starts from, as far as that needs no LibTorch.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
+#include "ir/input_shape.h"
 #include "spec/experiment.h"
 
 namespace octet::app {
@@ -12,6 +14,10 @@ bool has_quantizers(const ir::Graph& graph);
 // The file that a stage starts from: `model`, that of -m, or model.pretrained where it is the network itself
 // (load_graph) or the stage is float. Empty: none.
 std::string starting_file(const spec::ExperimentSpec& spec, spec::Stage stage, const std::string& model);
+
+// What an experiment says that takes the network of the ONNX file `model` as it is, and not one of the zoo: KEY=VALUE
+// of model.pretrained and model.load_graph and, where file or `shapes` say it, of the size of its images.
+std::vector<std::string> keys_of_network(const std::string& model, const std::vector<ir::InputShape>& shapes);
 
 // Infers shapes, marks frozen constants, and checks that `graph`, that of `file` (empty: a new one), fits experiment
 // and stage. UserError (exit 2) where it does not (quantizers where a stage wants a float model).

@@ -34,6 +34,19 @@ TEST_F(TrainFolder, OneCommandTrainsAndLeavesTheExperiment) {
   EXPECT_EQ(octet("evaluate -e out/spec.yaml -m out/model.onnx").code, 0);
 }
 
+// No network of the zoo, and no key to know: graph and size of images are those of the file.
+TEST_F(TrainFolder, ANetworkOfOnesOwnIsTrainedAsItIs) {
+  ASSERT_EQ(octet("models squeezenet -o mine.onnx --input 3,40,36 --num_classes 3").code, 0);
+  const Outcome trained = octet("train --data data -m mine.onnx --stage qat -r out --set finetune.epochs=1");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("octet compile out/model.onnx -o out/model.octet"));
+  EXPECT_THAT(read("out/spec.yaml"), AllOf(HasSubstr("load_graph: true"), HasSubstr("input: [3, 40, 36]")));
+  EXPECT_EQ(octet("compile out/model.onnx -o out/model.octet").code, 0);
+  EXPECT_THAT(octet("infer -m out/model.octet data/c/0.ppm").out, HasSubstr("0.ppm"));
+  ASSERT_EQ(octet("models squeezenet -o ten.onnx --input 3,40,36 --num_classes 10").code, 0);
+  EXPECT_THAT(octet("train --data data -m ten.onnx -r other").err, AllOf(HasSubstr("10"), HasSubstr("3")));
+}
+
 TEST_F(TrainFolder, SpecPrintsTheExperimentOfAFolder) {
   const Outcome printed = octet("spec --data data --arch resnet20 >short.yaml");
   ASSERT_EQ(printed.code, 0) << printed.err;

@@ -9,6 +9,7 @@
 #include "app/class_names.h"
 #include "app/experiment_data.h"
 #include "app/model_description.h"
+#include "app/stage_start.h"
 #include "app/training/lesson.h"
 #include "app/training/preview_text.h"
 #include "app/training/training_listener.h"
@@ -214,6 +215,19 @@ void explain(const Start& s, const app::Lesson& lesson, const World& world, int6
   std::cout << app::preview_text(train::preview(lesson.executed, trainer, steps, 1), s.schedule(), world) << std::flush;
 }
 
+// What comes behind a training on a folder.
+std::string next_command(const Options& options, spec::Stage stage) {
+  const fs::path results = options.results, model = results / (options.name + ".onnx");
+  const std::string spec = (results / "spec.yaml").string();
+  std::string out = "the experiment is " + spec;
+  if (stage == spec::Stage::kFloat)
+    out +=
+        str("; INT8 next: octet calibrate -e ", spec, " -m ", model.string(), " -o ", (results / "int8.onnx").string());
+  if (stage == spec::Stage::kQat)
+    out += str("; next: octet compile ", model.string(), " -o ", (results / (options.name + ".octet")).string());
+  return out;
+}
+
 ExitCode train_network(const Options& options, const Ranks& ranks) {
   train::Communicator& communicator = ranks.communicator();
   std::optional<FolderLock> lock;
@@ -306,11 +320,7 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
     app::write_training_record(results, s.record);
     listener->finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
-    if (!options.spec.folder.empty()) {
-      const std::string spec = (results / "spec.yaml").string();
-      log_info("the experiment is ", spec, "; INT8 next: octet calibrate -e ", spec, " -m ", output.string(), " -o ",
-               (results / "int8.onnx").string());
-    }
+    if (!options.spec.folder.empty()) log_info(next_command(options, s.stage));
   } catch (const UserError& e) {
     try {
       if (listener) listener->finish(false, e.what());
@@ -327,6 +337,12 @@ ExitCode run(Options& options) {
     fail_usage("train: give an experiment (-e SPEC), or a folder of images to train with (--data FOLDER)");
   if (options.epochs > 0)
     options.spec.overrides.insert(options.spec.overrides.begin(), str("train.epochs=", options.epochs));
+  // A network that is brought, in place of the zoo's.
+  if (!options.spec.folder.empty() && options.spec.arch.empty() && !options.model.empty() &&
+      options.stage != "int_infer") {
+    const auto keys = app::keys_of_network(options.model, options.spec.input_shapes(options.model));
+    options.spec.overrides.insert(options.spec.overrides.begin(), keys.begin(), keys.end());
+  }
   const std::vector<std::string> remarks = options.spec.look_at_folder();
   if (options.stage == "calibration" || options.stage == "int_infer") {
     const StageFiles files{options.model, options.results, options.name, options.force};
@@ -364,6 +380,7 @@ Command train_command() {
           "to more epochs. With --gpus or --workers several processes train together. Another spec, stage, model "
           "or data set in the same folder is refused.",
       .examples = {"octet train --data photos/ --arch resnet18 -r results/photos",
+                   "octet train --data photos/ -m mine.onnx --stage qat -r results/mine",
                    "octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
                    "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx",
                    "octet train -e SPEC.yaml -r results/float --workers 2 --max-restarts 3"},
@@ -375,7 +392,8 @@ Command train_command() {
         add_number_flag(app, "--epochs", options->epochs, 1, 1'000'000, "Of stage float (train.epochs)");
         add_worker_flags(app, options->workers);
         add_results_flag(app, options->results);
-        add_model_flag(app, options->model, "ONNX file to start from, also a pruned one", Need::kOptional);
+        add_model_flag(app, options->model, "ONNX file to start from, of any network, also a pruned one",
+                       Need::kOptional);
         add_name_flag(app, options->name);
         add_key_flag(app);
         limit_to(

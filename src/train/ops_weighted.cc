@@ -1,6 +1,9 @@
 // Conv, ConvTranspose, Gemm and MatMul, in the compute type. Where an input holds integer codes, the product is taken
 // of the codes and multiplied by the scales afterwards.
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "ir/infer.h"
 #include "train/ops_common.h"
@@ -51,6 +54,23 @@ std::vector<int64_t> spatial(const at::Tensor& t) {
   return {t.sizes().begin() + 2, t.sizes().end()};
 }
 
+// A strided 1x1 convolution reads some pixels alone: leaves those of `x`, for which a stride of 1 is then right. Where
+// such a convolution has fewer channels than a vector of the CPU has lanes, oneDNN writes the gradient of its weights
+// past the end of a workspace and corrupts the heap (uxlfoundation/oneDNN issue 6035, found in what LibTorch 2.15 has).
+void keep_what_is_read(at::Tensor& x, const at::Tensor& weight, std::vector<int64_t>& strides,
+                       const std::vector<int64_t>& padding) {
+  constexpr int64_t kMaxLanes = 16;
+  const auto all = [](const auto& values, int64_t wanted) {
+    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
+  };
+  if (!at::GradMode::is_enabled() || !x.is_cpu() || x.size(1) >= kMaxLanes) return;
+  if (!all(spatial(weight), 1) || !all(padding, 0) || all(strides, 1)) return;
+  const at::MemoryFormat format = x.suggest_memory_format();
+  for (size_t i = 0; i < strides.size(); ++i)
+    x = x.slice(static_cast<int64_t>(i) + 2, 0, std::nullopt, std::exchange(strides[i], 1));
+  x = x.contiguous(format);
+}
+
 StepFunction conv(const ir::Node& node, const Wiring& w) {
   const int64_t group = node.get_int("group");
   return [w, group, node = &node](Run& run) {
@@ -58,8 +78,9 @@ StepFunction conv(const ir::Node& node, const Wiring& w) {
     const Operand weight = operand(run, w.in[1], 0);
     const at::Tensor scale = product_of_scales(x, weight);
     const int bias_slot = w.in.size() > 2 ? w.in[2] : -1;
-    const ir::WindowGeometry g = ir::window_geometry(*node, spatial(x.value), spatial(weight.value));
+    ir::WindowGeometry g = ir::window_geometry(*node, spatial(x.value), spatial(weight.value));
     const std::vector<int64_t> padding = split_padding(x.value, g.pads);
+    keep_what_is_read(x.value, weight.value, g.strides, padding);
     const at::Tensor bias = scale.defined() ? at::Tensor() : run.low(bias_slot);
     const at::Tensor y =
         at::convolution(x.value, weight.value, bias.defined() ? std::optional(bias) : std::nullopt, g.strides, padding,

@@ -1,6 +1,6 @@
 #include "cli/accuracy_flags.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // octet bench: latency or throughput of engines and rivals measured in turns, and a table per layer.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

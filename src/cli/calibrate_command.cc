@@ -1,5 +1,5 @@
 // octet calibrate: collects ranges of a float model and writes the quantized one (post-training quantization).
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "cli/command_text.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cctype>
 

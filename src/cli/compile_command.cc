@@ -1,5 +1,5 @@
 // octet compile: an ONNX file becomes an engine file.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
 #include <iostream>

@@ -1,5 +1,5 @@
 // octet completions: what makes a shell complete octet's command lines.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 

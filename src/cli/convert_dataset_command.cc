@@ -1,5 +1,5 @@
 // octet convert dataset: annotated images as TFRecords in TAO's layout.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <filesystem>
 #include <iostream>
 #include <memory>

@@ -1,5 +1,5 @@
 // octet convert images: images with a class as ImageNet's TFRecords.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

@@ -1,5 +1,5 @@
 // octet convert spec: an experiment in YAML to a specification of NVIDIA TAO, and back.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <memory>
 
 #include "base/files.h"

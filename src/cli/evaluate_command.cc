@@ -1,5 +1,5 @@
 // octet evaluate: accuracy of a model file, float, fake-quantized or compiled, on the spec's test images.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <memory>
 
 #include "app/peer_model.h"

@@ -1,5 +1,5 @@
 // octet export: the files for deployment.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // octet inspect: what is in a model file.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

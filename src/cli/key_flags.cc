@@ -1,6 +1,6 @@
 #include "cli/key_flags.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include "base/files.h"
 #include "cli/flags.h"

@@ -1,5 +1,5 @@
 // octet man: the manual pages, from the table of commands.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <filesystem>
 #include <iostream>
 #include <memory>

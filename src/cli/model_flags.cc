@@ -1,6 +1,6 @@
 #include "cli/model_flags.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <sstream>

@@ -1,5 +1,5 @@
 // octet passes: which passes there are, and which stage runs them.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 
 #include "app/export_target.h"

@@ -1,6 +1,6 @@
 #include "cli/program.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>

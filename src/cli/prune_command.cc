@@ -1,5 +1,5 @@
 // octet prune: a smaller network, and the proof that nothing else changed.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // octet quantize: post-training quantization of a foreign ONNX file with nothing but a folder of images.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // octet report: gathers what the other commands wrote in a results folder into one table, report.html and summary.json.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>

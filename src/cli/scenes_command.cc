@@ -1,5 +1,5 @@
 // octet scenes: a first data set for detectors, made of labeled pictures.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <filesystem>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // octet sensitivity: what the quantization of each layer costs.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // octet spec: what an experiment file may say, and whether one says it right.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // octet study: one experiment for several networks.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstdio>
 #include <iostream>
 #include <memory>

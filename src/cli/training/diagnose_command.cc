@@ -1,5 +1,5 @@
 // octet diagnose: what each quantizer of a model costs, the worst first.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstdio>
 #include <iostream>
 #include <memory>

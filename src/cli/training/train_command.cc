@@ -1,5 +1,5 @@
 // octet train: stages float, qat and control of an experiment.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

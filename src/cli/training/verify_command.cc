@@ -1,5 +1,5 @@
 // octet verify: does the engine compute what was trained?
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cmath>
 #include <cstdio>
 #include <iostream>

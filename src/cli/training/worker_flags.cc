@@ -1,6 +1,6 @@
 #include "cli/training/worker_flags.h"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstdlib>
 
 #include "base/cpu_limits.h"

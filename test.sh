@@ -10,7 +10,15 @@ jobs=$(nproc)
 step_name=""
 started=$SECONDS
 step() { step_name="$1"; printf '\n== %s (at %d s)\n' "$1" $((SECONDS - started)); }
-trap 'status=$?; [ $status -eq 0 ] || echo "test.sh: FAILED in step: $step_name" >&2' EXIT
+peers=""
+peers_log="$(mktemp)"
+finish() {
+  local status=$?
+  if [ -n "$peers" ]; then kill "$peers" 2>/dev/null || true; fi
+  rm -f "$peers_log"
+  [ $status -eq 0 ] || echo "test.sh: FAILED in step: $step_name" >&2
+}
+trap finish EXIT
 
 step "packages"
 scripts/install_packages.sh --tests
@@ -20,10 +28,21 @@ step "rules of the architecture and of style"
 python3 scripts/check_layers.py
 python3 scripts/check_style.py
 
+# Mostly waits for the network, and nothing that is built needs it.
+if ! $quick; then
+  scripts/peers_venv.sh >"$peers_log" 2>&1 &
+  peers=$!
+fi
 step "release build"
 cmake --preset release >/dev/null
 cmake --build --preset release -j "$jobs"
-$quick || { step "ONNX Runtime, OpenVINO and TensorRT"; scripts/peers_venv.sh; }
+if ! $quick; then
+  step "ONNX Runtime, OpenVINO and TensorRT"
+  wait "$peers" && installed=true || installed=false
+  peers=""
+  cat "$peers_log"
+  $installed
+fi
 step "tests"
 ctest --test-dir build/release -j "$jobs" --output-on-failure --no-tests=error
 

@@ -201,7 +201,8 @@ class Rewriter {
     if (single_use(graph_, node_->output()) && node_->output()->users[0]->kind == OpKind::kAdd) {
       Node* sum = node_->output()->users[0];
       Value* other = sum->input(0) == node_->output() ? sum->input(1) : sum->input(0);
-      const bool row = other->is_constant() && other->constant->size() == n && shape_of(other).back() == n;
+      const Shape& shape = shape_of(other);
+      const bool row = other->is_constant() && other->constant->size() == n && !shape.empty() && shape.back() == n;
       if (row && shape_of(sum->output()) == shape_of(node_->output())) last = sum, bias = other;
     }
     Value* y = add(OpKind::kMatMul, "rows", {reshape_operand(x, {rows, k}), w});

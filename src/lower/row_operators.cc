@@ -80,7 +80,7 @@ class RowOperators {
     const Shape& shape = shape_of(v);
     if (!v->is_constant()) return std::nullopt;  // behind a quantizer: nobody adds such to tokens
     if (shape == result) return rows;
-    if (ir::element_count(shape) == rows[1] && shape.back() == rows[1]) return Shape{rows[1]};
+    if (!shape.empty() && ir::element_count(shape) == rows[1] && shape.back() == rows[1]) return Shape{rows[1]};
     if (ir::element_count(shape) != 1) return std::nullopt;
     return shape.size() <= 2 ? shape : Shape{};
   }

@@ -87,6 +87,21 @@ TEST(RewriteForms, TokensOfAnyRankAreRows) {
   }
 }
 
+// Numbers without an axis, where a row has one column: they have no last axis to look at.
+void one_column(QuantNet& net, const ir::Shape& shape) {
+  ir::Value* v = net.op(OpKind::kMatMul, {net.fq(net.input(shape), 0.01f), net.weights({8, 1}, 1)});
+  v = net.op(OpKind::kAdd, {v, net.scalar(0.25f)});
+  v = net.fq(net.op(OpKind::kMul, {net.op(OpKind::kRelu, {v}), net.scalar(0.5f)}), 0.02f);
+  net.finish({net.op(OpKind::kMul, {net.scalar(2), v})});
+}
+
+TEST(RewriteForms, NumbersBehindASingleColumn) {
+  const std::vector<float> x = Random(9).values(6 * 8, -1, 1);
+  QuantNet rows(45), tokens(45);
+  one_column(rows, {6, 8}), one_column(tokens, {2, 3, 8});
+  EXPECT_EQ(run_once(tokens, x), run_once(rows, x));
+}
+
 TEST(RewriteForms, QuantizersOfAnyRank) {
   const std::vector<float> x = Random(6).values(24, -2, 2);
   for (const ir::Shape& shape : {ir::Shape{24}, {2, 3, 4}, {2, 3, 1, 2, 2}}) {

@@ -28,7 +28,7 @@ start_clock
 
 r="$results"
 # The specifications name the data where it lies for this run, as everybody edits theirs.
-for name in train retrain_qat; do
+for name in train retrain_qat inference; do
   spec=$(<"examples/detection/$name.txt")
   printf "%s\n" "${spec//RESULTS/$r}" >"$r/$name.txt"
 done
@@ -51,6 +51,6 @@ step "$r/float.octet"          compile -m "$r/float/model.onnx" -o "$r/float.oct
 step "$r/engine.json"          evaluate "${retrain[@]}" "${test[@]}" -m "$r/model.octet" --json "$r/engine.json"
 step "$r/verify.json"          verify "${retrain[@]}" "${test[@]}" -m "$r/qat/model.onnx" --engine_file "$r/model.octet" --json "$r/verify.json"
 step "$r/bench.json"           bench -m "$r/model.octet" --baseline "$r/float.octet" "${rival[@]}" --json "$r/bench.json"
-step "$r/drawn"                infer "${retrain[@]}" -m "$r/model.octet" -i "$r"/scenes/test/image_2/*0.png --draw "$r/drawn" --kitti "$r/labels"
+step "$r/inference"            infer -e "$r/inference.txt" -m "$r/model.octet" -i "$r"/scenes/test/image_2/*0.png -r "$r/inference"
 note_time "$results"
 "$octet" report -r "$r" "${retrain[@]}" "${test[@]}"

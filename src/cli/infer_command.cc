@@ -1,5 +1,5 @@
 // octet infer: predictions for images that need no labels.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -26,7 +26,7 @@ namespace {
 struct Options {
   SpecFlags spec;
   ModelFlags input;
-  std::string model, json, isa, draw, kitti, coco, coco_annotations;
+  std::string model, json, isa, results, draw, kitti, coco, coco_annotations;
   std::vector<std::string> images;
   int64_t batch_size = 0, threads = 0;
   int top = 5;
@@ -37,6 +37,18 @@ struct Options {
   // In files for programs, which choose themselves, is everything unless something else is said.
   double min_score_of_files() const { return min_score_given ? min_score : -1; }
 };
+
+// -r stands for the folders that TAO's inference writes, as far as the experiment wants them; other flags name others.
+void name_results(Options& options, const spec::ExperimentSpec& spec) {
+  if (options.results.empty()) return;
+  const std::filesystem::path results = options.results;
+  if (options.draw.empty() && spec.infer.draw) options.draw = results / "images_annotated";
+  if (options.kitti.empty() && spec.infer.kitti) options.kitti = results / "labels";
+  if (!options.writes_objects())
+    fail_usage("-r ", options.results,
+               " would stay empty: the experiment says infer.draw: false and infer.kitti: false, ",
+               "and no other file is named");
+}
 
 app::DetectionOutputs outputs_of(const Options& options) {
   app::DetectionOutputs outputs{
@@ -61,7 +73,7 @@ class Teller {
     json_ = {{"image", line_}};
     if (const auto* scores = std::get_if<tasks::ClassScores>(&prediction)) {
       if (options_.writes_objects())
-        fail_usage("--draw, --kitti and --coco are of detectors; the network predicts classes (--json has them)");
+        fail_usage("-r, --draw, --kitti and --coco are of detectors; the network predicts classes (--json has them)");
       tell_classes(*scores);
     }
     if (const auto* objects = std::get_if<tasks::Objects>(&prediction))
@@ -119,12 +131,13 @@ class Teller {
   ordered_json json_;
 };
 
-ExitCode run(const Options& options) {
+ExitCode run(Options& options) {
   require_file(options.model, "-m");
   if (options.images.empty() && options.spec.path.empty() && options.spec.overrides.empty())
     fail_usage("name the images: octet infer -m ", options.model, " photo.jpg folder/");
   app::ModelFile file = app::read_model_file(options.model, options.spec.input_shapes(options.model));
   spec::ExperimentSpec spec = experiment_to_run(options.spec, options.input, file);
+  name_results(options, spec);
   const std::unique_ptr<app::Model> model =
       open_model(file, *spec.task, {.threads = options.threads, .isa = options.isa, .input = spec.model.input});
   const int64_t batch_size = model->batch_size() > 0 ? model->batch_size() : options.batch_size;
@@ -171,7 +184,8 @@ Command infer_command() {
       .examples = {"octet infer -m results/model.octet cat.jpg photos/",
                    "octet infer -m resnet50.onnx cat.jpg --preset torchvision --classes imagenet.txt",
                    "octet infer -e SPEC.yaml -m results/model.octet --json predictions.json",
-                   "octet infer -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json"},
+                   "octet infer -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json",
+                   "octet infer -e inference.txt -m results/model.octet -i photos -r results/inference"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
         app.add_option("-i,--image_dir,IMAGES", options->images, "Image files or folders of images");
@@ -182,6 +196,10 @@ Command infer_command() {
         app.add_option("--top", options->top, "Classes to show for each image")
             ->check(CLI::Range(1, 1000))
             ->capture_default_str();
+        add_results_flag(app, options->results, Need::kOptional)
+            ->description(
+                "Detectors: folder for images_annotated/ and labels/, as TAO's inference writes them; infer.draw "
+                "and infer.kitti of the experiment take one out");
         app.add_option("--draw", options->draw, "Detectors: folder for pictures with the boxes drawn in")
             ->type_name("FOLDER");
         app.add_option("--kitti", options->kitti,

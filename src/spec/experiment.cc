@@ -34,6 +34,7 @@ ExperimentSpec without_incidentals(const ExperimentSpec& spec) {
   out.data.cache_mb = data::DataOptions().cache_mb;
   out.quant.calibration.batch_size = quant::CalibrationOptions().batch_size;
   out.evaluate = {};
+  out.infer = {};
   out.export_options = {};
   out.engine = {};
   return out;

@@ -27,9 +27,15 @@ namespace octet::spec {
 
 enum class Stage { kFloat, kCalibration, kQat, kControl };
 
-// ------------------------------------------------------------------------------------- evaluate, export, engine
+// ------------------------------------------------------------------------------------- evaluate, infer, export, engine
 struct EvaluateSpec {
   int64_t batch_size = 100;
+};
+
+// What `octet infer -r` writes for a detector.
+struct InferSpec {
+  bool draw = true;   // pictures with boxes
+  bool kitti = true;  // KITTI's label files
 };
 
 struct ExportSpec {
@@ -52,6 +58,7 @@ struct ExperimentSpec {
       finetune;  // as `train` with a tenth of the epochs, a hundredth of the rate and no warm-up, then its own keys
   quant::QuantOptions quant;
   EvaluateSpec evaluate;
+  InferSpec infer;
   ExportSpec export_options;  // key `export`
   EngineSpec engine;
 

@@ -15,6 +15,11 @@ void describe(Section& s, EvaluateSpec& evaluate) {
       .help("Changes speed and memory, not the result.");
 }
 
+void describe(Section& s, InferSpec& infer) {
+  s.field("draw", infer.draw).help("Pictures of the images with their objects, in images_annotated/.");
+  s.field("kitti", infer.kitti).help("KITTI's label files with scores, in labels/.");
+}
+
 namespace {
 
 // onnxruntime, openvino, tensorrt, or tensorrt:MAJOR.MINOR
@@ -90,6 +95,9 @@ void describe(Section& s, ExperimentSpec& spec) {
   s.section("evaluate", spec.evaluate)
       .known_elsewhere_as({"eval_config", "evaluation_config", "evaluation"})
       .help("Accuracy.");
+  s.section("infer", spec.infer)
+      .known_elsewhere_as({"inference", "inferencer_config"})
+      .help("What `octet infer -r RESULTS` writes for a detector.");
   s.section("export", spec.export_options).help("QDQ ONNX files.");
   s.section("engine", spec.engine).help("The INT8 engine of `octet compile`, `infer` and `bench`.");
   for (const auto& [key, values] :

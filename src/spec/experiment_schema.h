@@ -12,6 +12,7 @@ std::span<const EnumName<Stage>> enum_names(Stage);
 
 // Found by argument-dependent lookup from Section, hence declared for every struct.
 void describe(Section& s, EvaluateSpec& options);
+void describe(Section& s, InferSpec& options);
 void describe(Section& s, ExportSpec& options);
 void describe(Section& s, EngineSpec& options);
 // The whole file. Reading it prepares `finetune` from `train`.

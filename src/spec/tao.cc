@@ -16,13 +16,16 @@ using schema::Node;
 struct Specification {
   std::string task;
   const tao::Message* message;
+  bool inference = false;  // the file of the inference alone
 };
 
 std::vector<Specification> specifications() {
   std::vector<Specification> out;
-  for (const tasks::TaskInfo& info : tasks::all_tasks())
-    // The description outlives the task that names it.
-    if (const tao::Message* message = info.make()->tao_specification()) out.push_back({info.name, message});
+  for (const tasks::TaskInfo& info : tasks::all_tasks()) {
+    const auto task = info.make();  // the descriptions outlive it
+    if (const tao::Message* message = task->tao_specification()) out.push_back({info.name, message});
+    if (const tao::Message* message = task->tao_inference_specification()) out.push_back({info.name, message, true});
+  }
   return out;
 }
 
@@ -33,19 +36,18 @@ std::vector<std::string> top_fields() {
   return names;
 }
 
-// The task that the command line names, else the one that knows the most blocks of the file.
+// Of the task that the command line names, or of all: the one that knows the most blocks of the file.
 Specification specification_for(const Node& text, const std::string& task) {
-  const std::vector<Specification> all = specifications();
-  for (const Specification& each : all)
-    if (each.task == task) return each;
-  if (!task.empty())
+  std::vector<Specification> all = specifications();
+  OCTET_CHECK(!all.empty());
+  if (!task.empty()) std::erase_if(all, [&](const Specification& each) { return each.task != task; });
+  if (all.empty())
     fail_usage(text.location, ": is a specification of NVIDIA TAO, and none is read for the task ", task,
                "; write the experiment in YAML (docs/spec.md)");
   const auto known = [&](const Specification& each) {
     return std::count_if(text.entries.begin(), text.entries.end(),
                          [&](const schema::Entry& entry) { return each.message->find(entry.key) != nullptr; });
   };
-  OCTET_CHECK(!all.empty());
   return *std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return known(a) < known(b); });
 }
 
@@ -63,6 +65,7 @@ instead of YAML, told apart by what is in the file. `octet convert spec` turns o
 - `--set KEY=VALUE` changes keys of Octet, as in YAML.
 - With `enable_qat: true` the file is that of the quantization-aware training: its epochs and rates are those of
   `finetune`.
+- TAO's file for `inference` is that of `octet infer -e FILE -m MODEL -i IMAGES -r RESULTS`.
 )";
 
 }  // namespace
@@ -125,7 +128,8 @@ std::vector<KeyDifference> lost_in_tao(const ExperimentSpec& spec, Stage stage, 
 std::string tao_reference_markdown() {
   std::string out = kIntroduction;
   for (const Specification& each : specifications())
-    out += "\n## `" + each.task + "`\n\n" + tao::reference_markdown(*each.message);
+    out += "\n## `" + each.task + (each.inference ? "`, inference" : "`") + "\n\n" +
+           tao::reference_markdown(*each.message);
   while (out.ends_with("\n\n")) out.pop_back();
   return out;
 }

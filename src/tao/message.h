@@ -66,6 +66,10 @@ class Field {
   Field& named_by(std::string field, Names names = {}) {
     return named_by_ = std::move(field), entry_names_ = std::move(names), *this;
   }
+  // Maps of messages: the entry of this name stands for no name of its own but for `path`, which holds for the others.
+  Field& default_entry(std::string name, std::string path) {
+    return default_name_ = std::move(name), default_path_ = std::move(path), *this;
+  }
   // Maps of scalars: the value is this key of the entry's section.
   Field& behind(std::string key) { return behind_ = std::move(key), *this; }
   // Has no key, for this reason, which the user is told. The value `same` needs no word: Octet does the same.
@@ -94,6 +98,8 @@ class Field {
   const std::string& naming_field() const { return named_by_; }
   const Names& entry_names() const { return entry_names_; }
   const std::string& entry_key() const { return behind_; }
+  const std::string& default_name() const { return default_name_; }
+  const std::string& default_path() const { return default_path_; }
   const std::string& reason() const { return reason_; }
   const std::string& same() const { return same_; }
   bool is_hooked() const { return hooked_; }
@@ -107,6 +113,7 @@ class Field {
   Type type_;
   Count count_;
   std::string meaning_, key_, also_, group_, otherwise_, set_path_, set_value_, named_by_, behind_, reason_, same_;
+  std::string default_name_, default_path_;
   double factor_ = 1, low_ = -std::numeric_limits<double>::infinity(), high_ = std::numeric_limits<double>::infinity();
   bool required_ = false, hooked_ = false;
   Names choices_, entry_names_;

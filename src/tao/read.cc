@@ -162,7 +162,10 @@ class Reader {
     const std::string name = key->value.text, shown = path + "{" + name + "}";
     require_new(names, name, *key, path);
     if (field.type() == Type::kMessage) {
-      const Path inner = field.key().empty() ? base : resolve_entry(field.key(), base, name);
+      const bool is_default = !field.default_name().empty() && name == field.default_name();
+      const Path inner = is_default            ? parse_path(field.default_path())
+                         : field.key().empty() ? base
+                                               : resolve_entry(field.key(), base, name);
       read(field.inner(), value->value, shown, kind, inner);
       if (!field.key().empty()) tree_.locate(inner, key->value.location);
     } else {

@@ -75,6 +75,8 @@ std::string place_text(const Field& field, const std::string& base, bool unused)
     parts.push_back("`" + full_key(field.key(), base) + (field.entry_key().empty() ? "" : "." + field.entry_key()) +
                     "`");
   if (!field.also().empty()) parts.push_back("`" + field.also() + "`");
+  if (!field.default_name().empty())
+    parts.push_back("that of `" + field.default_name() + "`: `" + field.default_path() + "`");
   std::string out = schema::join(parts, ", ");
   if (field.factor() != 1) out += ", times " + schema::number_text(field.factor());
   if (!field.otherwise().empty()) out += str("; absent: ", field.otherwise());

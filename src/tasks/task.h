@@ -65,6 +65,8 @@ class Task {
   virtual void forget_incidentals() {}
   // What the specifications of NVIDIA TAO's network of this name say, or nullptr where there is none.
   virtual const tao::Message* tao_specification() const { return nullptr; }
+  // The same of the file that `inference` of that network takes, where it is another one.
+  virtual const tao::Message* tao_inference_specification() const { return nullptr; }
   // The names of the classes in the order of the labels, told before anything is learned, decoded or measured: options
   // may be given by class. Empty where neither model nor images name them. UserError (exit 2), with the nearest, for an
   // option of a class that there is not.

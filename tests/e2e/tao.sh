@@ -25,7 +25,8 @@ assert json.loads((results / "verify.json").read_text())["holds"]
 assert all(summary[f"{stage}_map"] is not None for stage in ("float", "ptq", "pruned", "qat", "engine"))
 assert abs(summary["qat_map"] - summary["engine_map"]) < 1
 assert (results / "cal.bin").stat().st_size and (results / "nvinfer_config.txt").stat().st_size
-assert len(list((results / "drawn").glob("*.png"))) > 0
+drawn = {p.stem for p in (results / "inference/images_annotated").glob("*.png")}
+assert drawn and drawn == {p.stem for p in (results / "inference/labels").glob("*.txt")}, drawn
 PY
 # A second run has nothing to do.
 before="$(find "$work/results" -name '*.onnx' -newermt '1970-01-02' -printf '%p %T@\n' | sort)"

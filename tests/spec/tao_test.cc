@@ -137,6 +137,75 @@ TEST(Tao, WhatIsAbsentHasTaosDefaultWhereOctetsIsAnother) {
   EXPECT_EQ(tree.text(tao::parse_path("train.checkpoint_interval")), "10");
 }
 
+constexpr const char* kInference = R"(inferencer_config {
+  target_classes: "car"
+  target_classes: "cyclist"
+  image_width: 1248
+  image_height: 384
+  batch_size: 16
+  tensorrt_config { parser: ETLT backend_data_type: INT8 trt_engine: "/m.engine" }
+}
+bbox_handler_config {
+  kitti_dump: true
+  disable_overlay: true
+  overlay_linewidth: 2
+  classwise_bbox_handler_config {
+    key: "car"
+    value: {
+      confidence_model: "mean_cov"
+      output_map: "vehicle"
+      bbox_color { R: 0 G: 255 B: 0 }
+      clustering_config { coverage_threshold: 0.01 clustering_algorithm: NMS nms_iou_threshold: 0.3 }
+    }
+  }
+  classwise_bbox_handler_config {
+    key: "default"
+    value: { confidence_model: "aggregate_cov" clustering_config { dbscan_eps: 0.25 dbscan_confidence_threshold: 0.9 } }
+  }
+}
+)";
+
+TEST(Tao, ReadsASpecificationForInference) {
+  const SourceTree source = read_source(kInference, "s.txt", "");
+  std::vector<std::string> unused;
+  for (const tao::UnusedField& each : source.unused) unused.push_back(each.field);
+  const std::string handler = "bbox_handler_config.", by_class = handler + "classwise_bbox_handler_config";
+  EXPECT_THAT(unused, testing::UnorderedElementsAre("inferencer_config.tensorrt_config", handler + "overlay_linewidth",
+                                                    by_class + ".bbox_color", by_class + "{car}.output_map"));
+  const ExperimentSpec spec = parse(kInference);
+  EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{3, 384, 1248}));
+  EXPECT_EQ(spec.model.num_classes, 2);
+  EXPECT_EQ(spec.evaluate.batch_size, 16);
+  EXPECT_TRUE(spec.infer.kitti);
+  EXPECT_FALSE(spec.infer.draw);
+  const tao::Tree tree(schema::parse_yaml(to_yaml(spec), "y"));
+  const auto text = [&](const std::string& path) { return tree.text(tao::parse_path(path)); };
+  const std::string all = "detectnet_v2.postprocessing.", car = all + "target_class_config.car.";
+  EXPECT_EQ(text("data.target_classes[1]"), "cyclist");
+  EXPECT_EQ(text(all + "dbscan_eps"), "0.25");
+  EXPECT_EQ(text(all + "dbscan_confidence_threshold"), "0.9");
+  EXPECT_EQ(text(all + "confidence"), "aggregate_cov");
+  EXPECT_EQ(text(car + "confidence"), "mean_cov");
+  EXPECT_EQ(text(car + "clustering_algorithm"), "nms");
+  EXPECT_EQ(text(car + "nms_iou_threshold"), "0.3");
+  EXPECT_EQ(text(car + "dbscan_eps"), "0.25");  // what the class leaves open holds for all
+}
+
+TEST(Tao, FaultsOfSpecificationsForInferenceHaveAPlace) {
+  const auto with = [](std::string before, const std::string& after) {
+    std::string out = kInference;
+    out.replace(out.find(before), before.size(), after);
+    return error_of(out);
+  };
+  EXPECT_THAT(with("overlay_linewidth", "overlay_line_width"),
+              HasSubstr("s.txt:12:3: unknown field 'overlay_line_width' in 'bbox_handler_config'; did you mean "
+                        "'overlay_linewidth'?"));
+  EXPECT_THAT(with("key: \"car\"", "key: \"Car\""),
+              HasSubstr("'bbox_handler_config' names the class 'Car', which inferencer_config calls 'car'"));
+  EXPECT_THAT(with("\"mean_cov\"", "\"mean\""), HasSubstr("is one of aggregate_cov, mean_cov; found the text 'mean'"));
+  EXPECT_THAT(with("batch_size: 16", "batch_size: 0"), HasSubstr("batch_size"));
+}
+
 constexpr const char* kClasses = R"(cost_function_config {
   target_classes { name: "person" }
   target_classes { name: "bag" }
@@ -216,18 +285,27 @@ const schema::Field* find_key(const schema::Section& root, const std::string& pa
   return field;
 }
 
+std::vector<std::pair<std::string, const tao::Message*>> specifications() {
+  std::vector<std::pair<std::string, const tao::Message*>> out;
+  for (const tasks::TaskInfo& info : tasks::all_tasks()) {
+    const auto task = info.make();
+    for (const tao::Message* message : {task->tao_specification(), task->tao_inference_specification()})
+      if (message) out.emplace_back(info.name, message);
+  }
+  return out;
+}
+
 TEST(Tao, EveryKeyThatAFieldStandsForIsOneOfTheExperiment) {
   ExperimentSpec spec;
   schema::Section root;
   describe(root, spec);
   int keys = 0;
-  for (const tasks::TaskInfo& info : tasks::all_tasks())
-    if (const tao::Message* message = info.make()->tao_specification())
-      for (const std::string& key : tao::keys_of(*message)) {
-        // What a field sets ends in the key alone.
-        EXPECT_TRUE(find_key(root, key)) << info.name << ": " << key;
-        ++keys;
-      }
+  for (const auto& [task, message] : specifications())
+    for (const std::string& key : tao::keys_of(*message)) {
+      // What a field sets ends in the key alone.
+      EXPECT_TRUE(find_key(root, key)) << task << ": " << key;
+      ++keys;
+    }
   EXPECT_GT(keys, 20);
 }
 
@@ -246,8 +324,7 @@ void check_fields(const tao::Message& message, const std::string& path, bool exc
 }
 
 TEST(Tao, EveryFieldHasAMeaningAndAKeyOrAReason) {
-  for (const tasks::TaskInfo& info : tasks::all_tasks())
-    if (const tao::Message* message = info.make()->tao_specification()) check_fields(*message, info.name, false);
+  for (const auto& [task, message] : specifications()) check_fields(*message, task, false);
 }
 
 TEST(Tao, WritesWhatReadsBackAsTheSameExperiment) {

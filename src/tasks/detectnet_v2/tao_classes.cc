@@ -31,14 +31,19 @@ void require_labels(const Node& classes, const Node& mapping) {
                  did_you_mean(each.text, targets));
 }
 
-void read(const Node&, Tree& experiment, std::vector<tao::UnusedField>& unused) {
+void read(const Node& file, Tree& experiment, std::vector<tao::UnusedField>& unused) {
+  const bool inference = file.find("bbox_handler_config") != nullptr;
+  const char *const home = inference ? "inferencer_config" : "cost_function_config", *const postprocessing =
+                                                                                         inference
+                                                                                             ? "bbox_handler_config"
+                                                                                             : "postprocessing_config";
   const Node* list = experiment.find(tao::parse_path("data.target_classes"));
   if (!list) return;
   const Node classes = *list;
   if (const Node* mapping = experiment.find(tao::parse_path("data.target_class_mapping")))
     require_labels(classes, *mapping);
   for (const auto& [block, key] : {std::pair("bbox_rasterizer_config", "detectnet_v2.bbox_rasterizer"),
-                                   std::pair("postprocessing_config", "detectnet_v2.postprocessing"),
+                                   std::pair(postprocessing, "detectnet_v2.postprocessing"),
                                    std::pair("evaluation_config", "detectnet_v2.evaluation")}) {
     tao::Path section = tao::parse_path(key);
     section.emplace_back(tao::kClassSections);
@@ -50,9 +55,9 @@ void read(const Node&, Tree& experiment, std::vector<tao::UnusedField>& unused) 
       if (std::any_of(classes.items.begin(), classes.items.end(), is)) continue;
       if (const auto it = std::find_if(classes.items.begin(), classes.items.end(), looks_like);
           it != classes.items.end())
-        fail_usage(entry.location, ": '", block, "' names the class '", entry.key,
-                   "', which cost_function_config calls '", it->text, "'; names match exactly");
-      unused.push_back({entry.location, str(block, "{", entry.key, "}"), "cost_function_config has no such class"});
+        fail_usage(entry.location, ": '", block, "' names the class '", entry.key, "', which ", home, " calls '",
+                   it->text, "'; names match exactly");
+      unused.push_back({entry.location, str(block, "{", entry.key, "}"), str(home, " has no such class")});
       tao::Path path = section;
       path.push_back(entry.key);
       experiment.erase(path);

@@ -218,41 +218,11 @@ Message cost_function_config() {
 // postprocessing_config
 
 Message postprocessing_config() {
-  Message clustering, confidence, each, m;
-  clustering.number("coverage_threshold")
-      .range(0, 1)
-      .key(".coverage_threshold")
-      .means("Cells with less coverage propose nothing.");
-  clustering.integer("minimum_bounding_box_height")
-      .range(0)
-      .key(".minimum_bounding_box_height")
-      .means("Lower boxes are dropped (by DBSCAN).");
-  clustering.choice("clustering_algorithm", {{"DBSCAN", "dbscan"}, {"NMS", "nms"}, {"HYBRID", "hybrid"}})
-      .otherwise("DBSCAN")
-      .key(".clustering_algorithm")
-      .means("How proposals become detections.");
-  clustering.number("dbscan_eps").range(0, 1).key(".dbscan_eps").means("Greatest 1 - IoU of neighbors.");
-  clustering.number("dbscan_min_samples")
-      .range(0)
-      .key(".dbscan_min_samples")
-      .means("Least sum of coverages around a core.");
-  clustering.number("neighborhood_size")
-      .range(0)
-      .unused("a field of an algorithm that TAO no longer has")
-      .means("Cells that are neighbors.");
-  clustering.number("dbscan_confidence_threshold")
-      .range(0)
-      .key(".dbscan_confidence_threshold")
-      .means("Least sum of a cluster's coverages.");
-  clustering.number("nms_iou_threshold")
-      .range(0, 1)
-      .key(".nms_iou_threshold")
-      .means("NMS: a box that overlaps a better one by more is dropped.");
-  clustering.number("nms_confidence_threshold").range(0, 1).key(".nms_confidence_threshold").means("NMS: least score.");
+  Message confidence, each, m;
   confidence.number("confidence_threshold").range(0, 1).means("Of a second network, the confidence model.");
   confidence.text("confidence_model_filename").means("File of the confidence model.");
   confidence.text("normalization_mode").means("Normalization of its input.");
-  each.message("clustering_config", std::move(clustering)).means("From proposals to detections.");
+  each.message("clustering_config", clustering_config()).means("From proposals to detections.");
   each.message("confidence_config", std::move(confidence))
       .unused("detections are scored by their coverage; there is no second network for it")
       .means("Confidence model.");
@@ -363,6 +333,38 @@ Message specification() {
 }
 
 }  // namespace
+
+Message clustering_config() {
+  Message m;
+  m.number("coverage_threshold")
+      .range(0, 1)
+      .key(".coverage_threshold")
+      .means("Cells with less coverage propose nothing.");
+  m.integer("minimum_bounding_box_height")
+      .range(0)
+      .key(".minimum_bounding_box_height")
+      .means("Lower boxes are dropped (by DBSCAN).");
+  m.choice("clustering_algorithm", {{"DBSCAN", "dbscan"}, {"NMS", "nms"}, {"HYBRID", "hybrid"}})
+      .otherwise("DBSCAN")
+      .key(".clustering_algorithm")
+      .means("How proposals become detections.");
+  m.number("dbscan_eps").range(0, 1).key(".dbscan_eps").means("Greatest 1 - IoU of neighbors.");
+  m.number("dbscan_min_samples").range(0).key(".dbscan_min_samples").means("Least sum of coverages around a core.");
+  m.number("neighborhood_size")
+      .range(0)
+      .unused("a field of an algorithm that TAO no longer has")
+      .means("Cells that are neighbors.");
+  m.number("dbscan_confidence_threshold")
+      .range(0)
+      .key(".dbscan_confidence_threshold")
+      .means("Least sum of a cluster's coverages.");
+  m.number("nms_iou_threshold")
+      .range(0, 1)
+      .key(".nms_iou_threshold")
+      .means("NMS: a box that overlaps a better one by more is dropped.");
+  m.number("nms_confidence_threshold").range(0, 1).key(".nms_confidence_threshold").means("NMS: least score.");
+  return m;
+}
 
 const Message& tao_specification() {
   static const Message message = specification();

@@ -6,4 +6,7 @@ namespace octet::tasks::detectnet_v2 {
 
 const tao::Message& tao_specification();
 
+// Of its blocks, what the specification of the inference has as well.
+tao::Message clustering_config();
+
 }  // namespace octet::tasks::detectnet_v2

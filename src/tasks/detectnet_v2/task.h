@@ -3,6 +3,7 @@
 #pragma once
 #include "tasks/detectnet_v2/head.h"
 #include "tasks/detectnet_v2/options.h"
+#include "tasks/detectnet_v2/tao_inference.h"
 #include "tasks/detectnet_v2/tao_specification.h"
 #include "tasks/task.h"
 
@@ -18,6 +19,9 @@ class Task : public tasks::Task {
   void describe_decoder(schema::Section& section) override { detectnet_v2::describe_decoder(section, options_); }
   void name_classes(const std::vector<std::string>& names) override;
   const tao::Message* tao_specification() const override { return &detectnet_v2::tao_specification(); }
+  const tao::Message* tao_inference_specification() const override {
+    return &detectnet_v2::tao_inference_specification();
+  }
   // The head on a backbone of the zoo.
   ir::Graph build(const models::ModelOptions& options) const override;
   // Of the form that head.h makes.

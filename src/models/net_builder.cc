@@ -1,5 +1,6 @@
 #include "models/net_builder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/infer.h"
@@ -116,8 +117,8 @@ Value* NetBuilder::multiply(Value* a, Value* b, const std::string& name) {
   return add_node(OpKind::kMul, name, {a, b});
 }
 
-Value* NetBuilder::concat(std::vector<Value*> parts, const std::string& name) {
-  return add_node(OpKind::kConcat, name, std::move(parts), {{"axis", int64_t{1}}});
+Value* NetBuilder::concat(std::vector<Value*> parts, const std::string& name, int64_t axis) {
+  return add_node(OpKind::kConcat, name, std::move(parts), {{"axis", axis}});
 }
 
 Value* NetBuilder::max_pool(Value* x, const std::string& name, const PoolSpec& spec) {
@@ -153,10 +154,11 @@ Value* NetBuilder::dropout(Value* x, const std::string& name, double published) 
   return add_node(OpKind::kDropout, name, {x, ratio});
 }
 
-Value* NetBuilder::layer_norm(Value* x, const std::string& name) {
+Value* NetBuilder::layer_norm(Value* x, const std::string& name, float epsilon) {
   const int64_t n = x->type.shape->back();
   return add_node(OpKind::kLayerNormalization, name,
-                  {x, filled(name + ".weight", n, 1, true), filled(name + ".bias", n, 0, true)}, {{"epsilon", 1e-6f}});
+                  {x, filled(name + ".weight", n, 1, true), filled(name + ".bias", n, 0, true)},
+                  {{"epsilon", epsilon}});
 }
 
 Value* NetBuilder::matmul(Value* a, Value* b, const std::string& name) {
@@ -189,15 +191,22 @@ std::vector<Value*> NetBuilder::split(Value* x, const std::string& name, const s
   return node->outputs;
 }
 
-Value* NetBuilder::slice(Value* x, const std::string& name, int64_t begin, int64_t end) {
+Value* NetBuilder::slice(Value* x, const std::string& name, int64_t begin, int64_t end, int64_t axis) {
   return add_node(OpKind::kSlice, name,
-                  {x, ints(name + ".begin", {begin}), ints(name + ".end", {end}), ints(name + ".axis", {1})});
+                  {x, ints(name + ".begin", {begin}), ints(name + ".end", {end}), ints(name + ".axis", {axis})});
 }
 
 Value* NetBuilder::pad_front(Value* x, const std::string& name, int64_t count) {
   const size_t rank = x->type.shape->size();
   std::vector<int64_t> pads(2 * rank, 0);
   pads.at(1) = count;
+  return add_node(OpKind::kPad, name, {x, ints(name + ".pads", pads)});
+}
+
+Value* NetBuilder::pad_end(Value* x, const std::string& name, const std::vector<int64_t>& counts) {
+  if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 0; })) return x;
+  std::vector<int64_t> pads(counts.size(), 0);
+  pads.insert(pads.end(), counts.begin(), counts.end());
   return add_node(OpKind::kPad, name, {x, ints(name + ".pads", pads)});
 }
 
@@ -210,6 +219,15 @@ Value* NetBuilder::embedding(const std::string& name, ir::Shape shape, double de
   return parameter(name, std::move(shape), values);
 }
 
+Value* NetBuilder::constant_parameter(const std::string& name, ir::Shape shape, float value) {
+  const std::vector<float> values(static_cast<size_t>(ir::element_count(shape)), value);
+  return parameter(name, std::move(shape), values);
+}
+
+Value* NetBuilder::fixed(const std::string& name, ir::Shape shape, const std::vector<float>& values) {
+  return graph_.add_constant(name, Tensor::of<float>(std::move(shape), values));
+}
+
 Value* NetBuilder::linear(Value* x, const std::string& name, int64_t out, const LinearInit& init,
                           const std::string& output_name) {
   const int64_t in = channels(x);
@@ -220,6 +238,7 @@ Value* NetBuilder::linear(Value* x, const std::string& name, int64_t out, const 
                      : uniform_values(out * in, init.uniform_bound.value_or(fan_in_bound), options_.seed, weight);
   const bool zero_bias = init.deviation || init.uniform_bound;
   Value* w = parameter(weight, {out, in}, values);
+  if (!init.bias) return add_node(OpKind::kGemm, name, {x, w}, {{"transB", int64_t{1}}}, output_name);
   Value* b = zero_bias ? filled(bias, out, 0, true)
                        : parameter(bias, {out}, uniform_values(out, fan_in_bound, options_.seed, bias));
   return add_node(OpKind::kGemm, name, {x, w, b}, {{"transB", int64_t{1}}}, output_name);

@@ -33,6 +33,7 @@ struct LinearInit {
   std::optional<double> deviation;      // normal, bias 0
   std::optional<double> uniform_bound;  // uniform, bias 0
   // Neither: weight and bias uniform within 1 / sqrt(inputs), PyTorch's default.
+  bool bias = true;
 };
 
 // What a network was published with.
@@ -68,28 +69,35 @@ class NetBuilder {
   ir::Value* hard_sigmoid(ir::Value* x, const std::string& name);  // clamp(x / 6 + 1/2, 0, 1)
   ir::Value* add(ir::Value* a, ir::Value* b, const std::string& name);
   ir::Value* multiply(ir::Value* a, ir::Value* b, const std::string& name);
-  ir::Value* concat(std::vector<ir::Value*> parts, const std::string& name);  // of channels
+  ir::Value* concat(std::vector<ir::Value*> parts, const std::string& name, int64_t axis = 1);
   ir::Value* max_pool(ir::Value* x, const std::string& name, const PoolSpec& spec);
   ir::Value* average_pool(ir::Value* x, const std::string& name, const PoolSpec& spec);  // border zeros count
   ir::Value* global_average(ir::Value* x, const std::string& name);
   // `output_name` empty: that of the layer.
   ir::Value* flatten(ir::Value* x, const std::string& name, const std::string& output_name = "");
-  // Of the last axis, with timm's epsilon.
-  ir::Value* layer_norm(ir::Value* x, const std::string& name);
+  // Of the last axis; timm's epsilon unless another is given.
+  ir::Value* layer_norm(ir::Value* x, const std::string& name, float epsilon = 1e-6f);
   ir::Value* matmul(ir::Value* a, ir::Value* b, const std::string& name);
   ir::Value* softmax(ir::Value* x, const std::string& name);  // of the last axis
   ir::Value* scaled(ir::Value* x, const std::string& name, float factor);
   // The shape as Reshape takes it: 0 copies a dimension, -1 is what is left.
   ir::Value* reshape(ir::Value* x, const std::string& name, const std::vector<int64_t>& shape);
   ir::Value* transpose(ir::Value* x, const std::string& name, const std::vector<int64_t>& order);
-  // Along axis 1: the parts with these sizes; elements [begin, end); `count` zeros in front.
+  // Along axis 1: the parts with these sizes; `count` zeros in front.
   std::vector<ir::Value*> split(ir::Value* x, const std::string& name, const std::vector<int64_t>& sizes);
-  ir::Value* slice(ir::Value* x, const std::string& name, int64_t begin, int64_t end);
   ir::Value* pad_front(ir::Value* x, const std::string& name, int64_t count);
+  // Elements [begin, end).
+  ir::Value* slice(ir::Value* x, const std::string& name, int64_t begin, int64_t end, int64_t axis = 1);
+  // So many zeros behind each axis; x itself where all are 0.
+  ir::Value* pad_end(ir::Value* x, const std::string& name, const std::vector<int64_t>& counts);
   // `count` zeros on every side of the image.
   ir::Value* pad_border(ir::Value* x, const std::string& name, int64_t count);
   // A parameter that is data of its own, drawn from a normal distribution.
   ir::Value* embedding(const std::string& name, ir::Shape shape, double deviation);
+  // A parameter of which every number starts at `value`.
+  ir::Value* constant_parameter(const std::string& name, ir::Shape shape, float value);
+  // Numbers that are not trained.
+  ir::Value* fixed(const std::string& name, ir::Shape shape, const std::vector<float>& values);
   // The options' probability, or `published` when they leave it open.
   ir::Value* dropout(ir::Value* x, const std::string& name, double published);
   // `output_name` empty: that of the layer.

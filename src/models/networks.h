@@ -84,9 +84,24 @@ ir::Value* googlenet_classifier(NetBuilder& net, ir::Value* x);
 // inputs from 75x75 up; the backbone does.
 Levels inception_features(NetBuilder& net);
 ir::Value* inception_classifier(NetBuilder& net, ir::Value* x);
-// vit_tiny. A token a square of 16x16 pixels (8x8 below 128 pixels, 4x4 below 64), whose side the size is a multiple
-// of. The class token of timm's is row 0 of the position embedding here: the same numbers in one constant. Its one
-// level is the image of the tokens, under a head of another task.
+// shufflenet_v2_x0_5, shufflenet_v2_x1_0.
+Levels shufflenet_features(NetBuilder& net);
+ir::Value* shufflenet_classifier(NetBuilder& net, ir::Value* x);
+// regnet_y_400mf, regnet_y_800mf, regnet_y_1_6gf.
+Levels regnet_features(NetBuilder& net);
+ir::Value* regnet_classifier(NetBuilder& net, ir::Value* x);
+// densenet121. A level is all that the blocks of its stride hand on; the last is normalized. Inputs from 32x32 up.
+Levels densenet_features(NetBuilder& net);
+ir::Value* densenet_classifier(NetBuilder& net, ir::Value* x);
+// convnext_tiny. Inputs from 32x32 up; what 4x4 and 2x2 squares leave over at the borders is not looked at.
+Levels convnext_features(NetBuilder& net);
+ir::Value* convnext_classifier(NetBuilder& net, ir::Value* x);
+// swin_t. Windows of seven by seven tokens of 4x4 pixels; borders are padded where they do not fit.
+Levels swin_features(NetBuilder& net);
+ir::Value* swin_classifier(NetBuilder& net, ir::Value* x);
+// vit_tiny, vit_small. A token a square of 16x16 pixels (8x8 below 128 pixels, 4x4 below 64), whose side the size is a
+// multiple of. The class token of timm's is row 0 of the position embedding here: the same numbers in one constant. Its
+// one level is the image of the tokens, under a head of another task.
 Levels vit_features(NetBuilder& net);
 ir::Value* vit_classifier(NetBuilder& net, ir::Value* x);
 

@@ -19,8 +19,8 @@ struct Row {
 // MobileNetV1's those of Howard et al. 2017 and Keras (trainable); ResNet-10's and the DarkNets' those of imgclsmob,
 // whose Darknet-19 is that of Redmon and Farhadi 2017 (5.58 GFLOPs). The pre-activation ResNets' are Keras's
 // (trainable; 25,613,800 and 44,675,560 with their running statistics). GoogLeNet and Inception v3 are counted without
-// their auxiliary classifiers; ViT-Tiny's are timm's less the 192 of a class token that stands for itself there, with
-// its products of activations among the MACs.
+// their auxiliary classifiers; the ViTs' are timm's less the 192 or 384 of a class token that stands for itself there,
+// with its products of activations among the MACs.
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
       {{"resnet20", "ResNet-20 for small images (He et al. 2015)", {3, 32, 32}, 10, 272474, 0.04081},
@@ -119,12 +119,49 @@ const std::vector<Row>& table() {
        inception_features,
        inception_classifier,
        {.epsilon = 1e-3f}},
+      {{"shufflenet_v2_x0_5", "ShuffleNetV2 0.5 (Ma et al. 2018)", {3, 224, 224}, 1000, 1366792, 0.04},
+       shufflenet_features,
+       shufflenet_classifier},
+      {{"shufflenet_v2_x1_0", "ShuffleNetV2 1.0 (Ma et al. 2018)", {3, 224, 224}, 1000, 2278604, 0.145},
+       shufflenet_features,
+       shufflenet_classifier},
+      {{"regnet_y_400mf", "RegNetY-400MF (Radosavovic et al. 2020)", {3, 224, 224}, 1000, 4344144, 0.402},
+       regnet_features,
+       regnet_classifier},
+      {{"regnet_y_800mf", "RegNetY-800MF (Radosavovic et al. 2020)", {3, 224, 224}, 1000, 6432512, 0.834},
+       regnet_features,
+       regnet_classifier},
+      {{"regnet_y_1_6gf", "RegNetY-1.6GF (Radosavovic et al. 2020)", {3, 224, 224}, 1000, 11202430, 1.612},
+       regnet_features,
+       regnet_classifier},
+      {{"densenet121", "DenseNet-121 (Huang et al. 2017)", {3, 224, 224}, 1000, 7978856, 2.834},
+       densenet_features,
+       densenet_classifier},
+      {{"convnext_tiny", "ConvNeXt-Tiny (Liu et al. 2022)", {3, 224, 224}, 1000, 28589128, 4.456},
+       convnext_features,
+       convnext_classifier},
+      {{"swin_t",
+        "Swin-Tiny, a transformer of shifted windows (Liu et al. 2021)",
+        {3, 224, 224},
+        1000,
+        28288354,
+        4.491},
+       swin_features,
+       swin_classifier},
       {{"vit_tiny",
         "ViT-Tiny, a vision transformer (Dosovitskiy et al. 2021; Touvron et al. 2021)",
         {3, 224, 224},
         1000,
         5717224,
         1.254},
+       vit_features,
+       vit_classifier},
+      {{"vit_small",
+        "ViT-Small, a vision transformer (Dosovitskiy et al. 2021; Touvron et al. 2021)",
+        {3, 224, 224},
+        1000,
+        22050280,
+        4.598},
        vit_features,
        vit_classifier},
   };
@@ -166,7 +203,8 @@ void check_options(const ModelOptions& options) {
 bool has_tao_layout(const std::string& arch) {
   const auto features = find_row(arch).features;
   for (const auto other :
-       {cifar_resnet_features, resnet_v2_features, mobilenet_v3_features, inception_features, vit_features})
+       {cifar_resnet_features, resnet_v2_features, mobilenet_v3_features, inception_features, vit_features,
+        shufflenet_features, regnet_features, densenet_features, convnext_features, swin_features})
     if (features == other) return false;
   return arch != "efficientnet_b3";
 }

@@ -44,7 +44,8 @@ TEST_P(EveryModel, HasThePublishedParametersAndMacs) {
 
 TEST_P(EveryModel, TakesOtherInputsAndClassCounts) {
   const std::string& name = GetParam().name;  // VGG and its like halve five times without padding
-  const bool whole = name.starts_with("vgg") || name == "darknet19" || name == "squeezenet" || name == "googlenet";
+  const bool whole = name.starts_with("vgg") || name == "darknet19" || name == "squeezenet" || name == "googlenet" ||
+                     name == "densenet121" || name == "convnext_tiny";
   const int64_t side = name == "inception_v3" ? 75 : whole ? 32 : 28;
   ir::Graph graph = build_model({.arch = GetParam().name, .num_classes = 7, .input = {1, side, side}});
   ir::verify(graph);
@@ -471,6 +472,24 @@ TEST(ZooTest, ParametersHaveTorchvisionsNames) {
         "Mixed_6b.branch7x7_2.conv.weight", "Mixed_6e.branch7x7dbl_5.bn.weight", "Mixed_7a.branch3x3_2.conv.weight",
         "Mixed_7a.branch7x7x3_4.conv.weight", "Mixed_7b.branch3x3_2b.conv.weight", "Mixed_7c.branch3x3dbl_3a.bn.bias",
         "fc.weight"}},
+      {"shufflenet_v2_x1_0",
+       {"conv1.0.weight", "stage2.0.branch1.0.weight", "stage2.0.branch1.3.bias", "stage2.0.branch2.6.running_var",
+        "stage3.7.branch2.3.weight", "stage4.3.branch2.5.weight", "conv5.1.weight", "fc.bias"}},
+      {"regnet_y_400mf",
+       {"stem.0.weight", "trunk_output.block1.block1-0.proj.0.weight", "trunk_output.block1.block1-0.f.se.fc1.bias",
+        "trunk_output.block3.block3-5.f.b.1.running_mean", "trunk_output.block4.block4-5.f.c.0.weight", "fc.weight"}},
+      {"densenet121",
+       {"features.conv0.weight", "features.norm0.bias", "features.denseblock1.denselayer1.norm1.weight",
+        "features.denseblock3.denselayer24.conv2.weight", "features.transition3.conv.weight", "features.norm5.running_var",
+        "classifier.weight"}},
+      {"convnext_tiny",
+       {"features.0.0.bias", "features.0.1.weight", "features.1.0.layer_scale", "features.1.2.block.0.weight",
+        "features.3.0.block.2.bias", "features.4.0.weight", "features.4.1.weight", "features.5.8.block.5.weight",
+        "features.7.2.block.3.bias", "classifier.0.weight", "classifier.2.bias"}},
+      {"swin_t",
+       {"features.0.0.weight", "features.0.2.bias", "features.1.1.attn.relative_position_bias_table",
+        "features.1.0.attn.qkv.bias", "features.2.norm.weight", "features.2.reduction.weight", "features.5.5.mlp.3.weight",
+        "features.7.1.norm2.bias", "norm.weight", "head.weight"}},
       // Keras's; torchvision has none.
       {"resnet101_v2",
        {"conv1_conv.bias", "conv2_block1_preact_bn.running_mean", "conv2_block1_0_conv.bias",

@@ -1,4 +1,4 @@
-#include "app/training/pretrained.h"
+#include "app/pretrained.h"
 
 #include <sstream>
 
@@ -44,12 +44,24 @@ std::string pretrained_text(const weights::WeightReport& report, size_t rows) {
   return text;
 }
 
-void take_pretrained(ir::Graph& graph, const std::string& file, bool allow_modification) {
-  const weights::WeightReport report = weights::load_weights(graph, weights::read_weights(file));
+namespace {
+
+weights::WeightReport take_weights(ir::Graph& graph, const std::string& file) {
+  weights::WeightReport report = weights::load_weights(graph, weights::read_weights(file));
   // A message of the log is one line.
   std::istringstream lines(file + ": " + pretrained_text(report));
   for (std::string line; std::getline(lines, line);) log_info(line);
-  weights::require_loaded(report, file, allow_modification);
+  return report;
+}
+
+}  // namespace
+
+void take_pretrained(ir::Graph& graph, const std::string& file, bool allow_modification) {
+  weights::require_loaded(take_weights(graph, file), file, allow_modification);
+}
+
+void take_all_weights(ir::Graph& graph, const std::string& file) {
+  weights::require_all_loaded(take_weights(graph, file), file);
 }
 
 }  // namespace octet::app

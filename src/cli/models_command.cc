@@ -1,11 +1,13 @@
 // octet models: the networks that Octet builds itself.
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <iostream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/pretrained.h"
 #include "base/log.h"
+#include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "models/zoo.h"
@@ -18,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string arch, layout = "torchvision", json;
+  std::string arch, layout = "torchvision", weights, json;
   OutputFlags output;
   int64_t num_classes = 0;     // 0: as published
   std::vector<int64_t> input;  // empty: as published
@@ -51,8 +53,9 @@ Json as_json() {
 }
 
 ExitCode run(const Options& options) {
+  if (!options.weights.empty()) require_file(options.weights, "--convert");
   if (options.arch.empty()) {
-    if (!options.output.path.empty())
+    if (!options.output.path.empty() || !options.weights.empty())
       fail_usage("models: -o needs the NAME of a network, as in: octet models resnet20 -o OUT");
     if (options.json.empty())
       std::cout << table();
@@ -67,9 +70,12 @@ ExitCode run(const Options& options) {
   if (!options.input.empty()) std::copy_n(options.input.begin(), 3, model.input.begin());
   if (options.layout == "tao") model.layout = models::Layout::kTao;
   model.seed = static_cast<uint64_t>(options.seed);
-  onnx::export_model(models::build_model(model), options.output.path, {.opset = options.opset});
-  log_info("wrote ", options.arch, " (", input_text(model.input), ", ", model.num_classes,
-           " classes, random weights) to ", options.output.path);
+  ir::Graph graph = models::build_model(model);
+  if (!options.weights.empty()) app::take_all_weights(graph, options.weights);
+  onnx::export_model(graph, options.output.path, {.opset = options.opset});
+  log_info("wrote ", options.arch, " (", input_text(model.input), ", ", model.num_classes, " classes, ",
+           options.weights.empty() ? "random weights" : "the weights of " + options.weights, ") to ",
+           options.output.path);
   return ExitCode::kDone;
 }
 
@@ -80,12 +86,19 @@ Command models_command() {
           .summary = "List the networks that Octet builds itself, or write one as ONNX",
           .details =
               "Without a name: the list, with input, classes, parameters and multiply-accumulates of the published "
-              "networks. With a name and -o: that network with random weights, the same bytes for the same seed.",
-          .examples = {"octet models", "octet models resnet20 -o resnet20.onnx --input 1,28,28 --num_classes 10"},
+              "networks. With a name and -o: that network with random weights, the same bytes for the same seed, or "
+              "with the "
+              "weights of a file of torchvision, timm, Keras or TAO (--convert), matched by name.",
+          .examples = {"octet models", "octet models resnet20 -o resnet20.onnx --input 1,28,28 --num_classes 10",
+                       "octet models resnet50 --convert resnet50-11ad3fa6.pth -o resnet50.onnx"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             app.add_option("NAME", options->arch, "Network to write")->type_name("");
             add_output_flags(app, options->output, "ONNX file to write", ".onnx", Need::kOptional);
+            app.add_option(
+                   "--convert", options->weights,
+                   "Weights for the network, all of them: .pth (nothing in it is run), .safetensors, .h5, .onnx")
+                ->type_name("FILE");
             add_number_flag(app, "--num_classes", options->num_classes, 1, 1'000'000, "Outputs of the classifier");
             app.add_option("--input", options->input, "Shape of one image")
                 ->delimiter(',')

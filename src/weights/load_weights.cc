@@ -11,9 +11,10 @@ namespace {
 
 using State = LoadedWeight::State;
 
-// Scale, shift, mean and variance of a normalization; weights and biases.
+// Scale, shift, mean and variance of a normalization; weights and biases; parameters that are data of their own.
 bool is_weight(const ir::Value& constant) {
   if (constant.type.data_type != ir::DataType::kFloat32) return false;
+  if (constant.trainable) return true;
   for (const ir::Node* user : constant.users)
     for (size_t i = 0; i < user->inputs.size(); ++i)
       if (user->inputs[i] == &constant &&
@@ -32,6 +33,23 @@ std::string folded_bias(const ir::Node& node, const checkpoint::NamedTensors& fi
   return file.contains(node.input(1)->name) && file.contains(bias) ? bias : "";
 }
 
+// timm's vision transformers have their class token apart; here it is row 0 of the position embedding.
+checkpoint::NamedTensors with_class_token(checkpoint::NamedTensors file, const ir::Graph& graph) {
+  const auto token = file.find("cls_token"), places = file.find("pos_embed");
+  const ir::Value* own = graph.find_value("cls_token");
+  if (token == file.end() || places == file.end() || (own != nullptr && own->is_constant())) return file;
+  const int64_t width = token->second.size();
+  std::vector<float> sum = places->second.to_floats();
+  const std::vector<float> first = token->second.to_floats();
+  if (width == 0 || places->second.shape().empty() || places->second.shape().back() != width ||
+      sum.size() < first.size())
+    return file;
+  for (size_t i = 0; i < first.size(); ++i) sum[i] += first[i];
+  places->second = ir::Tensor::of<float>(places->second.shape(), sum);
+  file.erase(token);
+  return file;
+}
+
 std::string examples(const std::vector<std::string>& names) {
   std::string out;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 3); ++i) out += (i > 0 ? ", " : "") + names[i];
@@ -44,7 +62,8 @@ int64_t WeightReport::count(State state) const {
   return std::count_if(weights.begin(), weights.end(), [&](const LoadedWeight& w) { return w.state == state; });
 }
 
-WeightReport load_weights(ir::Graph& graph, const checkpoint::NamedTensors& file) {
+WeightReport load_weights(ir::Graph& graph, const checkpoint::NamedTensors& as_written) {
+  const checkpoint::NamedTensors file = with_class_token(as_written, graph);
   WeightReport report;
   std::set<std::string> used;
   for (ir::Value* constant : graph.constants()) {
@@ -93,6 +112,23 @@ void require_loaded(const WeightReport& report, const std::string& path, bool al
                "). Set model.load_graph: true to train its graph, name a file from before the folding, or set "
                "model.allow_loaded_model_modification: true to leave the biases out");
   if (report.count(State::kLoaded) == 0) fail_usage(path, ": no weight fits the network: ", examples(mismatched));
+}
+
+void require_all_loaded(const WeightReport& report, const std::string& path) {
+  std::vector<std::string> lacking;
+  for (const LoadedWeight& w : report.weights)
+    if (w.state == State::kMissing)
+      lacking.push_back(str(w.name, " is not in the file"));
+    else if (w.state == State::kMismatched)
+      lacking.push_back(
+          str(w.name, " is ", ir::shape_string(w.file), " there and ", ir::shape_string(w.network), " in the network"));
+    else if (w.state == State::kFolded)
+      lacking.push_back(str(w.name, " is there, of a folded batch norm, and not in the network"));
+  if (lacking.empty()) return;
+  std::string unused = report.unused.empty() ? "" : "; of the file are not used: " + examples(report.unused);
+  fail_usage(path, ": does not hold the whole network: ", lacking.size(), " of ", report.weights.size(),
+             " weights do not fit (", examples(lacking), ")", unused,
+             "; name the network that it was made with, with its number of classes");
 }
 
 }  // namespace octet::weights

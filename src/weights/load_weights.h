@@ -27,11 +27,14 @@ struct WeightReport {
   int64_t count(LoadedWeight::State state) const;
 };
 
-// Sets every parameter and running statistic of `graph` whose name and shape are those of a tensor in `file`.
+// Sets every parameter and running statistic of `graph` whose name and shape are those of a tensor in `file`. A class
+// token that the file has apart is added to row 0 of its position embedding, where the networks of the zoo have it.
 WeightReport load_weights(ir::Graph& graph, const checkpoint::NamedTensors& file);
 
 // UserError (usage), starting with `path`, that names what does not fit and what to do: where nothing was loaded, and,
 // unless `allow_modification`, where something is mismatched or folded.
 void require_loaded(const WeightReport& report, const std::string& path, bool allow_modification);
+// UserError (usage), starting with `path`, where not every weight of the network was loaded.
+void require_all_loaded(const WeightReport& report, const std::string& path);
 
 }  // namespace octet::weights

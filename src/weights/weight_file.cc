@@ -8,6 +8,7 @@
 #include "onnx/import.h"
 #include "weights/hdf5_file.h"
 #include "weights/keras_file.h"
+#include "weights/torch_file.h"
 
 namespace octet::weights {
 namespace {
@@ -50,10 +51,7 @@ WeightFormat format_of(std::string_view bytes, const std::filesystem::path& path
   if (is_safetensors(bytes)) return WeightFormat::kSafetensors;
   const std::string extension = path.extension().string();
   if (extension == ".tlt" || extension == ".etlt" || extension == ".tltb") refuse_encrypted(path);
-  if (bytes.starts_with("PK"))
-    fail_usage(path.string(),
-               ": is an archive (of Keras 3 or PyTorch), which is not read; save a Keras model as HDF5 "
-               "(model.save(\"NAME.h5\")), a PyTorch one as safetensors, or export either to ONNX");
+  if (is_torch_file(bytes)) return WeightFormat::kTorch;
   if (extension != ".onnx" && looks_like_etlt(bytes)) refuse_encrypted(path);
   return WeightFormat::kOnnx;  // which has no signature; the importer says what is wrong
 }
@@ -99,6 +97,9 @@ checkpoint::NamedTensors read_weights(const std::filesystem::path& path) {
       break;
     case WeightFormat::kKeras:
       all = read_keras_weights(bytes, path.string());
+      break;
+    case WeightFormat::kTorch:
+      all = read_torch_weights(bytes, path.string());
       break;
   }
   checkpoint::NamedTensors out;

@@ -81,7 +81,7 @@ TEST_F(WeightFileTest, EncryptedModelsOfTaoAreNamedAsSuch) {
 }
 
 TEST_F(WeightFileTest, OtherFilesAreRefused) {
-  EXPECT_THAT(complaint("model.pth", "PK\x03\x04 archive"), HasSubstr("save a Keras model as HDF5"));
+  EXPECT_THAT(complaint("model.keras", "PK\x03\x04 archive"), HasSubstr("it has no directory"));
   EXPECT_NE(complaint("notes.txt", "no weights at all"), "");
   EXPECT_NE(complaint("model.onnx", noise(5000)), "");
 }

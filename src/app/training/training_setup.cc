@@ -2,8 +2,8 @@
 
 #include "app/experiment_data.h"
 #include "app/network_file.h"
+#include "app/pretrained.h"
 #include "app/training/calibration.h"
-#include "app/training/pretrained.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"

@@ -128,8 +128,8 @@ std::vector<KeyDifference> lost_in_tao(const ExperimentSpec& spec, Stage stage, 
 std::string tao_reference_markdown() {
   std::string out = kIntroduction;
   for (const Specification& each : specifications())
-    out += "\n## `" + each.task + (each.inference ? "`, inference" : "`") + "\n\n" +
-           tao::reference_markdown(*each.message);
+    out += std::string(out.ends_with("\n\n") ? "" : "\n") + "## `" + each.task +
+           (each.inference ? "`, inference" : "`") + "\n\n" + tao::reference_markdown(*each.message);
   while (out.ends_with("\n\n")) out.pop_back();
   return out;
 }

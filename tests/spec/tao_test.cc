@@ -184,8 +184,8 @@ TEST(Tao, ReadsASpecificationForInference) {
   EXPECT_EQ(text("data.target_classes[1]"), "cyclist");
   EXPECT_EQ(text(all + "dbscan_eps"), "0.25");
   EXPECT_EQ(text(all + "dbscan_confidence_threshold"), "0.9");
-  EXPECT_EQ(text(all + "confidence"), "aggregate_cov");
-  EXPECT_EQ(text(car + "confidence"), "mean_cov");
+  EXPECT_EQ(text(all + "confidence_model"), "aggregate_cov");
+  EXPECT_EQ(text(car + "confidence_model"), "mean_cov");
   EXPECT_EQ(text(car + "clustering_algorithm"), "nms");
   EXPECT_EQ(text(car + "nms_iou_threshold"), "0.3");
   EXPECT_EQ(text(car + "dbscan_eps"), "0.25");  // what the class leaves open holds for all

@@ -92,7 +92,7 @@ Message bbox_handler_config() {
   for (const char* const channel : {"R", "G", "B"}) color.integer(channel).range(0, 255).means("Of the color.");
   each.text("confidence_model")
       .spelled({{"aggregate_cov", "aggregate_cov"}, {"mean_cov", "mean_cov"}})
-      .key(".confidence")
+      .key(".confidence_model")
       .means("Score of a cluster: the sum of its coverages, or their mean.");
   each.text("output_map").hooked().means("Name of the class in the output.");
   each.message("bbox_color", std::move(color)).unused(kColors).means("Color of the boxes.");

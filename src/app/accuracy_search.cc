@@ -23,15 +23,15 @@ class Search {
 
   AccuracySearch run() {
     try_step("calibrated", result_.options, true);
+    // With everything in INT8 it is as fast and as small as it gets.
+    if (!fits(result_.ms, result_.bytes)) return std::move(result_);
     boost("quant.equalize: exact", result_.options.equalize == quant::Equalization::kNo,
           [](quant::QuantOptions& o) { o.equalize = quant::Equalization::kExact; });
     boost("quant.bias_correction: true", !result_.options.bias_correction,
           [](quant::QuantOptions& o) { o.bias_correction = true; });
     boost("quant.adaround: {iterations: 1000}", result_.options.adaround.iterations == 0,
           [](quant::QuantOptions& o) { o.adaround.iterations = 1000; });
-    // With everything in INT8 it is as fast and as small as it gets.
-    if (is_enough() || !fits(result_.ms, result_.bytes)) return std::move(result_);
-    leave_layers_in_float();
+    if (!is_enough()) leave_layers_in_float();
     return std::move(result_);
   }
 
@@ -44,8 +44,8 @@ class Search {
   bool fits(double ms, int64_t bytes) const {
     return (!bounds_.ms || ms <= *bounds_.ms) && (!bounds_.bytes || bytes <= *bounds_.bytes);
   }
-  // Nothing that costs time or memory is to be tried any more. A budget alone is to be used.
-  bool is_enough() const { return result_.holds && bounds_.drop; }
+  // Nothing more is to be tried. A budget alone is there to be used, as long as there is something to gain.
+  bool is_enough() const { return result_.holds && (bounds_.drop || !better(result_.float_score, result_.score)); }
 
   struct Tried {
     quant::QuantOptions options;

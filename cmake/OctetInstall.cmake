@@ -30,8 +30,19 @@ foreach(target octet_shared octet_static)
   target_include_directories(${target} INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 endforeach()
 
+# The compiler, for programs that make engine files themselves. It has what it needs of the engine inside, and nothing of it
+# is seen; Error and the types of octet/engine.h are those of octet_shared.
+add_library(octet_compiler_shared SHARED "${CMAKE_SOURCE_DIR}/src/compiler/api.cc" "${CMAKE_SOURCE_DIR}/src/compiler/c_api.cc")
+set_target_properties(octet_compiler_shared PROPERTIES EXPORT_NAME compiler OUTPUT_NAME octet_compiler VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINKER_LANGUAGE CXX
+                      LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib" LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/octet_compiler.map")
+target_link_options(octet_compiler_shared PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/octet_compiler.map" "LINKER:--as-needed")
+target_include_directories(octet_compiler_shared PRIVATE "${CMAKE_SOURCE_DIR}/include"
+                           INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+target_link_libraries(octet_compiler_shared PUBLIC octet_shared PRIVATE octet_compiler Threads::Threads)
+
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
-install(TARGETS octet_shared octet_static EXPORT octetTargets
+install(TARGETS octet_shared octet_static octet_compiler_shared EXPORT octetTargets
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT development
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/octet" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
@@ -44,7 +55,7 @@ install(FILES "${CMAKE_BINARY_DIR}/cmake/octetConfig.cmake" "${CMAKE_BINARY_DIR}
 file(RELATIVE_PATH octet_pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file("${CMAKE_SOURCE_DIR}/cmake/octet.pc.in" "${CMAKE_BINARY_DIR}/cmake/octet.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/cmake/octet.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
-add_custom_target(octet_installed DEPENDS octet_shared octet_static)
+add_custom_target(octet_installed DEPENDS octet_shared octet_static octet_compiler_shared)
 
 if(TARGET octet_cli)
   # What the program says of its commands. Where there is training, octet_training says it.

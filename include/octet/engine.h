@@ -17,14 +17,16 @@
 //   context.run();
 //   const std::string& name = engine.model_info().classes.at(best);
 //
-// Every tensor is dense float32 in the order of its shape (NCHW for images). The batch is part of the shape: it is
-// chosen when the network is compiled. Results are the same bits for every number of threads, and what runs in INT8 is
-// the same bits on every instruction set; FP32 layers may differ in the last bits there (docs/numerics.md). A NaN in
-// the input stays NaN through FP32 layers; where the network quantizes it, it becomes the zero point, the number 0.
-// Errors a person can mend are thrown as octet::Error with one clear sentence. The same in C: octet/octet.h.
-// This header needs C++17.
+// Every tensor is dense in the order of its shape (NCHW for images), of float32 unless it is bound with a type. The
+// batch is part of the shape: it is chosen when the network is compiled. Results are the same bits for every number of
+// threads, and what runs in INT8 is the same bits on every instruction set; FP32 layers may differ in the last bits
+// there (docs/numerics.md). A NaN in the input stays NaN through FP32 layers; where the network quantizes it, it
+// becomes the zero point, the number 0. Errors a person can mend are thrown as octet::Error with one clear sentence.
+// The same in C: octet/octet.h. This header needs C++17.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -42,10 +44,15 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Of the elements of a tensor in memory.
+enum class DataType { kFloat32, kUInt8, kInt8, kInt32, kInt64 };
+
 struct TensorInfo {
   std::string name;
   std::vector<int64_t> shape;
   int64_t size() const;  // number of elements
+  // What the engine itself reads or writes there; other types cost a conversion (Context::bind_input).
+  DataType type = DataType::kFloat32;
 };
 
 // Threads of the caller instead of the context's own. run(user, parts, work, task) calls work(task, part) once for
@@ -84,6 +91,7 @@ struct LayerReport {
 // How the bytes of an image become the numbers of a network's input: channel c of a pixel is
 // float(pixel[channel[c]]) * scale[c] + offset[c], rounded after each operation.
 struct ImageFormat {
+  // Not negative.
   int64_t pixel_stride = 0;       // bytes between pixels; 0: as many as the input has channels
   int64_t row_stride = 0;         // bytes between rows; 0: no gaps
   int64_t image_stride = 0;       // bytes between the images of a batch; 0: no gaps
@@ -128,6 +136,11 @@ class Context {
   // The tensor that the following runs read or write: the caller's memory, read and written in place.
   void bind_input(int index, const float* data);
   void bind_output(int index, float* data);
+  // The same for memory of another type, converted in every run in the caller's thread: an integer of an input is that
+  // number; an output is rounded to the nearest integer, of two as near the even one, and what the type does not have
+  // becomes its nearest (NaN: 0). A network's classes or counts come out whole, its probabilities do not.
+  void bind_input(int index, const void* data, DataType type);
+  void bind_output(int index, void* data, DataType type);
   // 8-bit pixels (N x H x W x C) for an input of rank 4 with up to four channels. Where the network starts by
   // quantizing that input, the bytes become codes by a table, without floats in between; the bits are those of the
   // float image.
@@ -158,6 +171,10 @@ struct ThroughputOptions {
   int profile = 0;  // which of Engine::profiles()
 };
 
+// Is called when an inference is done, by the thread that did it and before wait() returns. It must not throw, and not
+// wait for the pool; as long as it takes, that worker does nothing else.
+using Completion = std::function<void(uint64_t ticket)>;
+
 // As many inferences a second as the CPU can do: single-threaded contexts, one per core, behind a queue. Weights are
 // shared. Any thread may call.
 //
@@ -177,6 +194,9 @@ class Throughput {
   // The same with arrays of inputs().size() and outputs().size() pointers; allocates nothing. False, and no ticket,
   // when the queue is full and `wait` is false.
   bool submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait = true);
+  // The same, and `done` is called behind the inference.
+  Ticket submit(const std::vector<const float*>& inputs, const std::vector<float*>& outputs, Completion done);
+  bool submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait, Completion done);
   // Returns when that inference is done.
   void wait(Ticket ticket);
   // Returns when every inference submitted so far is done.
@@ -206,8 +226,9 @@ class Engine {
   int profiles() const { return static_cast<int>(inputs_.size()); }
   // The profile whose first input has this shape. Error, naming those there are, when there is none.
   int find_profile(const std::vector<int64_t>& shape) const;
-  const std::vector<TensorInfo>& inputs(int profile = 0) const { return inputs_.at(static_cast<size_t>(profile)); }
-  const std::vector<TensorInfo>& outputs(int profile = 0) const { return outputs_.at(static_cast<size_t>(profile)); }
+  // Error where there is no such profile.
+  const std::vector<TensorInfo>& inputs(int profile = 0) const;
+  const std::vector<TensorInfo>& outputs(int profile = 0) const;
   // What the model carried into the file, by key: stage, version, and all that model_info() reads.
   const std::map<std::string, std::string>& metadata() const;
   // Reads the metadata. Error naming the entry that is malformed.

@@ -13,10 +13,11 @@
  *   octet_context_free(context);
  *   octet_engine_free(engine);
  *
- * Every tensor is dense float32 in the order of its shape (NCHW for images). Functions that can fail return a status;
- * octet_last_error() then gives one sentence. No C++ exception leaves them. Structs carry their size in the first
- * member, so that programs built with another version of this header keep working: start from the ..._INIT macros.
- * Pointers given out live as long as the object they came from. Needs C99; C++ may include it. */
+ * Every tensor is dense in the order of its shape (NCHW for images), of float32 unless it is bound with a type.
+ * Functions that can fail return a status; octet_last_error() then gives one sentence. No C++ exception leaves them.
+ * Structs carry their size in the first member, so that programs built with another version of this header keep
+ * working: start from the ..._INIT macros. Pointers given out live as long as the object they came from. Needs C99; C++
+ * may include it. */
 #ifndef OCTET_OCTET_H
 #define OCTET_OCTET_H
 #include <stddef.h>
@@ -51,15 +52,25 @@ octet_status octet_engine_from_memory(const void* bytes, size_t size, const char
 /* Contexts may outlive their engine. NULL is allowed in all ..._free functions. */
 void octet_engine_free(octet_engine* engine);
 
+/* Of the elements of a tensor in memory. */
+typedef enum octet_data_type {
+  OCTET_FLOAT32 = 0,
+  OCTET_UINT8 = 1,
+  OCTET_INT8 = 2,
+  OCTET_INT32 = 3,
+  OCTET_INT64 = 4,
+} octet_data_type;
+
 typedef struct octet_tensor_info {
   size_t struct_size;
   const char* name;
   const int64_t* shape;
   int32_t rank;
   int64_t size; /* number of elements */
+  int32_t type; /* octet_data_type: what the engine itself reads or writes there */
 } octet_tensor_info;
 #define OCTET_TENSOR_INFO_INIT \
-  { sizeof(octet_tensor_info), NULL, NULL, 0, 0 }
+  { sizeof(octet_tensor_info), NULL, NULL, 0, 0, 0 }
 
 int32_t octet_engine_input_count(const octet_engine* engine);
 int32_t octet_engine_output_count(const octet_engine* engine);
@@ -137,7 +148,14 @@ void octet_context_free(octet_context* context);
 octet_status octet_context_bind_input(octet_context* context, int32_t index, const float* data);
 octet_status octet_context_bind_output(octet_context* context, int32_t index, float* data);
 
-/* Channel c of a pixel is float(pixel[channel[c]]) * scale[c] + offset[c]. Strides in bytes; 0: no gaps. */
+/* The same for memory of another type (octet_data_type), converted in every run: an integer of an input is that number;
+ * an output is rounded to the nearest integer, of two as near the even one, and what the type does not have becomes its
+ * nearest (NaN: 0). */
+octet_status octet_context_bind_typed_input(octet_context* context, int32_t index, const void* data, int32_t type);
+octet_status octet_context_bind_typed_output(octet_context* context, int32_t index, void* data, int32_t type);
+
+/* Channel c of a pixel is float(pixel[channel[c]]) * scale[c] + offset[c]. Strides in bytes, not negative; 0: no gaps.
+ */
 typedef struct octet_image_format {
   size_t struct_size;
   int64_t pixel_stride, row_stride, image_stride;
@@ -199,6 +217,12 @@ void octet_throughput_free(octet_throughput* throughput);
  * is full: waits, or returns OCTET_QUEUE_FULL if `wait` is 0. */
 octet_status octet_throughput_submit(octet_throughput* throughput, const float* const* inputs, float* const* outputs,
                                      int32_t wait, uint64_t* ticket);
+/* The same, and done(user, ticket) is called when the inference is done, by the thread that did it and before
+ * octet_throughput_wait returns. It must not wait for the throughput's inferences, and no exception may leave it. */
+typedef void (*octet_completion_function)(void* user, uint64_t ticket);
+octet_status octet_throughput_submit_then(octet_throughput* throughput, const float* const* inputs,
+                                          float* const* outputs, int32_t wait, octet_completion_function done,
+                                          void* user, uint64_t* ticket);
 octet_status octet_throughput_wait(octet_throughput* throughput, uint64_t ticket);
 octet_status octet_throughput_wait_all(octet_throughput* throughput);
 int32_t octet_throughput_workers(const octet_throughput* throughput);

@@ -19,13 +19,14 @@ const engine::Buffer& buffer(const engine::Plan& plan, int id) {
 
 class EngineModel : public Model {
  public:
-  EngineModel(std::shared_ptr<const engine::Plan> plan, const ModelFile& file, const tasks::Task& task,
+  // `task` may be nullptr: any.
+  EngineModel(std::shared_ptr<const engine::Plan> plan, const ModelFile& file, const tasks::Task* task,
               const RunOptions& options)
       : signature_(app::signature_of(*plan)),
         executor_(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)}) {
-    task.check(signature_, 0);
+    if (task) task->check(signature_, 0);
     input_ = tasks::image_input(signature_);
-    read_class_names(file, task.classes(signature_));
+    read_class_names(file, task ? task->classes(signature_) : -1);
     images_.resize(static_cast<size_t>(buffer(*plan, plan->inputs[0]).elements()));
     for (size_t i = 0; i < plan->outputs.size(); ++i) {
       const engine::Buffer& output = buffer(*plan, plan->outputs[i]);
@@ -71,6 +72,22 @@ class EngineModel : public Model {
   std::vector<metrics::ScoreKind> kinds_;
 };
 
+std::unique_ptr<Model> open_engine(const ModelFile& file, const tasks::Task* task, const RunOptions& options) {
+  if (file.plan) return std::make_unique<EngineModel>(file.plan, file, task, options);
+  const ir::Graph& network = *file.network;
+  lower::CompileOptions compile{.input_shape = {}, .isa = chosen_isa(options.isa), .dump_passes = {}};
+  if (task) task->check(tasks::signature_of(network), 0);
+  const data::NetworkInput in = tasks::image_input(network);
+  if (options.input[0] > 0 && (in.channels < 0 || in.height < 0 || in.width < 0)) {
+    const auto size = [&](int64_t own, size_t i) { return own >= 0 ? own : options.input.at(i); };
+    compile.input_shape =
+        in.shape(std::max<int64_t>(1, in.batch), size(in.channels, 0), size(in.height, 1), size(in.width, 2));
+  }
+  auto plan = std::make_shared<const engine::Plan>(
+      build_engine(network, compile, {.threads = static_cast<int>(options.threads)}));
+  return std::make_unique<EngineModel>(std::move(plan), file, task, options);
+}
+
 }  // namespace
 
 void Model::read_class_names(const ModelFile& file, int64_t classes) {
@@ -102,19 +119,11 @@ metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output) {
 }
 
 std::unique_ptr<Model> open_engine_model(const ModelFile& file, const tasks::Task& task, const RunOptions& options) {
-  if (file.plan) return std::make_unique<EngineModel>(file.plan, file, task, options);
-  const ir::Graph& network = *file.network;
-  lower::CompileOptions compile{.input_shape = {}, .isa = chosen_isa(options.isa), .dump_passes = {}};
-  task.check(tasks::signature_of(network), 0);
-  const data::NetworkInput in = tasks::image_input(network);
-  if (options.input[0] > 0 && (in.channels < 0 || in.height < 0 || in.width < 0)) {
-    const auto size = [&](int64_t own, size_t i) { return own >= 0 ? own : options.input.at(i); };
-    compile.input_shape =
-        in.shape(std::max<int64_t>(1, in.batch), size(in.channels, 0), size(in.height, 1), size(in.width, 2));
-  }
-  auto plan = std::make_shared<const engine::Plan>(
-      build_engine(network, compile, {.threads = static_cast<int>(options.threads)}));
-  return std::make_unique<EngineModel>(std::move(plan), file, task, options);
+  return open_engine(file, &task, options);
+}
+
+std::unique_ptr<Model> open_engine_model(const ModelFile& file, const RunOptions& options) {
+  return open_engine(file, nullptr, options);
 }
 
 }  // namespace octet::app

@@ -42,6 +42,8 @@ struct RunOptions {
 // Runs an engine file, or the engine that is made of an ONNX file on the spot. UserError (exit 2) for a network that is
 // none of the task.
 std::unique_ptr<Model> open_engine_model(const ModelFile& file, const tasks::Task& task, const RunOptions& options);
+// The same for a network of images whose outputs may be anything that has a row for each image.
+std::unique_ptr<Model> open_engine_model(const ModelFile& file, const RunOptions& options);
 
 // What an output of the plan is where it holds scores of classes: whether a Softmax over them made it.
 metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output);

@@ -2,34 +2,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "ir/infer.h"
+#include "compiler/network.h"
 #include "ir/verify.h"
-#include "onnx/import.h"
-#include "passes/free_batch.h"
 
 namespace octet::app {
-namespace {
-
-// Where the file has another batch than a shape says.
-void set_said_batch(ir::Graph& graph, const std::string& path, const ir::InputShape& said) {
-  const int64_t batch = said.shape.empty() ? ir::kDynamic : said.shape[0];
-  const ir::Value* input = said.name.empty() ? graph.inputs()[0] : graph.find_value(said.name);
-  if (batch == ir::kDynamic || batch == input->type.shape->at(0)) return;
-  if (graph.inputs().size() != 1)
-    fail_usage(path, ": input '", input->name, "' is ", ir::type_string(input->type), ", and --input-shape ",
-               ir::input_shape_text(said), " wants ", batch, " for its batch, which a network of several inputs keeps");
-  passes::require_batch(graph, batch);
-  ir::set_batch(graph, batch);
-}
-
-}  // namespace
 
 ir::Graph read_network(const std::string& path, const std::vector<ir::InputShape>& shapes) {
-  ir::Graph graph = onnx::import_model(path, {.input_shapes = shapes});
-  ir::infer_shapes(graph);
-  for (const ir::InputShape& said : shapes) set_said_batch(graph, path, said);
-  ir::verify(graph);
-  return graph;
+  return compiler::read_network(path, shapes);
 }
 
 ir::Graph load_network(const std::string& path, const std::vector<ir::InputShape>& shapes) {

@@ -21,17 +21,19 @@ metrics::ScoreKind score_kind_of(const ir::Value* output) {
 
 class PeerModel : public Model {
  public:
-  PeerModel(const ModelFile& file, const std::string& runtime, const tasks::Task& task, const RunOptions& options)
+  // `classes`: -1 where that is left open.
+  PeerModel(const ModelFile& file, const std::string& runtime, const std::string& flag, int64_t classes,
+            const RunOptions& options)
       : signature_(file.signature),
         input_(tasks::image_input(signature_)),
-        process_({.flag = "--runtime",
+        process_({.flag = flag,
                   .peer = runtime,
                   .model = file.path,
                   .threads = static_cast<int>(options.threads > 0 ? options.threads : available_cpus()),
                   .batch = 1,
                   .mode = "outputs",
                   .environment = {}}) {
-    read_class_names(file, task.classes(signature_));
+    read_class_names(file, classes);
     for (const ir::Value* output : file.network->outputs()) kinds_.push_back(score_kind_of(output));
     results_.resize(kinds_.size());
   }
@@ -86,13 +88,23 @@ class PeerModel : public Model {
   std::vector<std::vector<float>> results_;
 };
 
+void require_onnx(const ModelFile& file, const std::string& flag, const std::string& runtime) {
+  if (!file.network) fail_usage(file.path, ": ", flag, " ", runtime, " runs ONNX files (.onnx) alone");
+}
+
 }  // namespace
 
 std::unique_ptr<Model> open_peer_model(const ModelFile& file, const std::string& runtime, const tasks::Task& task,
                                        const RunOptions& options) {
-  if (!file.network) fail_usage(file.path, ": --runtime ", runtime, " runs ONNX files (.onnx) alone");
+  require_onnx(file, "--runtime", runtime);
   task.check(file.signature, 0);
-  return std::make_unique<PeerModel>(file, runtime, task, options);
+  return std::make_unique<PeerModel>(file, runtime, "--runtime", task.classes(file.signature), options);
+}
+
+std::unique_ptr<Model> open_peer_model(const ModelFile& file, const std::string& runtime, const std::string& flag,
+                                       const RunOptions& options) {
+  require_onnx(file, flag, runtime);
+  return std::make_unique<PeerModel>(file, runtime, flag, -1, options);
 }
 
 }  // namespace octet::app

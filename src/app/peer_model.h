@@ -8,5 +8,9 @@ namespace octet::app {
 // the task, (exit 1) where the runtime is not installed or refuses the file.
 std::unique_ptr<Model> open_peer_model(const ModelFile& file, const std::string& runtime, const tasks::Task& task,
                                        const RunOptions& options);
+// The same for a network of images whose outputs may be anything that has a row for each image. `flag`: what asks for
+// the runtime, for messages.
+std::unique_ptr<Model> open_peer_model(const ModelFile& file, const std::string& runtime, const std::string& flag,
+                                       const RunOptions& options);
 
 }  // namespace octet::app

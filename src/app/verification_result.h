@@ -24,8 +24,8 @@ struct TensorCheck {
 };
 
 // One output, as numbers: the engine's beside the graph's, computed in float64 from the engine's own codes of the
-// tensors before. What float32 may do to it is measured: how far LibTorch's float32 result of the same graph is from
-// that.
+// tensors before. What float32 may do to it is measured: how far the reference's float32 result of the same graph,
+// which is LibTorch's, or what another order of summation gives (app/plain_reference.cc), is from that.
 struct ScoreCheck {
   std::string output;
   int64_t elements = 0;
@@ -34,8 +34,8 @@ struct ScoreCheck {
   double magnitude = 0;           // largest absolute value
   bool discrete = false;          // behind an ArgMax or Floor, where the last bit decides: `different` counts
   int64_t different = 0;
-  // Another order of summation errs as much as LibTorch's; 16 times that, and 8 units of the last place of the largest
-  // value for the roundings that both share, are far below one step of a code.
+  // Another order of summation errs as much as the reference's; 16 times that, and 8 units of the last place of the
+  // largest value for the roundings that both share, are far below one step of a code.
   double tolerance() const { return 16 * float_error + 8 * 1.2e-7 * magnitude; }
 };
 

@@ -26,6 +26,15 @@ void reserve_standard_output() {
   require(::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0, "standard error cannot be written: ", std::strerror(errno));
 }
 
+void restore_standard_output() {
+  if (reserved < 0) return;
+  std::cout.flush();
+  std::fflush(stdout);
+  require(::dup2(reserved, STDOUT_FILENO) >= 0, "standard output cannot be written: ", std::strerror(errno));
+  ::close(reserved);
+  reserved = -1;
+}
+
 void write_result(std::string_view text) {
   if (reserved < 0) {
     std::cout << text << std::flush;

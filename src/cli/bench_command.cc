@@ -12,18 +12,21 @@
 
 #include "app/bench/busyness.h"
 #include "app/bench/contender.h"
+#include "app/bench/image_feed.h"
 #include "app/bench/layers.h"
 #include "app/bench/load.h"
 #include "app/bench/windows.h"
+#include "app/model_file.h"
 #include "base/cpu_features.h"
 #include "base/cpu_limits.h"
 #include "base/cpu_wait.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_guard.h"
+#include "cli/bench_rows.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "report/text_table.h"
+#include "cli/model_flags.h"
 
 namespace octet::cli {
 namespace {
@@ -32,9 +35,15 @@ using Json = nlohmann::ordered_json;
 
 const std::string kRivals[] = {"onnxruntime", "openvino"};
 
+bool is_rival(const BenchRow& row) {
+  return std::find(std::begin(kRivals), std::end(kRivals), row.kind) != std::end(kRivals);
+}
+
 struct Options {
-  std::string model, baseline, json, trace, isa, mode = "latency";
-  std::vector<std::string> rivals, onnx;
+  SpecFlags spec;
+  ModelFlags input;
+  std::string model, baseline, json, csv, trace, isa, mode = "latency";
+  std::vector<std::string> rivals, onnx, images;
   std::vector<int64_t> threads;
   int64_t runs = 60, windows = 5, window_ms = 0, batch_size = 0;
 
@@ -43,47 +52,39 @@ struct Options {
   }
 };
 
-struct Row {
-  std::string name, kind, file, detail;  // kind: octet_int8, octet_fp32, onnxruntime, openvino
-  std::unique_ptr<app::Contender> contender;
-  app::WindowTimes times;
-  app::TimesAsLong ratio;  // to the first row
-  // Milliseconds that its turns took, and that its threads waited for a CPU in them where the contender knows.
-  double turned = 0, waited = 0;
-  bool rival() const { return std::find(std::begin(kRivals), std::end(kRivals), kind) != std::end(kRivals); }
-};
-
-// All contenders with one number of threads.
-struct Measurement {
-  int threads = 0;
-  std::vector<Row> rows;
-  const Row* fastest_rival = nullptr;  // the smallest median of its ratios
-};
-
-std::string digits(double value, int places) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
-
-std::string threads_text(int threads) {
-  return str(threads, threads == 1 ? " thread" : " threads");
-}
-
 std::string engine_kind(const engine::Plan& plan) {
   for (const engine::Step& step : plan.steps)
     if (step.int8) return "octet_int8";
   return "octet_fp32";
 }
 
-Row engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, const std::string& file, int threads,
-               app::BenchMode mode) {
-  Row row{.kind = engine_kind(plan->plan()), .file = file};
+BenchRow engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, const std::string& file, int threads,
+                    app::BenchMode mode) {
+  BenchRow row{.kind = engine_kind(plan->plan()), .file = file};
   row.name = str("Octet ", row.kind == "octet_int8" ? "INT8" : "FP32", " (", isa_name(plan->isa()), ")");
   if (mode == app::BenchMode::kLatency)
     row.contender = std::make_unique<app::EngineLatency>(plan, threads);
   else
     row.contender = std::make_unique<app::EngineThroughput>(plan, threads);
+  return row;
+}
+
+// The same engine on real images, with all that happens between file and input in the time.
+BenchRow images_row(const app::BenchModel& model, const spec::ExperimentSpec& spec, const Options& options,
+                    int threads) {
+  BenchRow row{.kind = engine_kind(model.plan()) + "_images", .file = options.model};
+  int64_t images = 0;
+  const auto make_feed = [&]() -> app::Feed {
+    auto feed = std::make_shared<app::ImageFeed>(spec, options.images, model.plan());
+    images = feed->images();
+    return [feed](std::span<float> input) { feed->next(input); };
+  };
+  if (options.bench_mode() == app::BenchMode::kLatency)
+    row.contender = std::make_unique<app::EngineLatency>(model.prepared, threads, make_feed());
+  else
+    row.contender = std::make_unique<app::EngineThroughput>(model.prepared, threads, make_feed);
+  row.name = "the same with images";
+  row.detail = str("reads, decodes and resizes ", images, images == 1 ? " image" : " images", " by turns");
   return row;
 }
 
@@ -103,7 +104,7 @@ std::vector<std::string> rival_files(const Options& options, const std::string& 
   return files;
 }
 
-void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std::vector<Row>& rows) {
+void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std::vector<BenchRow>& rows) {
   for (const std::string& rival : options.rivals) {
     const app::RivalCap cap = app::rival_cap(rival, isa);
     if (cap.needed && !cap.possible) {
@@ -118,7 +119,7 @@ void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std
                                      .batch = static_cast<int>(batch),
                                      .throughput = options.bench_mode() == app::BenchMode::kThroughput,
                                      .environment = cap.environment});
-      Row row{.name = rival + " " + contender->process.version(), .kind = rival, .file = file};
+      BenchRow row{.name = rival + " " + contender->process.version(), .kind = rival, .file = file};
       row.detail = contender->process.detail();
       if (!cap.environment.empty()) row.detail += ", " + cap.environment.front();
       row.contender = std::move(contender);
@@ -134,7 +135,7 @@ double least_window_ms(const Options& options) {
   return options.bench_mode() == app::BenchMode::kThroughput ? std::max(asked, kThroughputWindow) : asked;
 }
 
-void take_turn(Row& row, const app::BenchWindow& window) {
+void take_turn(BenchRow& row, const app::BenchWindow& window) {
   const auto waited = row.contender->waited();
   const auto start = std::chrono::steady_clock::now();
   row.times.windows.push_back(row.contender->turn(window));
@@ -145,7 +146,7 @@ void take_turn(Row& row, const app::BenchWindow& window) {
   row.waited += static_cast<double>(*after - waited.value_or(0)) * 1e-6;
 }
 
-void take_turns(const Options& options, const std::vector<Row*>& rows) {
+void take_turns(const Options& options, const std::vector<BenchRow*>& rows) {
   const auto windows = static_cast<size_t>(std::min(options.windows, options.runs));
   for (size_t w = 0; w < windows; ++w) {
     const int64_t share = options.runs * static_cast<int64_t>(w + 1) / static_cast<int64_t>(windows) -
@@ -160,25 +161,28 @@ void take_turns(const Options& options, const std::vector<Row*>& rows) {
   }
 }
 
-// For each number of threads; all take turns, so that these can be compared, too.
+// For each number of threads; all take turns, so that these can be compared, too. `spec`: how images become the input,
+// where they are asked for.
 std::vector<Measurement> measure(const Options& options, const app::BenchModel& model, const app::BenchModel* baseline,
-                                 const std::vector<int>& thread_counts, Isa isa) {
+                                 const spec::ExperimentSpec* spec, const std::vector<int>& thread_counts, Isa isa) {
   const app::BenchMode mode = options.bench_mode();
   std::vector<Measurement> measurements;
   for (int threads : thread_counts) {
     Measurement& m = measurements.emplace_back(Measurement{.threads = threads});
     m.rows.push_back(engine_row(model.prepared, options.model, threads, mode));
+    if (spec) m.rows.push_back(images_row(model, *spec, options, threads));
     if (baseline) m.rows.push_back(engine_row(baseline->prepared, options.baseline, threads, mode));
     add_rivals(options, threads, model.batch(), isa, m.rows);
   }
-  std::vector<Row*> all;
+  std::vector<BenchRow*> all;
   for (Measurement& m : measurements)
-    for (Row& row : m.rows) all.push_back(&row);
+    for (BenchRow& row : m.rows) all.push_back(&row);
   take_turns(options, all);
   for (Measurement& m : measurements)
-    for (Row& row : m.rows) {
+    for (BenchRow& row : m.rows) {
       row.ratio = app::times_as_long(row.times, m.rows.front().times);
-      if (row.rival() && (!m.fastest_rival || row.ratio.median < m.fastest_rival->ratio.median)) m.fastest_rival = &row;
+      if (is_rival(row) && (!m.fastest_rival || row.ratio.median < m.fastest_rival->ratio.median))
+        m.fastest_rival = &row;
       row.contender.reset();  // rivals end, memory goes
     }
   return measurements;
@@ -187,59 +191,8 @@ std::vector<Measurement> measure(const Options& options, const app::BenchModel& 
 app::Busyness busyness_of(std::optional<double> load_before, const std::vector<Measurement>& measurements) {
   double turned = 0, waited = 0;
   for (const Measurement& m : measurements)
-    for (const Row& row : m.rows) turned += row.turned, waited += row.waited;
+    for (const BenchRow& row : m.rows) turned += row.turned, waited += row.waited;
   return {load_before, turned, waited};
-}
-
-std::string ratio_text(const app::TimesAsLong& ratio) {
-  return str(digits(ratio.median, 2), " (", digits(ratio.min, 2), "-", digits(ratio.max, 2), ")");
-}
-
-void print(const Measurement& m, app::BenchMode mode) {
-  std::cout << threads_text(m.threads) << (mode == app::BenchMode::kLatency ? ":\n" : ", one inference on each:\n");
-  report::TextTable table(
-      {"engine", "file", "min ms", "median ms", "inferences/s", "times as long as Octet", "how it runs"});
-  for (const Row& row : m.rows)
-    table.add_row({row.name, std::filesystem::path(row.file).filename().string(), digits(row.times.min(), 3),
-                   digits(row.times.median(), 3), digits(1e3 / row.times.median(), 1), ratio_text(row.ratio),
-                   row.detail});
-  std::cout << table.text();
-  if (m.fastest_rival)
-    std::cout << "Octet is " << digits(m.fastest_rival->ratio.median, 2) << " times as fast as "
-              << m.fastest_rival->name << " (median of " << m.fastest_rival->ratio.per_window.size()
-              << " interleaved windows, " << digits(m.fastest_rival->ratio.min, 2) << " to "
-              << digits(m.fastest_rival->ratio.max, 2) << ")\n";
-  std::cout << "\n";
-}
-
-Json ratio_json(const app::TimesAsLong& ratio) {
-  return {{"median", ratio.median}, {"min", ratio.min}, {"max", ratio.max}, {"per_window", ratio.per_window}};
-}
-
-Json results_json(const Measurement& m) {
-  Json out = Json::array();
-  for (const Row& row : m.rows)
-    out.push_back({{"name", row.name},
-                   {"kind", row.kind},
-                   {"file", row.file},
-                   {"detail", row.detail},
-                   {"min_ms", row.times.min()},
-                   {"median_ms", row.times.median()},
-                   {"inferences_per_s", 1e3 / row.times.median()},
-                   {"window_median_ms", row.times.window_medians()},
-                   {"times_as_long", ratio_json(row.ratio)}});
-  return out;
-}
-
-// The keys of one number of threads. The last measurement's stand at the top of the report as well.
-Json measurement_json(const Measurement& m) {
-  Json out = {{"threads", m.threads},
-              {"min_ms", m.rows.front().times.min()},
-              {"median_ms", m.rows.front().times.median()},
-              {"fastest_rival", m.fastest_rival ? Json(m.fastest_rival->name) : Json(nullptr)},
-              {"ratio", m.fastest_rival ? ratio_json(m.fastest_rival->ratio) : Json(nullptr)},
-              {"results", results_json(m)}};
-  return out;
 }
 
 Json or_null(const std::optional<double>& value) {
@@ -266,6 +219,12 @@ void print(const app::BenchModel& model) {
             << ")\n\n";
 }
 
+// A baseline that is an ONNX file gets the sizes that the model got.
+std::vector<ir::InputShape> baseline_shapes(const Options& options) {
+  return options.baseline.ends_with(".octet") ? std::vector<ir::InputShape>()
+                                              : options.spec.input_shapes(options.baseline);
+}
+
 ExitCode run(const Options& options) {
   const Isa isa = chosen_isa(options.isa);
   const app::BenchMode mode = options.bench_mode();
@@ -274,18 +233,27 @@ ExitCode run(const Options& options) {
   if (thread_counts.empty()) thread_counts = {available_cpus()};
   for (const std::string& rival : options.rivals)
     for (const std::string& file : rival_files(options, rival)) require_file(file, "--onnx");
-  const app::BenchModel model = app::load_bench_model(options.model, options.batch_size, thread_counts.back(), isa);
+  const app::BenchModel model = app::load_bench_model(options.model, options.batch_size, thread_counts.back(), isa,
+                                                      options.spec.input_shapes(options.model));
+  std::optional<spec::ExperimentSpec> spec;
+  if (!options.images.empty()) {
+    app::ModelFacts facts{options.model, model.plan().metadata, app::signature_of(model.plan())};
+    spec = experiment_to_feed(options.spec, options.input, facts);
+  } else if (options.input.any() || options.spec.exif_orientation) {
+    fail_usage("flags that say how images become the input go with --images FOLDER; without it the input is random");
+  }
   std::unique_ptr<app::BenchModel> baseline;
   if (!options.baseline.empty())
     baseline = std::make_unique<app::BenchModel>(
-        app::load_bench_model(options.baseline, model.batch(), thread_counts.back(), isa));
+        app::load_bench_model(options.baseline, model.batch(), thread_counts.back(), isa, baseline_shapes(options)));
 
   std::cout << cpu_model_name() << ", " << isa_name(isa) << ", batch " << model.batch() << ", " << options.mode << ", "
             << options.runs << " runs in " << std::min(options.windows, options.runs) << " windows\n";
   print(model);
   const auto load_before = load_average();
   const double exchange_before = engine::measure_line_exchange_ns();
-  const std::vector<Measurement> measurements = measure(options, model, baseline.get(), thread_counts, isa);
+  const std::vector<Measurement> measurements =
+      measure(options, model, baseline.get(), spec ? &*spec : nullptr, thread_counts, isa);
   for (const Measurement& m : measurements) print(m, mode);
   const app::Busyness busyness = busyness_of(load_before, measurements);
   const bool too_busy = busyness.too_busy(available_cpus());
@@ -316,6 +284,7 @@ ExitCode run(const Options& options) {
     std::cout << "beside the layers, a run waits " << digits(times.waiting_us, 1)
               << " us for threads to meet after each of them (median)\n";
   if (!options.trace.empty()) write_text_output(options.trace, app::chrome_trace(engine));
+  if (!options.csv.empty()) write_text_output(options.csv, measurements_csv(measurements, mode));
   if (options.json.empty()) return ExitCode::kDone;
   Json json = {{"model", options.model},
                {"cpu", cpu_model_name()},
@@ -328,9 +297,9 @@ ExitCode run(const Options& options) {
                {"waited_for_cpu_percent", or_null(busyness.waited_percent())},
                {"too_busy", too_busy}};
   json.update(model_json(model));
-  json.update(measurement_json(measurements.back()));
+  json.update(measurement_json(measurements.back(), mode));
   json["measurements"] = Json::array();
-  for (const Measurement& m : measurements) json["measurements"].push_back(measurement_json(m));
+  for (const Measurement& m : measurements) json["measurements"].push_back(measurement_json(m, mode));
   json["peak"] = {{"threads", engine.executor.threads()},
                   {"int8_gmac_per_s", peak.int8_gmac_per_s},
                   {"int8_instruction", peak.int8_instruction},
@@ -351,8 +320,12 @@ Command bench_command() {
       .name = "bench",
       .summary = "Time an engine, layer by layer, beside others",
       .details =
-          "Prints minimum and median latency (or, with --mode throughput, the inferences per second of one context "
-          "on each thread) on random images. --baseline adds a second engine (the FP32 one), --compare adds ONNX "
+          "Prints the least, median, 90th and 99th percentile and longest latency (or, with --mode throughput, the "
+          "inferences per second of one context "
+          "on each thread) on random images. --images times the engine a second time with pictures, which are read, "
+          "decoded, "
+          "resized and normalized within the time, as the model's file and flags say. --baseline adds a second engine "
+          "(the FP32 one), --compare adds ONNX "
           "Runtime or OpenVINO on one or more ONNX files; all take turns in windows within the run, and how many "
           "times as long each takes is stated per window. It says when other processes keep the machine too busy for "
           "the times to mean anything. With --isa below the best of this machine OpenVINO is held "
@@ -361,6 +334,7 @@ Command bench_command() {
           "the reason where a layer is not INT8.",
       .examples = {"octet bench -m model.octet --baseline float.octet --compare onnxruntime --onnx float.onnx",
                    "octet bench model.qdq.onnx --compare onnxruntime,openvino --threads 1,2 --json bench.json",
+                   "octet bench model.octet --threads 1 --images photos/ --csv bench.csv",
                    "octet bench model.octet --threads 2 --trace trace.json"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
@@ -392,7 +366,14 @@ Command bench_command() {
             ->delimiter(',')
             ->check(CLI::Range(int64_t{0}, int64_t{1024}));
         add_isa_flag(app, options->isa);
+        app.add_option("--images", options->images,
+                       "Time the engine also with these images, from file to result; files or folders")
+            ->type_name("FOLDER");
+        add_model_flags(app, options->input);
+        add_exif_flag(app, options->spec);
+        add_input_shape_flag(app, options->spec);
         add_json_flag(app, options->json);
+        add_csv_flag(app, options->csv, "a line for each contender and number of threads");
         add_written_file_flag(app, "--trace", options->trace,
                               "Write one inference for chrome://tracing, a row for each thread");
         return [options] { return run(*options); };

@@ -50,17 +50,17 @@ std::vector<Command> make_commands() {
   commands.push_back(better_with_training(quantize_command()));
 #ifdef OCTET_WITH_TRAINING
   commands.push_back(diagnose_command());
-  commands.push_back(verify_command());
 #else
   commands.push_back(
       with_training("diagnose", "Rank the quantizers of a model by what each costs, and say what may help"));
-  commands.push_back(with_training("verify", "Prove that an engine computes what was trained"));
 #endif
+  commands.push_back(better_with_training(verify_command()));
   commands.push_back(better_with_training(evaluate_command()));
   commands.push_back(better_with_training(infer_command()));
   commands.push_back(prune_command());
   commands.push_back(better_with_training(export_command()));
   commands.push_back(compile_command());
+  commands.push_back(compare_command());
   commands.push_back(bench_command());
   commands.push_back(convert_command());
   commands.push_back(inspect_command());

@@ -17,6 +17,7 @@ Command evaluate_command();
 Command infer_command();
 Command export_command();
 Command compile_command();
+Command compare_command();
 Command bench_command();
 Command verify_command();
 Command diagnose_command();

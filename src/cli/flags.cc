@@ -56,6 +56,13 @@ std::vector<ir::InputShape> given_shapes(const std::vector<std::string>& texts) 
   }
 }
 
+// A file of results that "-" sends to standard output.
+CLI::Option* add_result_flag(CLI::App& app, const std::string& name, std::string& path, const std::string& what) {
+  return add_written_file_flag(app, name, path, what)->each([](const std::string& file) {
+    if (file == "-") reserve_standard_output();
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> SpecFlags::look_at_folder() {
@@ -195,12 +202,12 @@ void add_key_flag(CLI::App& app) {
 }
 
 CLI::Option* add_json_flag(CLI::App& app, std::string& path) {
-  return add_written_file_flag(
-             app, "--json", path,
-             "Write the result as JSON to this file (-: standard output, which then has nothing else)")
-      ->each([](const std::string& file) {
-        if (file == "-") reserve_standard_output();
-      });
+  return add_result_flag(app, "--json", path,
+                         "Write the result as JSON to this file (-: standard output, which then has nothing else)");
+}
+
+CLI::Option* add_csv_flag(CLI::App& app, std::string& path, const std::string& what) {
+  return add_result_flag(app, "--csv", path, "Write " + what + " as comma-separated values (-: standard output)");
 }
 
 CLI::Option* add_written_file_flag(CLI::App& app, const std::string& name, std::string& path, const std::string& what) {

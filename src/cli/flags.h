@@ -82,6 +82,8 @@ CLI::Option* add_name_flag(CLI::App& app, std::string& name);
 void add_key_flag(CLI::App& app);
 // --json FILE ("-": standard output, where whatever else the command prints goes to standard error)
 CLI::Option* add_json_flag(CLI::App& app, std::string& path);
+// --csv FILE (likewise); `what` is in it: "a line for each output"
+CLI::Option* add_csv_flag(CLI::App& app, std::string& path, const std::string& what);
 // Any whole number within limits: add_number_flag(app, "--warm_up", runs, 0, 1000, "Runs before the clock starts").
 CLI::Option* add_number_flag(CLI::App& app, const std::string& names, int64_t& value, int64_t low, int64_t high,
                              const std::string& what);

@@ -133,7 +133,7 @@ std::vector<std::string> unknown_normalization(const std::set<std::string>& know
   return missing;
 }
 
-void require_known(const SpecFlags& spec, const ModelFlags& flags, const app::ModelFacts& model) {
+void require_known(const SpecFlags& spec, const ModelFlags& flags, const app::ModelFacts& model, bool outputs) {
   const std::set<std::string> known = known_entries(spec, flags, model);
   const std::vector<std::string> missing = unknown_normalization(known);
   if (!missing.empty())
@@ -141,7 +141,7 @@ void require_known(const SpecFlags& spec, const ModelFlags& flags, const app::Mo
         model.path, ": does not say the ", schema::join(missing, " and "), " of its input; give --",
         schema::join(missing, " and --"),
         " (of pixels in 0 .. 1; 0 and 1 where it takes these as they are), --preset, or the experiment (-e SPEC)");
-  if (known.count(key::kTask) == 0 && !looks_like_classifier(model.signature))
+  if (outputs && known.count(key::kTask) == 0 && !looks_like_classifier(model.signature))
     fail_usage(model.path,
                ": does not say what its outputs mean, and they are not those of a classifier; give an experiment with "
                "the task and how it reads them (-e SPEC)");
@@ -149,6 +149,17 @@ void require_known(const SpecFlags& spec, const ModelFlags& flags, const app::Mo
     log_warning(model.path,
                 ": does not say how images get the size of its input; they are stretched to it (--resize N: shorter "
                 "side to N pixels, then the middle)");
+}
+
+spec::ExperimentSpec experiment(const SpecFlags& flags, const ModelFlags& model_flags, app::ModelFacts& model,
+                                bool outputs) {
+  if (flags.path.empty()) {
+    tasks::image_input(model.signature);  // a network that takes no images is told so first
+    require_known(flags, model_flags, model, outputs);
+  }
+  spec::ExperimentSpec spec = experiment_for(flags, model_flags, model);
+  app::require_sizes(model.signature, spec.model, model.path);
+  return spec;
 }
 
 // Whether the command line says model.input.
@@ -257,13 +268,11 @@ spec::ExperimentSpec experiment_for(const SpecFlags& flags, const ModelFlags& mo
 }
 
 spec::ExperimentSpec experiment_to_run(const SpecFlags& flags, const ModelFlags& model_flags, app::ModelFacts& model) {
-  if (flags.path.empty()) {
-    tasks::image_input(model.signature);  // a network that takes no images is told so first
-    require_known(flags, model_flags, model);
-  }
-  spec::ExperimentSpec spec = experiment_for(flags, model_flags, model);
-  app::require_sizes(model.signature, spec.model, model.path);
-  return spec;
+  return experiment(flags, model_flags, model, /*outputs=*/true);
+}
+
+spec::ExperimentSpec experiment_to_feed(const SpecFlags& flags, const ModelFlags& model_flags, app::ModelFacts& model) {
+  return experiment(flags, model_flags, model, /*outputs=*/false);
 }
 
 void describe_network(app::Metadata& metadata, const app::ModelFacts& model, const spec::ExperimentSpec& experiment,

@@ -40,6 +40,9 @@ spec::ExperimentSpec experiment_for(const SpecFlags& spec, const ModelFlags& fla
 // says how they are normalized or what the outputs are.
 spec::ExperimentSpec experiment_to_run(const SpecFlags& spec, const ModelFlags& flags, app::ModelFacts& model);
 
+// The same for a command to which the outputs are numbers, whatever they mean.
+spec::ExperimentSpec experiment_to_feed(const SpecFlags& spec, const ModelFlags& flags, app::ModelFacts& model);
+
 // What spec and flags say of the network, put into its metadata, to be carried from there on. Without them nothing
 // changes, but that what other programs wrote is also said as Octet does.
 void describe_network(ir::Graph& network, const std::string& path, const SpecFlags& spec, const ModelFlags& flags);

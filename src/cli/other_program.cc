@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/standard_output.h"
 
 namespace octet::cli {
 namespace {
@@ -36,6 +37,7 @@ void become_program(const std::string& name, const std::vector<std::string>& arg
   for (std::string& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   std::cout.flush();
+  restore_standard_output();
   ::execv(path.c_str(), pointers.data());
   const int reason = errno;
   const std::string command = arguments.empty() ? name : arguments[0];

@@ -51,10 +51,12 @@ ExitCode run(const Options& options) {
   report::TextTable text(table.columns);
   for (const auto& row : table.rows) text.add_row(row);
   std::cout << cpu_model_name() << "\n\n" << text.text() << "\n";
-  if (!results.verification.is_null())
+  if (!results.verification.is_null() && results.verification.contains("agree"))
     std::printf("engine and trained graph agree on %lld of %lld images; %s\n",
                 results.verification.at("agree").get<long long>(), results.verification.at("images").get<long long>(),
                 results.verified() ? "verified" : "NOT verified");
+  else if (!results.verification.is_null())
+    std::printf("the codes of the engine are %sproven to be the model's\n", results.verified() ? "" : "NOT ");
   write_file_atomically(results.path / "summary.json", results.summary().dump(1) + "\n");
   report::write_report(results.path / "report.html",
                        app::results_report(results, spec, evaluated_images(results, spec).get()));

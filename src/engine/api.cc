@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/engine_file.h"
@@ -12,6 +13,7 @@
 #include "engine/model_info.h"
 #include "engine/profiles.h"
 #include "engine/throughput.h"
+#include "engine/typed_tensor.h"
 
 namespace octet {
 namespace {
@@ -28,7 +30,7 @@ auto translated(Work work) {
 
 std::vector<TensorInfo> infos(const engine::Plan& plan, const std::vector<int>& ids) {
   std::vector<TensorInfo> out;
-  for (int id : ids) out.push_back({plan.buffers[id].name, plan.buffers[id].shape});
+  for (int id : ids) out.push_back({plan.buffers[id].name, plan.buffers[id].shape, DataType::kFloat32});
   return out;
 }
 
@@ -43,6 +45,10 @@ std::vector<LayerReport> reports(const engine::Plan& plan, Isa isa) {
     out.push_back(
         {std::move(l.name), std::move(l.op), std::move(l.precision), std::move(l.kernel), std::move(l.reason)});
   return out;
+}
+
+void check_profile(int profile, int count) {
+  if (profile < 0 || profile >= count) throw Error(str("there is no profile ", profile, "; the engine has ", count));
 }
 
 void check_count(size_t given, size_t expected, const char* what) {
@@ -80,17 +86,31 @@ struct Engine::Shared {
   }
 };
 
+namespace {
+
+// A tensor of the caller in another type, and the floats that the engine has in its place.
+struct Converted {
+  void* data = nullptr;  // nullptr: the caller's floats are used in place
+  DataType type = DataType::kFloat32;
+  std::vector<float> floats;
+};
+
+}  // namespace
+
 struct Context::Impl {
   engine::Executor executor;
   std::vector<const float*> inputs;
   std::vector<float*> outputs;
   std::vector<char> is_image;
+  std::vector<Converted> converted_inputs, converted_outputs;
 
   Impl(std::shared_ptr<const engine::PreparedPlan> plan, const engine::ExecutorOptions& options)
       : executor(std::move(plan), options),
         inputs(executor.plan().inputs.size()),
         outputs(executor.plan().outputs.size()),
-        is_image(inputs.size(), 0) {}
+        is_image(inputs.size(), 0),
+        converted_inputs(inputs.size()),
+        converted_outputs(outputs.size()) {}
   const engine::Plan& plan() const { return executor.plan(); }
   void check_index(int index, size_t count, const char* what) const {
     if (index < 0 || static_cast<size_t>(index) >= count)
@@ -99,7 +119,21 @@ struct Context::Impl {
   void bind_floats(size_t index, const float* data) {
     if (is_image[index]) executor.set_image(index, nullptr);
     is_image[index] = 0;
+    converted_inputs[index] = {};
     inputs[index] = data;
+  }
+  void bind_output(size_t index, float* data) {
+    converted_outputs[index] = {};
+    outputs[index] = data;
+  }
+  // Memory of another type; returns the floats in its place.
+  static float* convert(Converted& tensor, const engine::Buffer& buffer, void* data, DataType type, const char* what) {
+    if (engine::type_size(type) == 0)
+      throw Error(str(what, " '", buffer.name, "' is to have the type ", static_cast<int>(type),
+                      ", which this version of the library does not have"));
+    if (data == nullptr) throw Error(str(what, " '", buffer.name, "' has no memory: the pointer is null"));
+    tensor = {data, type, std::vector<float>(static_cast<size_t>(buffer.elements()))};
+    return tensor.floats.data();
   }
   void run() {
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -108,7 +142,11 @@ struct Context::Impl {
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] == nullptr)
         throw Error(str("output ", i, " ('", plan().buffers[plan().outputs[i]].name, "') is not bound"));
+    for (Converted& each : converted_inputs)
+      if (each.data) engine::to_floats(each.data, each.type, each.floats);
     translated([&] { executor.run(inputs.data(), outputs.data()); });
+    for (Converted& each : converted_outputs)
+      if (each.data) engine::from_floats(each.floats, each.data, each.type);
   }
 };
 
@@ -121,7 +159,7 @@ void Context::run(const std::vector<const float*>& inputs, const std::vector<flo
   check_count(inputs.size(), impl_->inputs.size(), "inputs");
   check_count(outputs.size(), impl_->outputs.size(), "outputs");
   for (size_t i = 0; i < inputs.size(); ++i) impl_->bind_floats(i, inputs[i]);
-  std::copy(outputs.begin(), outputs.end(), impl_->outputs.begin());
+  for (size_t i = 0; i < outputs.size(); ++i) impl_->bind_output(i, outputs[i]);
   impl_->run();
 }
 
@@ -134,7 +172,7 @@ void Context::run(const std::vector<float>& input, std::vector<float>& output) {
   if (input.size() != in) throw Error(str("the input has ", input.size(), " elements; the engine expects ", in));
   output.resize(out);
   impl_->bind_floats(0, input.data());
-  impl_->outputs[0] = output.data();
+  impl_->bind_output(0, output.data());
   impl_->run();
 }
 
@@ -145,7 +183,29 @@ void Context::bind_input(int index, const float* data) {
 
 void Context::bind_output(int index, float* data) {
   impl_->check_index(index, impl_->outputs.size(), "output");
-  impl_->outputs[index] = data;
+  impl_->bind_output(static_cast<size_t>(index), data);
+}
+
+void Context::bind_input(int index, const void* data, DataType type) {
+  impl_->check_index(index, impl_->inputs.size(), "input");
+  if (type == DataType::kFloat32) return bind_input(index, static_cast<const float*>(data));
+  const auto at = static_cast<size_t>(index);
+  Converted tensor;
+  // Read alone; one table has inputs and outputs.
+  const float* floats =
+      Impl::convert(tensor, impl_->plan().buffers[impl_->plan().inputs[at]], const_cast<void*>(data), type, "input");
+  impl_->bind_floats(at, floats);
+  impl_->converted_inputs[at] = std::move(tensor);
+}
+
+void Context::bind_output(int index, void* data, DataType type) {
+  impl_->check_index(index, impl_->outputs.size(), "output");
+  if (type == DataType::kFloat32) return bind_output(index, static_cast<float*>(data));
+  const auto at = static_cast<size_t>(index);
+  Converted tensor;
+  float* floats = Impl::convert(tensor, impl_->plan().buffers[impl_->plan().outputs[at]], data, type, "output");
+  impl_->bind_output(at, floats);
+  impl_->converted_outputs[at] = std::move(tensor);
 }
 
 void Context::bind_image(int index, const uint8_t* pixels, const ImageFormat& format) {
@@ -204,19 +264,28 @@ Throughput::Throughput(Throughput&&) noexcept = default;
 Throughput& Throughput::operator=(Throughput&&) noexcept = default;
 
 Throughput::Ticket Throughput::submit(const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
+  return submit(inputs, outputs, Completion());
+}
+
+Throughput::Ticket Throughput::submit(const std::vector<const float*>& inputs, const std::vector<float*>& outputs,
+                                      Completion done) {
   const engine::Plan& plan = impl_->pool.plan().plan();
   check_count(inputs.size(), plan.inputs.size(), "inputs");
   check_count(outputs.size(), plan.outputs.size(), "outputs");
   Ticket ticket = 0;
-  submit(inputs.data(), outputs.data(), &ticket);
+  submit(inputs.data(), outputs.data(), &ticket, /*wait=*/true, std::move(done));
   return ticket;
 }
 
 bool Throughput::submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait) {
+  return submit(inputs, outputs, ticket, wait, {});
+}
+
+bool Throughput::submit(const float* const* inputs, float* const* outputs, Ticket* ticket, bool wait, Completion done) {
   const engine::Plan& plan = impl_->pool.plan().plan();
   check_pointers(inputs, plan, plan.inputs, "input");
   check_pointers(outputs, plan, plan.outputs, "output");
-  const Ticket given = impl_->pool.submit(inputs, outputs, wait);
+  const Ticket given = impl_->pool.submit(inputs, outputs, wait, std::move(done));
   if (given != 0 && ticket != nullptr) *ticket = given;
   return given != 0;
 }
@@ -243,6 +312,16 @@ Engine::Engine(std::shared_ptr<const engine::Plan> plan) : shared_(std::make_sha
     inputs_.push_back(infos(*profile, profile->inputs)), outputs_.push_back(infos(*profile, profile->outputs));
   }
   shared_->plan = std::move(plan);
+}
+
+const std::vector<TensorInfo>& Engine::inputs(int profile) const {
+  check_profile(profile, profiles());
+  return inputs_[static_cast<size_t>(profile)];
+}
+
+const std::vector<TensorInfo>& Engine::outputs(int profile) const {
+  check_profile(profile, profiles());
+  return outputs_[static_cast<size_t>(profile)];
 }
 
 int Engine::find_profile(const std::vector<int64_t>& shape) const {

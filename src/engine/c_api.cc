@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 
@@ -32,6 +33,9 @@ struct octet_context {
 struct octet_throughput {
   octet::Throughput throughput;
 };
+
+static_assert(static_cast<int>(octet::DataType::kUInt8) == OCTET_UINT8 &&
+              static_cast<int>(octet::DataType::kInt64) == OCTET_INT64);
 
 namespace {
 
@@ -112,17 +116,13 @@ const octet::TensorInfo& tensor_at(const std::vector<octet::TensorInfo>& tensors
   return tensors[index];
 }
 
-void check_profile(const octet::Engine& engine, int32_t profile) {
-  if (profile < 0 || profile >= engine.profiles())
-    throw Error(str("there is no profile ", profile, "; the engine has ", engine.profiles()));
-}
-
 void write_info(const octet::TensorInfo& tensor, octet_tensor_info* info) {
   octet_tensor_info out = OCTET_TENSOR_INFO_INIT;
   out.name = tensor.name.c_str();
   out.shape = tensor.shape.data();
   out.rank = static_cast<int32_t>(tensor.shape.size());
   out.size = tensor.size();
+  out.type = static_cast<int32_t>(tensor.type);
   write_struct(out, info, "octet_tensor_info");
 }
 
@@ -219,7 +219,6 @@ octet_status octet_engine_profile_input(const octet_engine* engine, int32_t prof
                                         octet_tensor_info* info) {
   return guarded([&] {
     need(engine, "engine");
-    check_profile(engine->engine, profile);
     write_info(tensor_at(engine->engine.inputs(profile), index, "input"), info);
     return OCTET_OK;
   });
@@ -229,7 +228,6 @@ octet_status octet_engine_profile_output(const octet_engine* engine, int32_t pro
                                          octet_tensor_info* info) {
   return guarded([&] {
     need(engine, "engine");
-    check_profile(engine->engine, profile);
     write_info(tensor_at(engine->engine.outputs(profile), index, "output"), info);
     return OCTET_OK;
   });
@@ -351,6 +349,24 @@ octet_status octet_context_bind_output(octet_context* context, int32_t index, fl
   });
 }
 
+octet_status octet_context_bind_typed_input(octet_context* context, int32_t index, const void* data, int32_t type) {
+  return guarded([&] {
+    need(context, "context");
+    need(data, "data");
+    context->context.bind_input(index, data, static_cast<octet::DataType>(type));
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_bind_typed_output(octet_context* context, int32_t index, void* data, int32_t type) {
+  return guarded([&] {
+    need(context, "context");
+    need(data, "data");
+    context->context.bind_output(index, data, static_cast<octet::DataType>(type));
+    return OCTET_OK;
+  });
+}
+
 octet_status octet_context_bind_image(octet_context* context, int32_t index, const uint8_t* pixels,
                                       const octet_image_format* format) {
   return guarded([&] {
@@ -433,11 +449,19 @@ void octet_throughput_free(octet_throughput* throughput) {
 
 octet_status octet_throughput_submit(octet_throughput* throughput, const float* const* inputs, float* const* outputs,
                                      int32_t wait, uint64_t* ticket) {
+  return octet_throughput_submit_then(throughput, inputs, outputs, wait, nullptr, nullptr, ticket);
+}
+
+octet_status octet_throughput_submit_then(octet_throughput* throughput, const float* const* inputs,
+                                          float* const* outputs, int32_t wait, octet_completion_function done,
+                                          void* user, uint64_t* ticket) {
   return guarded([&] {
     need(throughput, "throughput");
     need(inputs, "inputs");
     need(outputs, "outputs");
-    if (throughput->throughput.submit(inputs, outputs, ticket, wait != 0)) return OCTET_OK;
+    octet::Completion completion;
+    if (done != nullptr) completion = [done, user](uint64_t finished) { done(user, finished); };
+    if (throughput->throughput.submit(inputs, outputs, ticket, wait != 0, std::move(completion))) return OCTET_OK;
     return failed(OCTET_QUEUE_FULL, "the queue is full");
   });
 }

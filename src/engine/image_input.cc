@@ -48,12 +48,16 @@ ImageInput::ImageInput(const Plan& plan, int buffer, const uint8_t* image, const
           "' is no image of up to four channels; bind its floats instead");
   n_ = b.n(), c_ = b.c(), h_ = b.h(), w_ = b.w();
   ImageFormat& f = format_;
+  for (const auto& [stride, what] :
+       {std::pair(f.pixel_stride, "pixels"), std::pair(f.row_stride, "rows"), std::pair(f.image_stride, "images")})
+    require(stride >= 0, "input '", b.name, "': the bytes between its ", what, " are ", stride,
+            ", and cannot be negative; turn the image over first");
   if (f.pixel_stride == 0) f.pixel_stride = c_;
   if (f.row_stride == 0) f.row_stride = w_ * f.pixel_stride;
   if (f.image_stride == 0) f.image_stride = h_ * f.row_stride;
   for (int64_t c = 0; c < c_; ++c) {
-    require(f.channel[c] >= 0 && f.channel[c] < std::max<int64_t>(std::abs(f.pixel_stride), 1), "input '", b.name,
-            "': channel ", c, " cannot be byte ", f.channel[c], " of a pixel of ", f.pixel_stride, " bytes");
+    require(f.channel[c] >= 0 && f.channel[c] < std::max<int64_t>(f.pixel_stride, 1), "input '", b.name, "': channel ",
+            c, " cannot be byte ", f.channel[c], " of a pixel of ", f.pixel_stride, " bytes");
     require(std::isfinite(f.scale[c]) && std::isfinite(f.offset[c]), "input '", b.name,
             "': scale or offset of channel ", c, " is not finite");
     for (int v = 0; v < 256; ++v) values_[c][v] = static_cast<float>(v) * f.scale[c] + f.offset[c];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "base/cpu_limits.h"
 #include "base/error.h"
@@ -82,13 +83,15 @@ void ThroughputPool::serve(int worker, int cpu) {
     Slot& slot = slot_of(ticket);
     lock.unlock();
     executor->run(slot.inputs.data(), slot.outputs.data());
+    if (slot.completion) slot.completion(ticket);
     lock.lock();
     slot.done = ticket;
     finished_.notify_all();
   }
 }
 
-ThroughputPool::Ticket ThroughputPool::submit(const float* const* inputs, float* const* outputs, bool wait) {
+ThroughputPool::Ticket ThroughputPool::submit(const float* const* inputs, float* const* outputs, bool wait,
+                                              Completion done) {
   std::unique_lock lock(mutex_);
   const auto room = [&] {
     const Ticket next = last_submitted_ + 1;
@@ -102,6 +105,7 @@ ThroughputPool::Ticket ThroughputPool::submit(const float* const* inputs, float*
   Slot& slot = slot_of(ticket);
   std::copy_n(inputs, slot.inputs.size(), slot.inputs.begin());
   std::copy_n(outputs, slot.outputs.size(), slot.outputs.begin());
+  slot.completion = std::move(done);
   lock.unlock();
   submitted_.notify_one();
   return ticket;

@@ -2,6 +2,7 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -33,8 +34,10 @@ class ThroughputPool {
   int workers() const { return static_cast<int>(threads_.size()); }
 
   // One pointer per input and output of the plan; the tensors must stay until wait() returned. Where the queue is full,
-  // waits for a place, or returns 0 if `wait` is false; otherwise a ticket above 0.
-  Ticket submit(const float* const* inputs, float* const* outputs, bool wait = true);
+  // waits for a place, or returns 0 if `wait` is false; otherwise a ticket above 0. `done` is called by the worker
+  // before wait() returns; it must not throw, and not call the pool's waiting functions.
+  using Completion = std::function<void(Ticket)>;
+  Ticket submit(const float* const* inputs, float* const* outputs, bool wait = true, Completion done = {});
   void wait(Ticket ticket);
   void wait_all();
 
@@ -42,6 +45,7 @@ class ThroughputPool {
   struct Slot {
     std::vector<const float*> inputs;
     std::vector<float*> outputs;
+    Completion completion;
     Ticket done = 0;  // the last ticket that was finished in this slot
   };
   Slot& slot_of(Ticket ticket) { return slots_[(ticket - 1) % slots_.size()]; }

@@ -57,6 +57,39 @@ std::vector<Tap> taps_at(const std::vector<int64_t>& position, const Shape& imag
   return taps;
 }
 
+// Convolution of images, in rows: what evaluate_conv computes below, with the sums in the same order, but many times as
+// fast. `y` holds the biases.
+void add_image_products(const std::vector<double>& x, const std::vector<double>& w, const Shape& x_shape,
+                        const Shape& w_shape, const Shape& shape, size_t of_group, const WindowGeometry& g,
+                        std::vector<double>& y) {
+  const int64_t in_height = x_shape[2], in_width = x_shape[3], height = shape[2], width = shape[3], depth = w_shape[1];
+  const int64_t window = w_shape[2] * w_shape[3];
+  // The first and the end of the positions whose tap at `offset` lies on the image.
+  const auto first_inside = [](int64_t offset, int64_t stride) { return offset >= 0 ? 0 : (-offset - 1) / stride + 1; };
+  const auto end_inside = [](int64_t offset, int64_t stride, int64_t size, int64_t count) {
+    return offset >= size ? 0 : std::min(count, (size - 1 - offset) / stride + 1);
+  };
+  for (int64_t plane = 0; plane < shape[0] * shape[1]; ++plane) {
+    const int64_t filter = plane % shape[1], image = plane / shape[1];
+    const int64_t first_channel = filter / static_cast<int64_t>(of_group) * depth;
+    double* const to = y.data() + plane * height * width;
+    for (int64_t c = 0; c < depth; ++c) {
+      const double* const from = x.data() + (image * x_shape[1] + first_channel + c) * in_height * in_width;
+      for (int64_t tap = 0; tap < window; ++tap) {
+        const double weight = w[static_cast<size_t>((filter * depth + c) * window + tap)];
+        const int64_t dy = tap / w_shape[3] * g.dilations[0] - g.pads[0], sy = g.strides[0];
+        const int64_t dx = tap % w_shape[3] * g.dilations[1] - g.pads[1], sx = g.strides[1];
+        const int64_t x0 = first_inside(dx, sx), x1 = end_inside(dx, sx, in_width, width);
+        for (int64_t row = first_inside(dy, sy); row < end_inside(dy, sy, in_height, height); ++row) {
+          double* const sums = to + row * width;
+          const double* const pixels = from + (row * sy + dy) * in_width + dx;
+          for (int64_t i = x0; i < x1; ++i) sums[i] += weight * pixels[i * sx];
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Tensors evaluate_conv(const Node& node, MemoryBudget& budget) {
@@ -72,6 +105,11 @@ Tensors evaluate_conv(const Node& node, MemoryBudget& budget) {
   const size_t of_group = std::max<size_t>(filters / static_cast<size_t>(node.get_int("group", 1)), 1);
   const std::vector<double> bias = node.has_input(2) ? doubles_of(node, 2) : std::vector<double>(filters, 0.0);
   std::vector<double> y(count_of(shape));
+  if (image.size() == 2) {
+    for (size_t i = 0; i < y.size(); ++i) y[i] = bias[i / positions % filters];
+    add_image_products(x, w, x_shape, w_shape, shape, of_group, g, y);
+    return only_output(node, y);
+  }
   size_t position = 0;
   for_each_index(spatial(shape), [&](const std::vector<int64_t>& at) {
     const std::vector<Tap> taps = taps_at(at, image, g);

@@ -120,6 +120,10 @@ class Planner {
     return options_.quantize_input || std::find(inputs.begin(), inputs.end(), value) == inputs.end();
   }
 
+  bool is_auto() const {
+    return std::find(options_.rules.begin(), options_.rules.end(), PlacementRule::kAuto) != options_.rules.end();
+  }
+
   bool is_quantized_weighted(const Node& node) const {
     return is_weighted(node) && !excluded_.count(&node) && may_read_quantized(node.input(0));
   }
@@ -156,6 +160,7 @@ class Planner {
         if (node.inputs[i]) quantize(node, i);
     } else if (is_quantized_weighted(node)) {
       if (!reads_codes(node.input(0))) quantize(node, 0);
+      if (is_auto()) quantize_whole(node.input(0));
       quantize_weights(node);
     } else if (rules_.whole_tensors() && reads_codes(node.input(0))) {
       return;
@@ -168,6 +173,25 @@ class Planner {
       quantize(node, 0);
       quantize(node, 1);
     }
+  }
+
+  // Where `part`, which is quantized, is a Concat or a part of one that was only moved since (ShuffleNet shuffles and
+  // splits it), the Concat is quantized for all its readers with the same scale, so that codes go through the moves.
+  void quantize_whole(const Value* part) {
+    const Value* whole = part;
+    bool moved = false;  // by more than another shape
+    for (const Node* p = whole->producer; p && p->kind != OpKind::kConcat; p = whole->producer) {
+      const bool moves = p->info().has(ir::trait::kMoves) && ir::commutes_with_quantizer(*p);
+      if (!moves || excluded_.count(p)) return;
+      moved |= p->kind == OpKind::kSplit || p->kind == OpKind::kSlice || p->kind == OpKind::kTranspose;
+      whole = p->input(0);
+    }
+    const Node* concat = whole->producer;
+    if (!concat || !moved || excluded_.count(concat) || !plan_at(part)) return;
+    for (Node* user : std::vector<Node*>(whole->users.begin(), whole->users.end()))
+      for (size_t i = 0; i < user->inputs.size(); ++i)
+        if (user->inputs[i] == whole && !excluded_.count(user)) quantize(*user, i);
+    share_scale({whole, part});
   }
 
   void visit_residual_add(Node& node) {

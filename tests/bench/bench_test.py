@@ -5,6 +5,7 @@
 
 `rivals` needs the environment of scripts/peers_venv.sh; without it: exit status 77 (skipped).
 """
+import csv
 import hashlib
 import json
 import os
@@ -69,7 +70,8 @@ class Report(Bench):
         self.assertEqual(report["mode"], "latency")
         self.assertIn(report["isa"], ("scalar", "generic", "avx2", "avx_vnni", "avx512_vnni", "amx_int8"))
         self.assertGreater(report["min_ms"], 0)
-        self.assertGreaterEqual(report["median_ms"], report["min_ms"])
+        times = [report[key] for key in ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")]
+        self.assertEqual(times, sorted(times))
         self.assertIsNone(report["ratio"])
         self.assertIsNone(report["compile_ms"])
         self.assertGreater(report["load_to_first_ms"], 0)
@@ -84,6 +86,24 @@ class Report(Bench):
         self.assertEqual(report["too_busy"], "too busy to trust" in done.stderr)
         if report["waited_for_cpu_percent"] is not None:
             self.assertEqual(report["too_busy"], report["waited_for_cpu_percent"] > 5)
+
+    def test_real_images_are_part_of_the_time(self):
+        (self.folder / "images").mkdir()
+        subprocess.run([sys.executable, ROOT / "bench/make_images.py", self.folder / "images", "3"], check=True)
+        flags = ("net.octet", "--threads", "1", "--runs", "10", "--images", "images", "--mean", "0.5", "--std", "0.25", "--csv", "bench.csv")
+        for mode in ("latency", "throughput"):
+            done, report = self.bench(*flags, "--mode", mode)
+            plain, with_images = report["results"]
+            self.assertEqual(with_images["kind"], plain["kind"] + "_images")
+            self.assertIn("3 images", with_images["detail"])
+            self.assertGreater(with_images["times_as_long"]["median"], 1)  # pictures are decoded and resized
+            self.assertEqual(report["median_ms"], plain["median_ms"])
+            rows = list(csv.DictReader((self.folder / "bench.csv").open()))
+            self.assertEqual([row["kind"] for row in rows], [plain["kind"], with_images["kind"]])
+            for row, result in zip(rows, report["results"]):
+                self.assertEqual(float(row["median_ms"]), result["median_ms"])
+                self.assertEqual(float(row["p99_ms"]) if row["p99_ms"] else None, result["p99_ms"])
+                self.assertEqual(row["p99_ms"] == "", mode == "throughput")
 
     def check_layers(self, report):
         keys = {"name", "op", "precision", "kernel", "in_bands", "us", "gmacs", "gmac_per_s", "percent_of_peak", "bytes", "gb_per_s", "reason"}

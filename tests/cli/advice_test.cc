@@ -74,6 +74,7 @@ TEST_F(Advice, OnFreeSizesNamesTheFlag) {
   EXPECT_THAT(outcome.err, HasSubstr("as in --input-shape 1x3x224x224"));
   EXPECT_FALSE(exists("free.octet"));
   expect(0, "compile free.onnx -o free.octet --input-shape 1x3x224x224");
+  expect(0, "bench free.onnx --runs 1 --threads 1 --input-shape 1x3x8x8");
   EXPECT_THAT(octet("compile free.onnx -o two.octet --profiles 1x3x8x8").err, HasSubstr("--input-shape 1x3x8x8"));
   expect(0, "compile free.onnx -o two.octet --input-shape Nx3x8x8 --input-shape x:Nx3x16x8 --profiles 1,4");
   EXPECT_THAT(octet("inspect two.octet").out, HasSubstr("profiles 1x3x8x8, 4x3x8x8, 1x3x16x8, 4x3x16x8"));

@@ -73,6 +73,18 @@ TEST_F(Alone, GoesFromAForeignNetworkToAnEngine) {
   EXPECT_EQ(lines("net.qdq.onnx"), lines("net.octet"));
 }
 
+TEST_F(Alone, ProvesThatTheEngineIsTheModel) {
+  expect(0, "calibrate -e spec.yaml -m net.onnx -o net.q.onnx");
+  expect(0, "compile net.q.onnx -o net.octet");
+  const Outcome outcome = octet("verify -e spec.yaml -m net.q.onnx --engine_file net.octet --json verify.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nverified: "));
+  EXPECT_EQ(nlohmann::json::parse(read("verify.json"))["reference"], "plain");
+  const Outcome same = octet("compare net.q.onnx net.octet --images data");
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("same bits"));
+}
+
 TEST_F(Alone, SaysWhatTakesLibTorch) {
   const auto refused = [&](const std::string& arguments, const std::string& what) {
     const Outcome outcome = octet(arguments);
@@ -85,6 +97,7 @@ TEST_F(Alone, SaysWhatTakesLibTorch) {
   refused("quantize -m net.onnx --images data --runtime libtorch -o out.onnx", "takes LibTorch");
   refused("quantize -m net.onnx --images data --accuracy-drop 1 -o out.onnx", "");
   refused("evaluate -e spec.yaml -m net.onnx --runtime libtorch", "takes LibTorch");
+  refused("verify -e spec.yaml -m net.onnx --reference libtorch", "takes LibTorch");
 }
 
 TEST_F(Alone, RangesAreThoseOfLibTorch) {

@@ -27,6 +27,7 @@ TEST_F(JsonOutput, IsAloneOnStandardOutput) {
                                                     {"infer", "-m q.octet data/a/0.ppm data/b/0.ppm -e spec.yaml"},
                                                     {"evaluate", "-e spec.yaml -m q.octet"},
                                                     {"verify", "-e spec.yaml -m q.onnx --engine_file q.octet"},
+                                                    {"compare", "m.onnx q.octet --images data"},
                                                     {"sensitivity", "-e spec.yaml -m q.onnx"},
                                                     {"diagnose", "-e spec.yaml -m q.onnx"},
                                                     {"calibrate", "-e spec.yaml -m m.onnx -o again.onnx"},
@@ -37,6 +38,10 @@ TEST_F(JsonOutput, IsAloneOnStandardOutput) {
     EXPECT_EQ(outcome.code, 0) << command << ": " << outcome.err;
     EXPECT_TRUE(nlohmann::json::accept(outcome.out)) << command << ": " << outcome.out;
   }
+  // Also where the work turns out to take LibTorch, and another program goes on with it.
+  const Outcome elsewhere = octet("evaluate -e spec.yaml -m q.onnx --json -");
+  EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
+  EXPECT_TRUE(nlohmann::json::accept(elsewhere.out)) << elsewhere.out;
   // None is forgotten.
   std::istringstream help(octet("--help").out);
   std::set<std::string> with_json;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "cli/network_files.h"
@@ -33,6 +35,9 @@ ir::Graph network(float gain, const std::string& prefix = "", bool sigmoid = fal
   return g;
 }
 
+// By what the model is computed.
+const char* const kReferences[] = {"libtorch", "plain"};
+
 class Verify : public NetworkFiles {
  protected:
   void SetUp() override {
@@ -47,8 +52,9 @@ class Verify : public NetworkFiles {
                   ".q.onnx");
     expect(0, "compile " + name + ".q.onnx -o " + name + ".octet " + flags);
   }
-  Outcome verify(const std::string& model, const std::string& engine) const {
-    return octet("verify -e spec.yaml -m " + model + " --engine_file " + engine + " --json " + engine + ".json");
+  Outcome verify(const std::string& model, const std::string& engine, const std::string& flags = "") const {
+    return octet("verify -e spec.yaml -m " + model + " --engine_file " + engine + " --json " + engine + ".json " +
+                 flags);
   }
 };
 
@@ -77,12 +83,13 @@ TEST_F(Verify, OtherEnginesAreNotTheModel) {
   } cases[] = {{"float.octet", "NOT VERIFIED: the engine holds none of the 3 quantized tensors"},
                {"other.octet", "2 of the 3 quantized tensors of the model are not in the engine"},
                {"three.octet", "NOT VERIFIED: output 'y' differs from the model's by"}};
-  for (const auto& [engine, objection] : cases) {
-    const Outcome outcome = verify("one.q.onnx", engine);
-    EXPECT_EQ(outcome.code, 3) << engine << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr(objection));
-    EXPECT_THAT(outcome.out, Not(HasSubstr("\nverified")));
-  }
+  for (const std::string reference : kReferences)
+    for (const auto& [engine, objection] : cases) {
+      const Outcome outcome = verify("one.q.onnx", engine, "--reference " + reference);
+      EXPECT_EQ(outcome.code, 3) << engine << outcome.err;
+      EXPECT_THAT(outcome.out, HasSubstr(objection));
+      EXPECT_THAT(outcome.out, Not(HasSubstr("\nverified")));
+    }
 }
 
 // A weight that is off by a step of its code is far beyond what float arithmetic explains, also behind a FP32 sigmoid.
@@ -90,7 +97,6 @@ TEST_F(Verify, SeesOneWrongWeight) {
   for (const bool sigmoid : {false, true}) {
     const std::string name = sigmoid ? "sigmoid" : "plain";
     make(name, network(1, "", sigmoid));
-    EXPECT_EQ(verify(name + ".q.onnx", name + ".octet").code, 0);
     ir::Graph wrong = network(1, "", sigmoid);
     ir::Value* weights = wrong.find_value("v");
     std::vector<float> values = weights->constant->to_floats();
@@ -102,10 +108,52 @@ TEST_F(Verify, SeesOneWrongWeight) {
     values[smallest] += largest / 100;
     wrong.set_constant(weights, Tensor::of<float>({8, 3}, values));
     make(name + "_wrong", std::move(wrong));
-    const Outcome outcome = verify(name + ".q.onnx", name + "_wrong.octet");
-    EXPECT_EQ(outcome.code, 3) << outcome.out;
-    EXPECT_THAT(outcome.out, HasSubstr("output 'y' differs"));
+    for (const std::string reference : kReferences) {
+      EXPECT_EQ(verify(name + ".q.onnx", name + ".octet", "--reference " + reference).code, 0);
+      const Outcome outcome = verify(name + ".q.onnx", name + "_wrong.octet", "--reference " + reference);
+      EXPECT_EQ(outcome.code, 3) << outcome.out;
+      EXPECT_THAT(outcome.out, HasSubstr("output 'y' differs"));
+    }
   }
+}
+
+// The tensors before the output, too: a weight of the first layer that is a tenth of the largest off.
+TEST_F(Verify, SeesOneWrongCode) {
+  make("one", network(1));
+  ir::Graph wrong = network(1);
+  ir::Value* weights = wrong.find_value("w");
+  std::vector<float> values = weights->constant->to_floats();
+  values[5] += 0.02f;
+  wrong.set_constant(weights, Tensor::of<float>({8, 3, 3, 3}, values));
+  save(std::move(wrong), "wrong.onnx");
+  expect(0, "calibrate -e spec.yaml -m wrong.onnx -o wrong.q.onnx");
+  expect(0, "compile wrong.q.onnx -o wrong.octet");
+  for (const std::string reference : kReferences) {
+    const Outcome outcome = verify("one.q.onnx", "wrong.octet", "--reference " + reference);
+    EXPECT_EQ(outcome.code, 3) << outcome.out;
+    EXPECT_THAT(outcome.out, testing::AnyOf(HasSubstr("codes are wrong"), HasSubstr("in the model")));
+  }
+}
+
+TEST_F(Verify, WithoutLibTorchTheCodesAreProven) {
+  make("one", network(1), "--profiles 1,4");
+  const Outcome outcome = verify("one.q.onnx", "one.octet", "--reference plain");
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nverified: 3 of 3 quantized tensors compared; 0 wrong codes in the tensors of 18 "
+                        "images"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("same prediction")));
+  const auto json = nlohmann::json::parse(read("one.octet.json"));
+  EXPECT_EQ(json["reference"], "plain");
+  EXPECT_FALSE(json.contains("agree"));
+  // It finds what LibTorch finds.
+  ASSERT_EQ(verify("one.q.onnx", "one.octet", "--reference libtorch").code, 0);
+  const auto by_libtorch = nlohmann::json::parse(read("one.octet.json"));
+  EXPECT_EQ(json["tensors"].size(), by_libtorch["tensors"].size());
+  EXPECT_EQ(json["violations"], by_libtorch["violations"]);
+  const Outcome refused = octet("verify -e spec.yaml -m one.q.onnx --reference plain --agreement 0.9");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--agreement asks what the model predicts, which LibTorch alone computes"));
 }
 
 TEST_F(Verify, ComparesAllOutputs) {

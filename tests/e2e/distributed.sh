@@ -58,6 +58,10 @@ PY
     expect 0 'wrote q' train q$workers --stage qat -m w1/model.onnx --workers $workers --set finetune.batch_size_per_gpu=8
     cmp q1/calibrated.onnx q$workers/calibrated.onnx || die "$workers workers calibrated to other ranges than one"
   done
+  # The ranks take what was calibrated at the same moment, and none of them that of another.
+  for try in 1 2 3; do
+    expect 0 'wrote q' train race$try --stage qat -m w1/model.onnx --workers 4 --set finetune.batch_size_per_gpu=8 --set finetune.epochs=1
+  done
   # A mistake is told once.
   expect 2 'num_classes' train r --workers 2 --set model.num_classes=5
   [ "$(grep -c num_classes log)" -eq 1 ] || die "told more than once"

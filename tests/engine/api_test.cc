@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
@@ -12,6 +15,7 @@
 #include "engine/engine_file.h"
 #include "engine/engine_test_util.h"
 #include "engine/profiles.h"
+#include "engine/typed_tensor.h"
 
 namespace octet::testing {
 namespace {
@@ -40,6 +44,124 @@ TEST_F(Api, LoadsDescribesAndRuns) {
   EXPECT_EQ(y, run(std::make_shared<const engine::Plan>(small_plan())));
 }
 
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST_F(Api, WhatIsNotThereIsAnError) {
+  const Engine engine = Engine::load(path_.string());
+  for (const int profile : {7, 1, -1}) {
+    EXPECT_THAT(error_of([&] { engine.inputs(profile); }), HasSubstr("there is no profile " + std::to_string(profile)));
+    EXPECT_THAT(error_of([&] { engine.outputs(profile); }), HasSubstr("the engine has 1"));
+  }
+  Context context = engine.create_context();
+  const std::vector<uint8_t> pixels(90 * 4);
+  EXPECT_THAT(error_of([&] { context.bind_image(0, pixels.data(), {.pixel_stride = -3}); }),
+              HasSubstr("input 'x': the bytes between its pixels are -3, and cannot be negative"));
+  EXPECT_THAT(error_of([&] { context.bind_image(0, pixels.data(), {.row_stride = -15}); }),
+              HasSubstr("its rows are -15"));
+  EXPECT_THAT(error_of([&] { context.bind_image(0, pixels.data(), {.image_stride = -90}); }), HasSubstr("its images"));
+  EXPECT_THAT(error_of([&] { context.bind_input(0, pixels.data(), static_cast<DataType>(99)); }),
+              HasSubstr("type 99, which this version of the library does not have"));
+  EXPECT_THAT(error_of([&] { context.bind_output(0, nullptr, DataType::kInt8); }), HasSubstr("the pointer is null"));
+  EXPECT_THAT(error_of([&] { context.bind_output(1, nullptr, DataType::kInt8); }), HasSubstr("no output 1"));
+}
+
+template <typename T>
+std::vector<T> whole_numbers(size_t count) {
+  std::vector<T> out;
+  for (size_t i = 0; i < count; ++i) out.push_back(static_cast<T>(i * 7 % 120));
+  return out;
+}
+
+// Inputs and outputs of a type, beside the floats of the same numbers.
+template <typename T>
+void expect_same_numbers(const Engine& engine, DataType type) {
+  const std::vector<T> x = whole_numbers<T>(90);
+  const std::vector<float> floats(x.begin(), x.end());
+  std::vector<float> expected;
+  engine.create_context().run(floats, expected);
+  Context context = engine.create_context();
+  std::vector<T> y(expected.size());
+  context.bind_input(0, x.data(), type);
+  context.bind_output(0, y.data(), type);
+  for (int i = 0; i < 2; ++i) {
+    std::fill(y.begin(), y.end(), T{});
+    context.run();
+    for (size_t k = 0; k < y.size(); ++k) {
+      const double low = static_cast<double>(std::numeric_limits<T>::lowest()),
+                   high = static_cast<double>(std::numeric_limits<T>::max());
+      const double rounded = std::nearbyint(static_cast<double>(expected[k]));
+      EXPECT_EQ(static_cast<double>(y[k]), std::clamp(rounded, low, high)) << k;
+    }
+  }
+  // Floats again, and images.
+  std::vector<float> again(expected.size());
+  context.bind_input(0, floats.data());
+  context.bind_output(0, again.data());
+  context.run();
+  EXPECT_EQ(again, expected);
+}
+
+TEST_F(Api, TensorsOfIntegersAreThoseNumbers) {
+  const Engine engine = Engine::load(path_.string());
+  EXPECT_EQ(engine.inputs()[0].type, DataType::kFloat32);
+  EXPECT_EQ(engine.outputs()[0].type, DataType::kFloat32);
+  expect_same_numbers<uint8_t>(engine, DataType::kUInt8);
+  expect_same_numbers<int8_t>(engine, DataType::kInt8);
+  expect_same_numbers<int32_t>(engine, DataType::kInt32);
+  expect_same_numbers<int64_t>(engine, DataType::kInt64);
+}
+
+TEST(TypedTensor, RoundsToTheNearestAndStaysWithinTheType) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> values = {0.5f, 1.5f, -0.5f, -1.5f, 300, -300, 1e20f, -1e20f, inf, -inf, nan};
+  const auto converted = [&](auto element, DataType type) {
+    std::vector<decltype(element)> out(values.size());
+    engine::from_floats(values, out.data(), type);
+    return out;
+  };
+  EXPECT_EQ(converted(uint8_t{}, DataType::kUInt8), (std::vector<uint8_t>{0, 2, 0, 0, 255, 0, 255, 0, 255, 0, 0}));
+  EXPECT_EQ(converted(int8_t{}, DataType::kInt8),
+            (std::vector<int8_t>{0, 2, 0, -2, 127, -128, 127, -128, 127, -128, 0}));
+  constexpr int32_t k32 = std::numeric_limits<int32_t>::max(), k32min = std::numeric_limits<int32_t>::min();
+  EXPECT_EQ(converted(int32_t{}, DataType::kInt32),
+            (std::vector<int32_t>{0, 2, 0, -2, 300, -300, k32, k32min, k32, k32min, 0}));
+  constexpr int64_t k64 = std::numeric_limits<int64_t>::max(), k64min = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(converted(int64_t{}, DataType::kInt64),
+            (std::vector<int64_t>{0, 2, 0, -2, 300, -300, k64, k64min, k64, k64min, 0}));
+}
+
+TEST_F(Api, SaysWhenAnInferenceIsDone) {
+  const Engine engine = Engine::load(path_.string());
+  Throughput pool = engine.create_throughput({.workers = 2});
+  const std::vector<float> x = ramp(90);
+  const std::vector<float> expected = run(std::make_shared<const engine::Plan>(small_plan()));
+  constexpr size_t kRuns = 30;
+  std::vector<std::vector<float>> results(kRuns, std::vector<float>(expected.size()));
+  std::vector<std::atomic<uint64_t>> finished(kRuns);
+  std::vector<Throughput::Ticket> tickets;
+  for (size_t i = 0; i < kRuns; ++i)
+    tickets.push_back(pool.submit({x.data()}, {results[i].data()}, [&, i](uint64_t ticket) {
+      EXPECT_EQ(results[i], expected);  // what it announces is there
+      finished[i] = ticket;
+    }));
+  for (size_t i = 0; i < kRuns; ++i) {
+    pool.wait(tickets[i]);
+    EXPECT_EQ(finished[i], tickets[i]) << "it is called before wait() returns";
+  }
+  // One without it behind one with it, in the same place of the queue.
+  std::fill(finished.begin(), finished.end(), 0);
+  for (size_t i = 0; i < kRuns; ++i) pool.submit({x.data()}, {results[i].data()});
+  pool.wait_all();
+  for (const auto& each : finished) EXPECT_EQ(each, 0u);
+}
+
 TEST_F(Api, ContextsChooseAProfile) {
   std::vector<engine::Plan> plans{small_plan(), small_plan()};
   for (engine::Buffer& b : plans[1].buffers) b.shape[0] = 2;
@@ -59,14 +181,6 @@ TEST_F(Api, ContextsChooseAProfile) {
   ASSERT_EQ(both.size(), 2 * y.size());
   EXPECT_TRUE(std::equal(y.begin(), y.end(), both.begin()));
   EXPECT_TRUE(std::equal(y.begin(), y.end(), both.begin() + static_cast<std::ptrdiff_t>(y.size())));
-  const auto error_of = [](auto work) -> std::string {
-    try {
-      work();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
-  };
   EXPECT_THAT(error_of([&] {
                 engine.find_profile({3, 3, 6, 5});
               }),

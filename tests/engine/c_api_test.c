@@ -36,6 +36,7 @@ static void describe(const octet_engine* engine) {
   octet_tensor_info info = OCTET_TENSOR_INFO_INIT;
   EXPECT(octet_engine_input(engine, 0, &info) == OCTET_OK);
   EXPECT(strcmp(info.name, "x") == 0 && info.rank == 4 && info.shape[3] == 5 && info.size == 90);
+  EXPECT(info.type == OCTET_FLOAT32);
   EXPECT(octet_engine_output(engine, 0, &info) == OCTET_OK);
   EXPECT(strcmp(info.name, "y") == 0 && info.size == 120);
   EXPECT_ERROR(octet_engine_input(engine, 1, &info), "no input 1");
@@ -81,6 +82,30 @@ static void run(const octet_engine* engine, const float* x, float* y, const octe
   octet_context_free(context);
 }
 
+static void run_integers(const octet_engine* engine) {
+  float x[90], y[120];
+  int8_t bytes[90];
+  int32_t rounded[120];
+  for (int i = 0; i < 90; ++i) x[i] = (float)(bytes[i] = (int8_t)(i * 7 % 41 - 20));
+  run(engine, x, y, NULL);
+  octet_context* context = NULL;
+  EXPECT(octet_context_create(engine, NULL, &context) == OCTET_OK);
+  EXPECT(octet_context_bind_typed_input(context, 0, bytes, OCTET_INT8) == OCTET_OK);
+  EXPECT(octet_context_bind_typed_output(context, 0, rounded, OCTET_INT32) == OCTET_OK);
+  EXPECT(octet_context_run(context) == OCTET_OK);
+  for (int i = 0; i < 120; ++i) EXPECT(fabs((double)rounded[i] - (double)y[i]) <= 0.5);
+  EXPECT_ERROR(octet_context_bind_typed_input(context, 0, bytes, 17), "type 17");
+  EXPECT_ERROR(octet_context_bind_typed_output(context, 3, rounded, OCTET_INT32), "no output 3");
+  octet_image_format format = OCTET_IMAGE_FORMAT_INIT;
+  format.row_stride = -15;
+  EXPECT_ERROR(octet_context_bind_image(context, 0, (const uint8_t*)bytes, &format), "cannot be negative");
+  octet_context_free(context);
+}
+
+static void add_one(void* user, uint64_t ticket) {
+  if (ticket > 0) ++*(int*)user;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   octet_engine* engine = NULL;
@@ -92,6 +117,7 @@ int main(int argc, char** argv) {
   if (engine == NULL) return 1;
   describe(engine);
   tell_what_it_carries(engine);
+  run_integers(engine);
 
   float x[90], y[120], again[120];
   for (int i = 0; i < 90; ++i) x[i] = (float)(i * 7 % 41 - 20) / 16;
@@ -183,7 +209,20 @@ int main(int argc, char** argv) {
   EXPECT_ERROR(octet_throughput_wait(pool, 999), "ticket 999");
   EXPECT(octet_throughput_wait_all(pool) == OCTET_OK);
   for (int i = 0; i < 20; ++i) EXPECT(memcmp(results[i], y, sizeof y) == 0);
+  int finished = 0;
+  octet_throughput_options one = OCTET_THROUGHPUT_OPTIONS_INIT;
+  one.workers = 1;
   octet_throughput_free(pool);
+  EXPECT(octet_engine_load(argv[1], &engine) == OCTET_OK);
+  EXPECT(octet_throughput_create(engine, &one, &pool) == OCTET_OK);
+  for (int i = 0; i < 20; ++i) {
+    float* out[] = {results[i]};
+    EXPECT(octet_throughput_submit_then(pool, in, out, 1, add_one, &finished, &ticket) == OCTET_OK);
+  }
+  EXPECT(octet_throughput_wait_all(pool) == OCTET_OK);
+  EXPECT(finished == 20);
+  octet_throughput_free(pool);
+  octet_engine_free(engine);
   octet_context_free(context);
   octet_context_free(NULL);
   octet_engine_free(NULL);

@@ -48,4 +48,26 @@ cp "$root/examples/c_inference/main.c" "$work/main.c"
 if cmake -S "$work" -B "$work/newer" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1; then
   echo "find_package accepted version 9.1"; exit 1
 fi
+# The compiler, whose errors are those of the engine's library.
+compiler="$(find "$work/prefix" -name 'liboctet_compiler.so')"
+leaked="$(nm -D --defined-only -C "$compiler" | awk '{$1=$2=""; print substr($0,3)}' |
+          grep -v -E '^(octet_compile_|octet::compile(_file)?(\[abi:cxx11\])?\(|(typeinfo( name)?|vtable) for octet::Error)' || true)"
+[ -z "$leaked" ] || { printf 'liboctet_compiler.so shows symbols that are not of its interface:\n%s\n' "$leaked"; exit 1; }
+if [ -x "$build/bin/octet" ]; then
+  "$build/bin/octet" models resnet20 -o "$work/net.onnx" --input 3,32,32 --quiet
+  mkdir "$work/compiler"
+  cat >"$work/compiler/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.16)
+project(compile_and_run CXX)
+find_package(octet 0.1 REQUIRED)
+add_executable(compile_and_run "$root/tests/compiler/compile_and_run.cc")
+target_compile_features(compile_and_run PRIVATE cxx_std_17)
+target_link_libraries(compile_and_run PRIVATE octet::compiler)
+CMAKE
+  cmake -S "$work/compiler" -B "$work/compiler/build" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+  cmake --build "$work/compiler/build" >"$work/log" || { cat "$work/log"; exit 1; }
+  "$work/compiler/build/compile_and_run" "$work/net.onnx" Nx3x32x32
+  status=0; "$work/compiler/build/compile_and_run" /nonexistent.onnx 1x3x8x8 2>"$work/error" || status=$?
+  [ $status -eq 3 ] && grep -q 'octet::Error: .*/nonexistent.onnx' "$work/error" || { cat "$work/error"; exit 1; }
+fi
 echo "the installed engine works"

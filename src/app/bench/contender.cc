@@ -4,6 +4,7 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "base/cpu_limits.h"
 #include "base/error.h"
@@ -36,8 +37,8 @@ PlanTensors::PlanTensors(const engine::Plan& plan) {
   }
 }
 
-EngineLatency::EngineLatency(std::shared_ptr<const engine::PreparedPlan> plan, int threads)
-    : executor(plan, {.threads = threads}), tensors(plan->plan()) {}
+EngineLatency::EngineLatency(std::shared_ptr<const engine::PreparedPlan> plan, int threads, Feed feed)
+    : executor(plan, {.threads = threads}), tensors(plan->plan()), feed_(std::move(feed)) {}
 
 std::vector<double> EngineLatency::turn(const BenchWindow& window) {
   for (const auto until = Clock::now() + kWarmUp; Clock::now() < until;) run();
@@ -53,8 +54,10 @@ std::vector<double> EngineLatency::turn(const BenchWindow& window) {
   return times;
 }
 
-EngineThroughput::EngineThroughput(const std::shared_ptr<const engine::PreparedPlan>& plan, int threads) {
-  for (int i = 0; i < threads; ++i) contexts_.push_back(std::make_unique<EngineLatency>(plan, 1));
+EngineThroughput::EngineThroughput(const std::shared_ptr<const engine::PreparedPlan>& plan, int threads,
+                                   const std::function<Feed()>& make_feed) {
+  for (int i = 0; i < threads; ++i)
+    contexts_.push_back(std::make_unique<EngineLatency>(plan, 1, make_feed ? make_feed() : Feed()));
 }
 
 std::vector<double> EngineThroughput::turn(const BenchWindow& window) {

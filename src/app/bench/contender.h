@@ -1,8 +1,10 @@
 // What `octet bench` can time: an engine in this process, or a rival in a process of its own.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,7 @@ class PlanTensors {
   explicit PlanTensors(const engine::Plan& plan);
   const float* const* inputs() const { return inputs_.data(); }
   float* const* outputs() const { return outputs_.data(); }
+  std::span<float> input(size_t index) { return memory_[index]; }
 
  private:
   std::vector<std::vector<float>> memory_;
@@ -47,21 +50,32 @@ class PlanTensors {
   std::vector<float*> outputs_;
 };
 
+// Fills the first input before each run, which is part of the run.
+using Feed = std::function<void(std::span<float> input)>;
+
 class EngineLatency : public Contender {
  public:
-  EngineLatency(std::shared_ptr<const engine::PreparedPlan> plan, int threads);
+  EngineLatency(std::shared_ptr<const engine::PreparedPlan> plan, int threads, Feed feed = {});
   std::vector<double> turn(const BenchWindow& window) override;
   std::optional<int64_t> waited() const override { return cpu_wait_of_threads(); }
-  void run() { executor.run(tensors.inputs(), tensors.outputs()); }
+  void run() {
+    if (feed_) feed_(tensors.input(0));
+    executor.run(tensors.inputs(), tensors.outputs());
+  }
 
   engine::Executor executor;
   PlanTensors tensors;
+
+ private:
+  Feed feed_;
 };
 
 // One single-threaded context on each CPU; they share weights and kernels.
 class EngineThroughput : public Contender {
  public:
-  EngineThroughput(const std::shared_ptr<const engine::PreparedPlan>& plan, int threads);
+  // `make_feed`: the feed of each context; empty: none.
+  EngineThroughput(const std::shared_ptr<const engine::PreparedPlan>& plan, int threads,
+                   const std::function<Feed()>& make_feed = {});
   std::vector<double> turn(const BenchWindow& window) override;
   std::optional<int64_t> waited() const override { return waited_; }
 

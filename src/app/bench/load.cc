@@ -51,7 +51,8 @@ double BenchModel::arena_mb() const {
   return static_cast<double>(plan().arena_bytes) / kMebibyte;
 }
 
-BenchModel load_bench_model(const std::string& path, int64_t batch, int threads, Isa isa) {
+BenchModel load_bench_model(const std::string& path, int64_t batch, int threads, Isa isa,
+                            const std::vector<ir::InputShape>& shapes) {
   require_file(path, "the model");
   BenchModel model;
   const double before = resident_mb();
@@ -60,7 +61,7 @@ BenchModel load_bench_model(const std::string& path, int64_t batch, int threads,
   };
   if (!path.ends_with(".octet")) {
     const auto start = Clock::now();
-    engine::Plan plan = lower::lower(load_network(path), {.batch = batch, .isa = isa, .dump_passes = {}});
+    engine::Plan plan = lower::lower(load_network(path, shapes), {.batch = batch, .isa = isa, .dump_passes = {}});
     engine::choose_tactics_by_model(plan, {.isa = isa, .threads = threads});
     model.compile_ms = since(start);
     model.prepared =

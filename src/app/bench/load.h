@@ -3,9 +3,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/cpu_features.h"
 #include "engine/prepared_plan.h"
+#include "ir/input_shape.h"
 
 namespace octet::app {
 
@@ -23,7 +25,9 @@ struct BenchModel {
   double arena_mb() const;
 };
 
-// Reads an engine file, or compiles an ONNX file for the occasion, and runs it once.
-BenchModel load_bench_model(const std::string& path, int64_t batch, int threads, Isa isa);
+// Reads an engine file, or compiles an ONNX file for the occasion, whose inputs have `shapes` (those of load_network),
+// and runs it once.
+BenchModel load_bench_model(const std::string& path, int64_t batch, int threads, Isa isa,
+                            const std::vector<ir::InputShape>& shapes = {});
 
 }  // namespace octet::app

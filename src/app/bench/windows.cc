@@ -1,8 +1,18 @@
 #include "app/bench/windows.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace octet::app {
+namespace {
+
+std::vector<double> all_of(const std::vector<std::vector<double>>& windows) {
+  std::vector<double> all;
+  for (const std::vector<double>& window : windows) all.insert(all.end(), window.begin(), window.end());
+  return all;
+}
+
+}  // namespace
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -20,9 +30,16 @@ double WindowTimes::min() const {
 }
 
 double WindowTimes::median() const {
-  std::vector<double> all;
-  for (const std::vector<double>& window : windows) all.insert(all.end(), window.begin(), window.end());
-  return median_of(std::move(all));
+  return median_of(all_of(windows));
+}
+
+double WindowTimes::quantile(double share) const {
+  std::vector<double> all = all_of(windows);
+  if (all.empty()) return 0;
+  const auto rank = static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(all.size())));
+  const auto place = all.begin() + std::clamp<std::ptrdiff_t>(rank - 1, 0, std::ssize(all) - 1);
+  std::nth_element(all.begin(), place, all.end());
+  return *place;
 }
 
 std::vector<double> WindowTimes::window_medians() const {

@@ -15,6 +15,8 @@ struct WindowTimes {
 
   double min() const;
   double median() const;  // of all runs
+  // Of all runs: the least time that a share of them (0 to 1) does not exceed; 1 is the largest.
+  double quantile(double share) const;
   std::vector<double> window_medians() const;
 };
 

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "base/signals.h"
+#include "base/temporary_file.h"
 #include "base/temporary_path.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -115,8 +116,7 @@ ir::Graph calibrated(ir::Graph graph, const fs::path& results, app::TrainingReco
     record.outputs[app::kCalibrated] = hash64(model);
   }
   if (ranks.first()) return app::starting_network(record.spec, record.stage, kept.string());
-  const TemporaryPath copy(fs::temp_directory_path() / app::kCalibrated, TemporaryPath::Kind::kFile);
-  write_file_atomically(copy.path(), model);
+  const TemporaryFile copy(app::kCalibrated, model);
   return app::starting_network(record.spec, record.stage, copy.path().string());
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "app/reference.h"
 #include "app/verification_result.h"
 #include "data/loader.h"
 #include "data/network_input.h"
@@ -22,11 +23,12 @@ struct VerifyOptions {
 };
 
 // Does `engine` compute `graph`, which has quantizers? `own`: the plan that the compiler makes of `graph` for the
-// engine's input, which says what tensors an engine of it holds; `input`: that of the graph. `task` says what
-// predictions are; a network that is none of it is compared by its tensors and outputs alone. Reads one epoch of
+// engine's input, which says what tensors an engine of it holds; `input`: that of the graph. `reference` computes the
+// graph. `task` says what predictions are; a network that is none of it, or that the reference does not run as a whole,
+// is compared by its tensors and outputs alone, and then no more images are read than those. Reads one epoch of
 // `loader`. UserError where the two have other inputs or numbers of outputs (exit 3), or there is no image.
 Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
-                           const data::NetworkInput& input, const tasks::Task& task, data::Loader& loader,
-                           const VerifyOptions& options);
+                           const data::NetworkInput& input, const Reference& reference, const tasks::Task& task,
+                           data::Loader& loader, const VerifyOptions& options);
 
 }  // namespace octet::app

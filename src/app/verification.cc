@@ -1,4 +1,4 @@
-#include "app/training/verification.h"
+#include "app/verification.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,6 @@
 #include "app/model.h"
 #include "base/error.h"
 #include "ir/infer.h"
-#include "train/graph_runner.h"
 
 namespace octet::app {
 namespace {
@@ -38,8 +37,15 @@ std::set<const ir::Value*> behind_a_jump(const ir::Graph& graph) {
 class Verifier {
  public:
   Verifier(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
-           const data::NetworkInput& input, const tasks::Task& task, bool annotated, const VerifyOptions& options)
-      : graph_(graph), own_(std::move(own)), engine_(engine), network_(input), task_(task), options_(options) {
+           const data::NetworkInput& input, const Reference& reference, const tasks::Task& task, bool annotated,
+           const VerifyOptions& options)
+      : graph_(graph),
+        own_(std::move(own)),
+        engine_(engine),
+        network_(input),
+        reference_(reference),
+        task_(task),
+        options_(options) {
     const engine::Plan& plan = engine.plan();
     if (plan.inputs.size() != graph.inputs().size() || plan.outputs.size() != graph.outputs().size())
       refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(),
@@ -57,9 +63,9 @@ class Verifier {
       result.scores.push_back({.output = ours.name, .discrete = jumping.count(graph.outputs()[i]) > 0});
     }
     for (std::vector<float>& output : outputs_) output_pointers_.push_back(output.data());
-    result.predicts = is_of_task();
+    if (is_of_task()) whole_ = reference.whole(graph);
+    result.predicts = whole_ != nullptr;
     if (!result.predicts) return;
-    whole_ = std::make_unique<train::GraphRunner>(graph);
     for (size_t i = 0; i < plan.outputs.size(); ++i) kinds_.push_back(score_kind_of(plan, i));
     if (annotated) graph_evaluator_ = task.evaluator(), engine_evaluator_ = task.evaluator();
   }
@@ -86,6 +92,9 @@ class Verifier {
     for (size_t i = first; i < result.mismatches.size(); ++i) result.mismatches[i].different_codes = different;
     result.tensor_images += batch.size;
   }
+
+  // Nothing is left to do with further images.
+  bool done() const { return !result.predicts && result.tensor_images >= options_.tensor_images; }
 
   Verification result;
 
@@ -126,7 +135,7 @@ class Verifier {
   }
 
   void compare_predictions(const data::Batch& batch) {
-    const std::vector<train::FloatArray> reference = whole_->run({{input_->shape, images_}});
+    const std::vector<FloatArray> reference = whole_->run({{input_->shape, images_}});
     std::vector<std::vector<int64_t>> shapes;
     std::vector<std::span<const float>> of_graph, of_engine;
     for (size_t i = 0; i < reference.size(); ++i) {
@@ -159,8 +168,8 @@ class Verifier {
     for (const QuantizedTensor& t : tensors_)
       result.tensors.push_back({.tensor = t.tensor, .place = t.place, .note = t.note});
     cut_ = cut_model(graph_, tensors_);
-    pieces_ = std::make_unique<train::GraphRunner>(cut_->pieces);
-    exact_scores_ = std::make_unique<train::GraphRunner>(cut_->scores, "cpu", train::GraphRunner::Arithmetic::kDouble);
+    pieces_ = reference_.pieces(cut_->pieces, outputs_.size());
+    exact_scores_ = reference_.exact(cut_->scores);
   }
 
   // That of the tensor in the model, where the engine has the same codes in another one.
@@ -179,7 +188,7 @@ class Verifier {
     const TensorDumps dumped = dump(engine_);  // the outputs, too, are the engine's again
     std::vector<std::vector<int32_t>> codes;
     std::vector<std::vector<float>> forced;
-    std::vector<train::FloatView> inputs = {{input_->shape, images_}};
+    std::vector<FloatView> inputs = {{input_->shape, images_}};
     for (size_t at : cut_->compared) {
       const QuantizedTensor& t = tensors_[at];
       const engine::TensorDump& d = dumped.at(t.engine_tensor);
@@ -191,7 +200,7 @@ class Verifier {
       inputs.push_back({moved ? shape_in_model(*type.shape, d) : d.shape, {}});
     }
     for (size_t i = 0; i < forced.size(); ++i) inputs[i + 1].values = forced[i];
-    const std::vector<train::FloatArray> computed = pieces_->run(inputs);
+    const std::vector<FloatArray> computed = pieces_->run(inputs);
     int64_t different = 0;
     size_t next = outputs_.size();
     for (size_t i = 0; i < codes.size(); ++i) {
@@ -199,7 +208,7 @@ class Verifier {
       const std::span<const float> source = t.of_image ? std::span<const float>(images_) : computed.at(next++).values;
       different += compare_codes(source, codes[i], t.params, result.tensors[cut_->compared[i]]);
     }
-    const std::vector<train::FloatArray> exact = exact_scores_->run(inputs);
+    const std::vector<FloatArray> exact = exact_scores_->run(inputs);
     for (size_t i = 0; i < outputs_.size(); ++i)
       compare_scores(exact[i].values, computed[i].values, outputs_[i], result.scores[i]);
     return different;
@@ -247,14 +256,15 @@ class Verifier {
   std::shared_ptr<const engine::Plan> own_;
   engine::Executor& engine_;
   const data::NetworkInput& network_;
+  const Reference& reference_;
   const tasks::Task& task_;
   const VerifyOptions& options_;
-  std::unique_ptr<train::GraphRunner> whole_;  // where predictions are compared
-  std::vector<metrics::ScoreKind> kinds_;      // of each output
+  std::unique_ptr<GraphRun> whole_;        // where predictions are compared
+  std::vector<metrics::ScoreKind> kinds_;  // of each output
   std::unique_ptr<tasks::Evaluator> graph_evaluator_, engine_evaluator_;
   std::vector<QuantizedTensor> tensors_;
   std::optional<CutModel> cut_;
-  std::unique_ptr<train::GraphRunner> pieces_, exact_scores_;
+  std::unique_ptr<GraphRun> pieces_, exact_scores_;
   const engine::Buffer* input_;
   std::vector<float> images_;
   std::vector<std::vector<float>> outputs_;
@@ -264,11 +274,13 @@ class Verifier {
 }  // namespace
 
 Verification verify_engine(const ir::Graph& graph, std::shared_ptr<const engine::Plan> own, engine::Executor& engine,
-                           const data::NetworkInput& input, const tasks::Task& task, data::Loader& loader,
-                           const VerifyOptions& options) {
-  Verifier verifier(graph, std::move(own), engine, input, task, loader.dataset().labeled(), options);
+                           const data::NetworkInput& input, const Reference& reference, const tasks::Task& task,
+                           data::Loader& loader, const VerifyOptions& options) {
+  Verifier verifier(graph, std::move(own), engine, input, reference, task, loader.dataset().labeled(), options);
   loader.start_epoch(0);
-  while (std::optional<data::Batch> batch = loader.next()) {
+  while (!verifier.done()) {
+    const std::optional<data::Batch> batch = loader.next();
+    if (!batch) break;
     verifier.add(*batch);
     if (options.progress) options.progress(verifier.result.images);
   }

@@ -10,13 +10,14 @@
 #include "app/class_names.h"
 #include "app/experiment_data.h"
 #include "app/network_file.h"
-#include "app/training/verification.h"
+#include "app/verification.h"
 #include "base/error.h"
 #include "base/output_guard.h"
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/model_flags.h"
+#include "cli/open_model.h"
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
 #include "lower/lower.h"
@@ -33,9 +34,10 @@ namespace {
 struct Options {
   SpecFlags spec;
   ModelFlags input;
-  std::string images, model, engine, json, isa;
-  int64_t threads = 0, tensor_images = 200, batch_size = 50;
-  double agreement = -1;  // not asked for
+  std::string images, model, engine, json, isa, reference;
+  int64_t threads = 0, batch_size = 50;
+  int64_t tensor_images = 0;  // not given
+  double agreement = -1;      // not asked for
 };
 
 const char* place_name(app::TensorPlace place) {
@@ -78,6 +80,7 @@ nlohmann::ordered_json to_json(const app::Verification& v, const Options& option
                               {"engine", options.engine},
                               {"holds", objection.empty()},
                               {"objection", objection},
+                              {"reference", reference_name(options.reference)},
                               {"images", v.images}};
   if (v.predicts) {
     j["agree"] = v.agree;
@@ -157,7 +160,8 @@ void require_same_input(const data::NetworkInput& network, const std::vector<int
 // One size of the input. Returns what does not hold.
 std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& network,
                         const std::shared_ptr<const engine::Plan>& own, const std::shared_ptr<const engine::Plan>& plan,
-                        spec::ExperimentSpec spec, const Options& options, nlohmann::ordered_json* json) {
+                        const app::Reference& reference, spec::ExperimentSpec spec, const Options& options,
+                        nlohmann::ordered_json* json) {
   const std::vector<int64_t>& shape = plan->buffers[static_cast<size_t>(plan->inputs.at(0))].shape;
   const data::NetworkInput sizes = data::read_network_input(network.name, shape);
   spec.model.input = {sizes.channels, sizes.height, sizes.width};
@@ -167,9 +171,12 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   spec.task->name_classes(images.dataset->class_names());
   report::Progress progress({.label = "verify", .total = images.loader->images_per_epoch()});
   app::VerifyOptions verify;
-  verify.tensor_images = options.tensor_images;
+  if (options.tensor_images > 0) verify.tensor_images = options.tensor_images;
+  // The plain reference takes long, and one image after the other finds the same.
+  if (options.tensor_images == 0 && reference_name(options.reference) == "plain") verify.tensor_images = 20;
   verify.progress = [&](int64_t done) { progress.update(done); };
-  const app::Verification v = app::verify_engine(graph, own, engine, sizes, *spec.task, *images.loader, verify);
+  const app::Verification v =
+      app::verify_engine(graph, own, engine, sizes, reference, *spec.task, *images.loader, verify);
   progress.finish();
   const std::string objection =
       v.objection(options.agreement < 0 ? std::nullopt : std::optional<double>(options.agreement));
@@ -181,6 +188,10 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   if (!options.engine.empty()) require_file(options.engine, "--engine_file");
+  const std::unique_ptr<app::Reference> reference = open_reference(options.reference, options.threads);
+  if (options.agreement >= 0 && reference_name(options.reference) == "plain")
+    fail_usage("--agreement asks what the model predicts, which LibTorch alone computes (octet_training, --reference ",
+               "libtorch); without it the codes are proven");
   ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
@@ -207,7 +218,7 @@ ExitCode run(const Options& options) {
     const auto own =
         compiled(network.shape(network.batch > 0 ? network.batch : options.batch_size, open(network.channels, 0),
                                open(network.height, 1), open(network.width, 2)));
-    objection = verify_plan(graph, network, own, own, spec, options, &json);
+    objection = verify_plan(graph, network, own, own, *reference, spec, options, &json);
   } else {
     // Its own plan, for every size that it was compiled for: that is the file that is deployed.
     const std::shared_ptr<const engine::Plan> file = engine::load_engine(options.engine);
@@ -217,7 +228,7 @@ ExitCode run(const Options& options) {
       require_same_input(network, shape);
       if (!file->profiles.empty()) std::printf("profile %s:\n", ir::shape_string(shape).c_str());
       nlohmann::ordered_json result;
-      const std::string what = verify_plan(graph, network, compiled(shape), plan, spec, options, &result);
+      const std::string what = verify_plan(graph, network, compiled(shape), plan, *reference, spec, options, &result);
       if (i == 0 || (objection.empty() && !what.empty())) json = result;  // the first that does not hold speaks for all
       if (objection.empty() && !what.empty()) objection = str("profile ", ir::shape_string(shape), ": ", what);
     }
@@ -243,7 +254,9 @@ Command verify_command() {
           "border, computed from the engine's own codes of the layers before. The outputs, computed from the "
           "same codes, must agree as numbers as far as float32 goes. That is the proof. On how many images both say "
           "the same (top-1 class, sure objects) is told with what that says of further ones, and asked for only by "
-          "--agreement. Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
+          "--agreement. Without LibTorch the model is computed by plain rules, which take seconds for an image, so "
+          "that fewer images are compared, and nothing is told of predictions; the proof of the codes is the same. "
+          "Engines of several profiles are verified in each. Exit code 3 if something does not hold, "
           "which the last line names, or if there is nothing to compare.",
       .examples = {"octet verify -m results/qat/model.onnx --engine_file results/model.octet --images photos/test",
                    "octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
@@ -256,12 +269,15 @@ Command verify_command() {
         add_model_flag(app, options->model, "Trained ONNX model with quantizers");
         add_engine_file_flag(app, options->engine, "Engine file; default: the model is compiled for the occasion");
         app.add_option("--tensor_images", options->tensor_images,
-                       "Images whose tensors and outputs are compared (mismatching ones always are)")
-            ->check(CLI::Range(int64_t{1}, int64_t{100000000}))
-            ->capture_default_str();
+                       "Images whose tensors and outputs are compared, and with LibTorch all that mismatch (default: "
+                       "200, or 20 without LibTorch)")
+            ->check(CLI::Range(int64_t{1}, int64_t{100000000}));
         add_number_flag(
             app, "--agreement", options->agreement, 0, 1,
             "Smallest share of images with the same prediction (unless given, any: the proof is the codes)");
+        limit_to(app.add_option("--reference", options->reference,
+                                "Who computes the model (default: libtorch where octet_training is there, else plain)"),
+                 "plain|libtorch");
         add_batch_size_flag(app, options->batch_size)
             ->description("Of the occasional engine, where the model leaves it open");
         add_threads_flag(app, options->threads);

@@ -45,7 +45,7 @@ struct AccuracySearch {
 
 struct Measured {
   double score = 0, ms = 0;
-  int64_t bytes = 0;  // of the ONNX file, with the codes of weights
+  int64_t bytes = 0;  // of the ONNX file, with the codes of weights and without metadata
 };
 
 // What the search calls.

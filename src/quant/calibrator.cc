@@ -76,7 +76,9 @@ void describe(schema::Section& s, CalibrationOptions& calibration) {
   s.field("averaging_constant", calibration.averaging_constant)
       .above(0, 1)
       .written_when([&calibration] { return calibration.averaging_constant != 0.01; })
-      .help("ema: c of peak = (1 - c) * peak + c * that of the image, over the images in their order.");
+      .help(
+          "ema: c of peak = (1 - c) * peak + c * that of the image, in their order. 0.01 suits more than 100, 0.5 a "
+          "few.");
   s.field("skip_zeros", calibration.skip_zeros)
       .written_when([&calibration] { return calibration.skip_zeros; })
       .help("percentile, mix: of the values other than zero; half of a tensor behind a ReLU are zeros.");

@@ -12,7 +12,7 @@
 namespace octet::app {
 
 struct AccuracyGoal {
-  double drop = 0;  // points of the task's metric, or of agreement
+  SearchBounds bounds;  // drop: points of the task's metric, or of agreement
   // Images to calibrate with, that many at a time (0: as the experiment says).
   std::function<DataStream(int64_t batch_size)> calibration;
   // Images that judge, in their order, for networks that take that many at a time. Labeled ones are measured by the
@@ -22,8 +22,8 @@ struct AccuracyGoal {
 
 // As a table for people, one row for each step.
 std::string search_text(const AccuracySearch& search);
-// Of JSON: {"float": ..., "score": ..., "holds": ..., "steps": [{"what", "score", "ms", "kept"}], "float_layers":
-// [...]}
+// Of JSON: {"float": ..., "score": ..., "holds": ..., "steps": [{"what", "score", "ms", "bytes", "kept"}],
+// "float_layers": [...]}
 nlohmann::ordered_json search_json(const AccuracySearch& search);
 
 }  // namespace octet::app

@@ -1,6 +1,7 @@
 #include "app/accuracy_search.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -10,11 +11,12 @@ namespace {
 
 class Search {
  public:
-  Search(const ir::Graph& network, const quant::QuantOptions& options, double drop, bool higher_is_better,
-         const AccuracyTools& tools)
-      : drop_(drop), tools_(tools) {
+  Search(const ir::Graph& network, const quant::QuantOptions& options, const SearchBounds& bounds,
+         bool higher_is_better, const AccuracyTools& tools)
+      : bounds_(bounds), tools_(tools) {
+    OCTET_CHECK(bounds.drop || bounds.has_budget());
     const Measured whole = tools.measure(network);
-    result_.float_score = whole.score, result_.float_ms = whole.ms;
+    result_.float_score = whole.score, result_.float_ms = whole.ms, result_.float_bytes = whole.bytes;
     result_.higher_is_better = higher_is_better;
     result_.options = options;
   }
@@ -27,95 +29,120 @@ class Search {
           [](quant::QuantOptions& o) { o.bias_correction = true; });
     boost("quant.adaround: {iterations: 1000}", result_.options.adaround.iterations == 0,
           [](quant::QuantOptions& o) { o.adaround.iterations = 1000; });
-    if (!result_.holds) leave_layers_in_float();
+    // With everything in INT8 it is as fast and as small as it gets.
+    if (is_enough() || !fits(result_.ms, result_.bytes)) return std::move(result_);
+    leave_layers_in_float();
     return std::move(result_);
   }
 
  private:
   bool better(double a, double b) const { return result_.higher_is_better ? a > b : a < b; }
-  bool holds(double score) const {
+  bool is_accurate(double score) const {
     const double lost = result_.higher_is_better ? result_.float_score - score : score - result_.float_score;
-    return lost <= drop_ + 1e-9;
+    return !bounds_.drop || lost <= *bounds_.drop + 1e-9;
+  }
+  bool fits(double ms, int64_t bytes) const {
+    return (!bounds_.ms || ms <= *bounds_.ms) && (!bounds_.bytes || bytes <= *bounds_.bytes);
+  }
+  // Nothing that costs time or memory is to be tried any more. A budget alone is to be used.
+  bool is_enough() const { return result_.holds && bounds_.drop; }
+
+  struct Tried {
+    quant::QuantOptions options;
+    ir::Graph graph;
+    Measured measured;
+  };
+
+  // The step, not kept yet.
+  Tried attempt(const std::string& what, const quant::QuantOptions& options) {
+    Tried out{.options = options, .graph = tools_.quantize(options), .measured = {}};
+    out.measured = tools_.measure(out.graph);
+    result_.steps.push_back(
+        {.what = what, .score = out.measured.score, .ms = out.measured.ms, .bytes = out.measured.bytes, .kept = false});
+    return out;
+  }
+  void keep(Tried tried) {
+    const Measured& m = tried.measured;
+    result_.options = std::move(tried.options);
+    result_.graph = std::move(tried.graph);
+    result_.score = m.score, result_.ms = m.ms, result_.bytes = m.bytes;
+    result_.holds = is_accurate(m.score) && fits(m.ms, m.bytes);
+  }
+  void tell(bool kept) {
+    result_.steps.back().kept = kept;
+    if (tools_.progress) tools_.progress(result_.steps.back());
   }
 
-  // Whether the bar holds with these options. `take`: what they make is the result from now on, whatever it scores;
-  // else where it scores better.
-  bool try_step(const std::string& what, const quant::QuantOptions& options, bool take) {
-    ir::Graph graph = tools_.quantize(options);
-    const Measured measured = tools_.measure(graph);
-    AccuracyStep step{.what = what, .score = measured.score, .ms = measured.ms};
-    step.kept = take || better(measured.score, result_.score);
-    if (step.kept) {
-      result_.options = options;
-      result_.graph = std::move(graph);
-      result_.score = measured.score, result_.ms = measured.ms;
-      result_.holds = holds(measured.score);
-    }
-    result_.steps.push_back(step);
-    if (tools_.progress) tools_.progress(step);
-    return holds(measured.score);
+  // `take`: what they make is the result from now on, whatever it scores; else where it scores better.
+  void try_step(const std::string& what, const quant::QuantOptions& options, bool take) {
+    Tried tried = attempt(what, options);
+    const bool kept = take || better(tried.measured.score, result_.score);
+    if (kept) keep(std::move(tried));
+    tell(kept);
   }
 
   void boost(const std::string& what, bool is_new, const std::function<void(quant::QuantOptions&)>& change) {
-    if (result_.holds || !is_new) return;
+    if (is_enough() || !is_new) return;
     quant::QuantOptions options = result_.options;
     change(options);
     try_step(what, options, false);
   }
 
+  // The number of layers that is looked for is the smallest that is accurate, or else the largest that fits. Whether a
+  // number is beyond that is asked of 1, 2, 4 ... and then by bisection.
   void leave_layers_in_float() {
     const std::vector<std::string> layers = tools_.rank(result_.graph);
     const quant::QuantOptions all = result_.options;
-    const auto with_float = [&](size_t count) {
+    const size_t first_step = result_.steps.size();
+    std::map<size_t, Tried> tried;
+    const auto name = [](size_t count) { return str(count, count == 1 ? " layer" : " layers", " in float"); };
+    const auto is_beyond = [&](size_t count) {
       quant::QuantOptions options = all;
       for (size_t i = 0; i < count; ++i) options.placement.exclude.push_back(quant::node_called(layers[i]));
-      return options;
-    };
-    const auto attempt = [&](size_t count, bool take) {
-      return try_step(str(count, count == 1 ? " layer" : " layers", " in float"), with_float(count), take);
+      const Tried& t = tried.emplace(count, attempt(name(count), options)).first->second;
+      tell(false);
+      return bounds_.drop ? is_accurate(t.measured.score) : !fits(t.measured.ms, t.measured.bytes);
     };
     // The last one is left: a network without a quantizer is none of ours.
-    size_t too_few = 0, enough = 0;
-    for (size_t count = 1; enough == 0 && count < layers.size();) {
-      if (attempt(count, false)) {
-        enough = count;
+    size_t within = 0, beyond = 0;
+    for (size_t count = 1; beyond == 0 && count < layers.size();) {
+      if (is_beyond(count)) {
+        beyond = count;
       } else {
-        too_few = count;
-        if (count + 1 == layers.size()) return;
+        within = count;
+        if (count + 1 == layers.size()) break;
         count = std::min(2 * count, layers.size() - 1);
       }
     }
-    while (enough - too_few > 1) {
-      const size_t middle = (enough + too_few) / 2;
-      if (attempt(middle, false)) {
-        enough = middle;
-      } else {
-        too_few = middle;
-      }
+    while (beyond > 0 && beyond - within > 1) {
+      const size_t middle = (beyond + within) / 2;
+      (is_beyond(middle) ? beyond : within) = middle;
     }
-    // The smallest number that holds is the result, whatever else scored.
-    if (enough == 0) return;
-    const std::string what = str(enough, enough == 1 ? " layer" : " layers", " in float");
-    const auto last = std::find_if(result_.steps.rbegin(), result_.steps.rend(),
-                                   [&](const AccuracyStep& step) { return step.what == what; });
-    result_.options = with_float(enough);
-    result_.graph = tools_.quantize(result_.options);
-    result_.score = last->score, result_.ms = last->ms;
-    result_.holds = true;
-    for (AccuracyStep& step : result_.steps)
-      if (step.what.find("in float") != std::string::npos) step.kept = step.what == what;
+    size_t best = 0;
+    if (bounds_.drop && beyond > 0) {
+      best = beyond;
+    } else {
+      for (const auto& [count, t] : tried)
+        if (fits(t.measured.ms, t.measured.bytes) &&
+            better(t.measured.score, best > 0 ? tried.at(best).measured.score : result_.score))
+          best = count;
+    }
+    if (best == 0) return;
+    keep(std::move(tried.at(best)));
+    for (size_t i = first_step; i < result_.steps.size(); ++i)
+      result_.steps[i].kept = result_.steps[i].what == name(best);
   }
 
-  double drop_;
+  SearchBounds bounds_;
   const AccuracyTools& tools_;
   AccuracySearch result_;
 };
 
 }  // namespace
 
-AccuracySearch search_accuracy(const ir::Graph& network, const quant::QuantOptions& options, double drop,
+AccuracySearch search_accuracy(const ir::Graph& network, const quant::QuantOptions& options, const SearchBounds& bounds,
                                bool higher_is_better, const AccuracyTools& tools) {
-  return Search(network, options, drop, higher_is_better, tools).run();
+  return Search(network, options, bounds, higher_is_better, tools).run();
 }
 
 }  // namespace octet::app

@@ -79,8 +79,9 @@ void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const s
   if (options.equalize != quant::Equalization::kNo)
     fail_usage(name, ": has the ranges of the network as it is; quant.equalize would change them, so leave it out");
   if (options.bias_correction) fail_usage("quant.bias_correction needs images; ", name, " has ranges alone");
+  quant::LayerCalibration layers;
   const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(options), {.dump_directory = dump_passes});
+      passes::run_pipeline(graph, passes::placement_passes(options, {}, &layers), {.dump_directory = dump_passes});
   const quant::TensorRanges ranges = matching_ranges(take_quantizers_out(graph).graph, cache, name);
   if (const std::vector<std::string> dropped = drop_quantizers_without_range(graph, ranges); !dropped.empty())
     log_warning(name, ": has no range for ", some_of(dropped), "; what reads ", dropped.size() == 1 ? "it" : "them",
@@ -89,7 +90,7 @@ void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const s
   std::map<std::string, quant::Range> observed;
   for (const auto& [tensor, range] : ranges)
     observed[tensor] = {.amax = range.scale * 127.0f, .int8_scale = range.scale};
-  passes::run_pipeline(graph, passes::scale_passes(observed, options.weights),
+  passes::run_pipeline(graph, passes::scale_passes(observed, with_layers(options.weights, layers)),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
 }
 

@@ -21,8 +21,8 @@ std::map<std::string, float> peaks_at_clips(const ir::Graph& graph, data::Loader
   std::map<std::string, float> peaks;
   if (tensors.empty()) return peaks;
   report::Progress progress({.label = "ranges in front of clips", .total = loader.images_per_epoch()});
-  const quant::CalibrationSet observed =
-      observe(prepared, tensors, loader, [&](int64_t done) { progress.update(done); });
+  const quant::CalibrationSet observed = observe(
+      prepared, tensors, loader, [&](int64_t done) { progress.update(done); }, false);
   progress.finish();
   for (const auto& [name, range] : observed.ranges()) peaks[name] = range.max;
   return peaks;
@@ -33,8 +33,9 @@ constexpr int kHistogramParts = 64;
 }  // namespace
 
 quant::CalibrationSet observe_by_engine(const ir::Graph& graph, const std::vector<std::string>& tensors,
-                                        data::Loader& loader, const std::function<void(int64_t)>& progress) {
-  EngineObservation seen = observe_with_engine(graph, tensors, loader, progress);
+                                        data::Loader& loader, const std::function<void(int64_t)>& progress,
+                                        bool peaks) {
+  EngineObservation seen = observe_with_engine(graph, tensors, loader, progress, 0, peaks);
   require(seen.images > 0, "there is no image to calibrate with");
   return std::move(seen.observers);
 }
@@ -43,8 +44,9 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
                                 const std::filesystem::path& dump_passes, const Observe& observe) {
   std::map<std::string, float> peaks;
   if (options.equalize == quant::Equalization::kUnreached) peaks = peaks_at_clips(graph, loader, observe);
+  quant::LayerCalibration layers;
   const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(options, peaks), {.dump_directory = dump_passes});
+      passes::run_pipeline(graph, passes::placement_passes(options, peaks, &layers), {.dump_directory = dump_passes});
   const int placed = before.back().changes;
   if (placed == 0)
     fail("there is nothing to quantize: the network has no convolution, product, sum or pooling",
@@ -52,9 +54,13 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
          "; octet compile takes the float model as it is");
   log_info("placed ", placed, " quantizers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
-  quant::CalibrationSet observed = observe(graph, {}, loader, [&](int64_t done) { progress.update(done); });
+  quant::CalibrationSet observed = observe(
+      graph, {}, loader, [&](int64_t done) { progress.update(done); },
+      with_layers(options.calibration, layers).need_peaks());
   progress.finish();
-  passes::run_pipeline(graph, passes::scale_passes(observed.ranges(options.calibration), options.weights),
+  observed.set_layers(layers);
+  passes::run_pipeline(graph,
+                       passes::scale_passes(observed.ranges(options.calibration), with_layers(options.weights, layers)),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
   return observed;
 }
@@ -63,7 +69,8 @@ std::map<std::string, quant::Range> measure_ranges(const ir::Graph& graph, const
                                                    data::Loader& loader, const quant::CalibrationOptions& options,
                                                    const Observe& observe) {
   report::Progress progress({.label = "measuring", .total = loader.images_per_epoch()});
-  const quant::CalibrationSet observed = observe(graph, tensors, loader, [&](int64_t done) { progress.update(done); });
+  const quant::CalibrationSet observed = observe(
+      graph, tensors, loader, [&](int64_t done) { progress.update(done); }, options.need_peaks());
   progress.finish();
   return observed.ranges(options);
 }

@@ -16,14 +16,16 @@
 namespace octet::app {
 
 // What runs one epoch of `loader` through the float network that `graph` is without its FakeQuantize nodes: what each
-// of these reads, and the float32 activations `tensors`, as int8. `progress` is told the images so far.
-using Observe =
-    std::function<quant::CalibrationSet(const ir::Graph& graph, const std::vector<std::string>& tensors,
-                                        data::Loader& loader, const std::function<void(int64_t images)>& progress)>;
+// of these reads, and the float32 activations `tensors`, as int8. `progress` is told the images so far. `peaks`: those
+// of single images, too (CalibrationOptions::need_peaks).
+using Observe = std::function<quant::CalibrationSet(const ir::Graph& graph, const std::vector<std::string>& tensors,
+                                                    data::Loader& loader,
+                                                    const std::function<void(int64_t images)>& progress, bool peaks)>;
 
 // The engine (engine_observer.h). UserError where there is no image.
 quant::CalibrationSet observe_by_engine(const ir::Graph& graph, const std::vector<std::string>& tensors,
-                                        data::Loader& loader, const std::function<void(int64_t images)>& progress);
+                                        data::Loader& loader, const std::function<void(int64_t images)>& progress,
+                                        bool peaks);
 
 // Changes the float `graph` into its quantized form: folds batch norms, places quantizers, observes one epoch of
 // `loader`, sets the scales. Returns what was observed. `dump_passes`: a folder for the text of the graph after each

@@ -64,13 +64,15 @@ std::vector<int> buffers_of(const engine::Plan& plan, const std::vector<std::str
 // What one thread runs and has seen.
 struct Worker {
   std::unique_ptr<engine::Executor> executor;
-  std::vector<quant::Histogram> seen;  // of each watched tensor
+  std::vector<quant::Histogram> seen;           // of each watched tensor
+  std::vector<std::vector<quant::Peak>> peaks;  // of each, in the current batch
 };
 
 class Observer {
  public:
-  Observer(const ir::Graph& graph, std::vector<std::string> watched, const data::Loader& loader, int threads)
-      : watched_(std::move(watched)), shape_(loader.image_shape()) {
+  Observer(const ir::Graph& graph, std::vector<std::string> watched, const data::Loader& loader, int threads,
+           bool peaks)
+      : watched_(std::move(watched)), shape_(loader.image_shape()), peaks_(peaks) {
     const ir::Graph network = watched_graph(graph, watched_);
     const data::NetworkInput input = tasks::image_input(network);
     data::require_fit(input, shape_.channels, shape_.height, shape_.width);
@@ -87,10 +89,12 @@ class Observer {
       worker.executor = std::make_unique<engine::Executor>(
           prepared, engine::ExecutorOptions{.threads = each, .team = {}, .row_bands = engine::RowBandOptions{}});
       worker.seen.resize(watched_.size());
+      worker.peaks.resize(watched_.size());
     }
   }
 
-  void add(const data::Batch& batch) {
+  // Peaks go to `set`, in the order of the images.
+  void add(const data::Batch& batch, quant::CalibrationSet& set) {
     OCTET_CHECK(batch.channels == shape_.channels && batch.height == shape_.height && batch.width == shape_.width);
     const int64_t runs = batch.size / at_a_time_;
     require(runs * at_a_time_ == batch.size, "the network takes ", at_a_time_, " images at a time, and of ", at_a_time_,
@@ -101,10 +105,17 @@ class Observer {
       Worker& worker = workers_[static_cast<size_t>(w)];
       for (int64_t run = runs * w / count; run < runs * (w + 1) / count; ++run) {
         const float* images = batch.images.data() + run * elements;
-        worker.executor->run_and_show(&images, nullptr, buffers_,
-                                      [&](size_t i, std::span<const float> values) { worker.seen[i].observe(values); });
+        worker.executor->run_and_show(&images, nullptr, buffers_, [&](size_t i, std::span<const float> values) {
+          worker.seen[i].observe(values);
+          if (peaks_) worker.peaks[i].push_back(quant::peak_of(values));
+        });
       }
     });
+    for (Worker& worker : workers_)
+      for (size_t i = 0; i < watched_.size(); ++i) {
+        for (const quant::Peak& peak : worker.peaks[i]) set.observe_peak(watched_[i], peak);
+        worker.peaks[i].clear();
+      }
   }
 
   void give(quant::CalibrationSet& set) const {
@@ -115,6 +126,7 @@ class Observer {
  private:
   std::vector<std::string> watched_;
   data::ImageShape shape_;
+  bool peaks_;
   int64_t at_a_time_ = 1;
   std::vector<int> buffers_;
   std::vector<Worker> workers_;
@@ -123,7 +135,8 @@ class Observer {
 }  // namespace
 
 EngineObservation observe_with_engine(const ir::Graph& graph, const std::vector<std::string>& tensors,
-                                      data::Loader& loader, const std::function<void(int64_t)>& progress, int threads) {
+                                      data::Loader& loader, const std::function<void(int64_t)>& progress, int threads,
+                                      bool peaks) {
   require(graph.inputs().size() == 1, "graph '", graph.name, "' has ", graph.inputs().size(),
           " inputs; calibration runs graphs with one");
   EngineObservation result{.observers = quant::CalibrationSet(graph)};
@@ -131,10 +144,10 @@ EngineObservation observe_with_engine(const ir::Graph& graph, const std::vector<
   const std::vector<std::string> watched = result.observers.names();
   require(!watched.empty(), "graph '", graph.name,
           "' has no FakeQuantize node that reads an activation: place quantizers before calibrating");
-  Observer observer(graph, watched, loader, threads > 0 ? threads : available_cpus());
+  Observer observer(graph, watched, loader, threads > 0 ? threads : available_cpus(), peaks);
   loader.start_epoch(0);
   while (const std::optional<data::Batch> batch = loader.next()) {
-    observer.add(*batch);
+    observer.add(*batch, result.observers);
     result.images += batch->size;
     if (progress) progress(result.images);
   }

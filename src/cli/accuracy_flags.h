@@ -1,4 +1,4 @@
-// --accuracy-drop of the commands that quantize after training.
+// --accuracy-drop, --latency-budget and --size-budget of the commands that quantize after training.
 #pragma once
 #include <string>
 
@@ -6,16 +6,23 @@
 
 namespace CLI {
 class App;
-class Option;
-}  // namespace CLI
+}
 
 namespace octet::cli {
 
-// `judged_by`: what measures, for the help.
-CLI::Option* add_accuracy_drop_flag(CLI::App& app, double& drop, const std::string& judged_by);
+struct BoundFlags {
+  double drop = -1, ms = 0, mebibytes = 0;  // as here: not given
 
-// Prints what was tried, and writes it as JSON to `json` (empty: nowhere). UserError (exit 3) where the bar does not
+  bool given() const { return drop >= 0 || ms > 0 || mebibytes > 0; }
+  app::SearchBounds bounds() const;
+};
+// `judged_by`: what measures, for the help. Each excludes --cal_cache_file, which the command must have already.
+void add_bound_flags(CLI::App& app, BoundFlags& flags, const std::string& judged_by);
+// Their names. They need LibTorch (Command::only_there).
+inline constexpr const char* kBoundFlags[] = {"--accuracy-drop", "--latency-budget", "--size-budget"};
+
+// Prints what was tried, and writes it as JSON to `json` (empty: nowhere). UserError (exit 3) where a bound does not
 // hold.
-void report_search(const app::AccuracySearch& search, double drop, const std::string& json);
+void report_search(const app::AccuracySearch& search, const BoundFlags& flags, const std::string& json);
 
 }  // namespace octet::cli

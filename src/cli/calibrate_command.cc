@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/model_flags.h"
+#include "cli/rules_flag.h"
 #include "onnx/export.h"
 #include "tasks/image_graph.h"
 
@@ -26,7 +27,8 @@ namespace {
 struct Options {
   SpecFlags spec;
   std::string model, json, dump_passes, cache;
-  double accuracy_drop = -1;  // none
+  std::vector<std::string> rules;
+  BoundFlags bounds;
   OutputFlags output;
 };
 
@@ -41,7 +43,7 @@ void collect_ranges(ir::Graph& graph, const spec::ExperimentSpec& spec, const Op
 
 // As few layers in float as the bar wants, and a spec that makes the same again.
 void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
-  app::AccuracyGoal goal{.drop = options.accuracy_drop};
+  app::AccuracyGoal goal{.bounds = options.bounds.bounds()};
   goal.calibration = [&](int64_t batch_size) {
     spec::ExperimentSpec own = spec;
     if (batch_size > 0) own.quant.calibration.batch_size = batch_size;
@@ -53,7 +55,7 @@ void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const
     return app::open_evaluation_data(own, batch_size, app::class_names_of(graph.metadata, options.model));
   };
   app::AccuracySearch found = reach_accuracy(graph, spec, spec.quantization(), goal);
-  report_search(found, options.accuracy_drop, options.json);
+  report_search(found, options.bounds, options.json);
   graph = std::move(found.graph);
   spec::ExperimentSpec settings = spec;
   settings.quant = found.options;
@@ -69,7 +71,8 @@ void apply_cache(ir::Graph& graph, const spec::ExperimentSpec& spec, const Optio
 }
 
 ExitCode run(const Options& options) {
-  const spec::ExperimentSpec spec = options.spec.load();
+  spec::ExperimentSpec spec = options.spec.load();
+  take_rules(options.rules, spec.quant.placement.rules);
   require_file(options.model, "-m");
   if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
   options.output.check();
@@ -79,7 +82,7 @@ ExitCode run(const Options& options) {
                           .signature = tasks::signature_of(graph)},
                          spec, options.spec);
   app::keep_description(graph.metadata, spec, tasks::signature_of(graph));
-  if (options.accuracy_drop >= 0)
+  if (options.bounds.given())
     calibrate_to_goal(graph, spec, options);
   else if (options.cache.empty())
     collect_ranges(graph, spec, options);
@@ -100,24 +103,26 @@ Command calibrate_command() {
               "images through the float model and sets the scales. The output is the start of stage qat, and can "
               "be evaluated, exported and compiled as it is.",
           .examples = {"octet calibrate -e SPEC.yaml -m results/float/model.onnx -o results/calibrated.onnx",
-                       "octet calibrate -e SPEC.yaml -m float.onnx -o calibrated.onnx --accuracy-drop 0.5"},
+                       "octet calibrate -e SPEC.yaml -m float.onnx -o calibrated.onnx --accuracy-drop 0.5",
+                       "octet calibrate -e SPEC.yaml -m float.onnx -o calibrated.onnx --latency-budget 2.5"},
           .define = [](CLI::App& app) -> Run {
             auto options = std::make_shared<Options>();
             add_spec_flags(app, options->spec);
             add_input_shape_flag(app, options->spec);
             add_model_flag(app, options->model, "Float ONNX model");
             add_output_flags(app, options->output, "ONNX file with quantizers", ".onnx");
+            add_rules_flag(app, options->rules);
             add_cal_cache_flag(app, options->cache,
                                "Take the ranges of TensorRT's calibration cache of this network instead of images");
             add_json_flag(app, options->json)->excludes("--cal_cache_file");
-            add_accuracy_drop_flag(app, options->accuracy_drop,
-                                   "the spec's validation images (data.val), measured by the metric of the task")
-                ->excludes("--cal_cache_file");
-            add_dump_passes_flag(app, options->dump_passes)->excludes("--accuracy-drop");
+            add_bound_flags(app, options->bounds,
+                            "the spec's validation images (data.val), measured by the metric of the task");
+            CLI::Option* dump = add_dump_passes_flag(app, options->dump_passes);
+            for (const char* flag : kBoundFlags) dump->excludes(flag);
             add_key_flag(app);
             return [options] { return run(*options); };
           },
-          .only_there = {"--accuracy-drop"}};
+          .only_there = {std::begin(kBoundFlags), std::end(kBoundFlags)}};
 }
 
 }  // namespace octet::cli

@@ -8,9 +8,9 @@ namespace octet::cli {
 
 app::Observe observer() {
   return [](const ir::Graph& graph, const std::vector<std::string>& tensors, data::Loader& loader,
-            const std::function<void(int64_t)>& progress) {
+            const std::function<void(int64_t)>& progress, bool peaks) {
     try {
-      return app::observe_by_engine(graph, tensors, loader, progress);
+      return app::observe_by_engine(graph, tensors, loader, progress, peaks);
     } catch (const app::EngineCannotRun& e) {
       throw NeedsTraining(str("the engine cannot run this network for its ranges: ", e.what()));
     }
@@ -28,7 +28,8 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
 
 app::AccuracySearch reach_accuracy(const ir::Graph&, const spec::ExperimentSpec&, const quant::QuantOptions&,
                                    const app::AccuracyGoal&) {
-  throw NeedsTraining("--accuracy-drop ranks the layers by what their quantizers cost");
+  throw NeedsTraining(
+      "--accuracy-drop, --latency-budget and --size-budget rank the layers by what their quantizers cost");
 }
 
 }  // namespace octet::cli

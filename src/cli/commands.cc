@@ -64,6 +64,7 @@ std::vector<Command> make_commands() {
   commands.push_back(bench_command());
   commands.push_back(convert_command());
   commands.push_back(inspect_command());
+  commands.push_back(lint_command());
   commands.push_back(report_command());
   commands.push_back(study_command());
   commands.push_back(models_command());

@@ -26,6 +26,7 @@ Command convert_dataset_command();
 Command convert_images_command();
 Command convert_spec_command();
 Command inspect_command();
+Command lint_command();
 Command report_command();
 Command study_command();
 Command models_command();

@@ -9,6 +9,7 @@
 #include "app/image_files.h"
 #include "app/network_file.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/output_guard.h"
 #include "cli/accuracy_flags.h"
@@ -16,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/model_flags.h"
+#include "cli/rules_flag.h"
 #include "onnx/export.h"
 #include "quant/lint_placement.h"
 #include "quant/target.h"
@@ -28,10 +30,10 @@ struct Options {
   SpecFlags spec;
   ModelFlags input;
   std::string model, json, dump_passes, method, cache, equalize, target, runtime;
-  std::vector<std::string> images, validation, exclude, exclude_ops, only, inputs;
+  std::vector<std::string> images, validation, rules, exclude, exclude_ops, only, inputs;
   int64_t count = 0;
-  double accuracy_drop = -1;  // none
-  bool unsigned_activations = false, bias_correction = false;
+  BoundFlags bounds;
+  bool unsigned_activations = false, asymmetric = false, bias_correction = false, adaround = false;
   OutputFlags output;
 };
 
@@ -45,9 +47,12 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph, ap
   if (!options.target.empty())
     spec.quant.placement.target = schema::parse_enum<quant::Target>("--target", options.target);
   if (options.bias_correction) spec.quant.bias_correction = true;
+  if (options.adaround && spec.quant.adaround.iterations == 0) spec.quant.adaround.iterations = 1000;
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
   quant::PlacementOptions& placement = spec.quant.placement;
+  if (options.asymmetric) placement.asymmetric_activations = true;
+  take_rules(options.rules, placement.rules);
   for (const std::string& text : options.exclude) placement.exclude.push_back(quant::parse_selector(text));
   for (const std::string& op : options.exclude_ops) placement.exclude.push_back({.op = op});
   for (const std::string& text : options.only) placement.only.push_back(quant::parse_selector(text));
@@ -73,7 +78,7 @@ void quantize(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options&
 
 void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
   const std::vector<int64_t> shape(spec.model.input.begin(), spec.model.input.end());
-  app::AccuracyGoal goal{.drop = options.accuracy_drop};
+  app::AccuracyGoal goal{.bounds = options.bounds.bounds()};
   goal.calibration = [&](int64_t batch_size) {
     spec::ExperimentSpec own = spec;
     if (batch_size > 0) own.quant.calibration.batch_size = batch_size;
@@ -84,8 +89,14 @@ void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const 
                                  std::max<int64_t>(1, batch_size));
   };
   app::AccuracySearch found = reach_accuracy(graph, spec, spec.quant, goal);
-  report_search(found, options.accuracy_drop, options.json);
+  report_search(found, options.bounds, options.json);
   graph = std::move(found.graph);
+  spec::ExperimentSpec settings = spec;
+  settings.quant = found.options;
+  const std::filesystem::path file = std::filesystem::path(options.output.path).replace_extension(".spec.yaml");
+  write_file_atomically(file, spec::to_yaml(settings));
+  log_info("wrote ", file.string(), "; octet quantize -e ", file.string(),
+           " makes the same network of the same images without a search");
 }
 
 ExitCode run(const Options& options) {
@@ -93,11 +104,13 @@ ExitCode run(const Options& options) {
   if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
   if (options.images.empty() == options.cache.empty())
     fail_usage("give either typical images (--images) or a calibration cache that has their ranges (--cal_cache_file)");
+  if (!options.validation.empty() && !options.bounds.given())
+    fail_usage("--validation says what --accuracy-drop, --latency-budget and --size-budget judge by; give one of them");
   options.output.check();
   ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
   const spec::ExperimentSpec spec = settings(options, graph, model);
-  if (options.accuracy_drop >= 0)
+  if (options.bounds.given())
     quantize_to_goal(graph, spec, options);
   else if (options.cache.empty())
     quantize(graph, spec, options);
@@ -131,6 +144,7 @@ Command quantize_command() {
                    "-o resnet50.qdq.onnx",
                    "octet quantize -m model.onnx --images photos/ --target onnxruntime -o model.ort.onnx",
                    "octet quantize -m model.onnx --images photos/ --accuracy-drop 0.5 -o model.qdq.onnx",
+                   "octet quantize -m model.onnx --images photos/ --latency-budget 2.5 -o model.qdq.onnx",
                    "octet quantize -m model.onnx --cal_cache_file cal.bin -o model.qdq.onnx"},
       .define = [](CLI::App& app) -> Run {
         auto options = std::make_shared<Options>();
@@ -147,9 +161,12 @@ Command quantize_command() {
             app.add_option("--equalize", options->equalize, "Even out the ranges of channels first (default: no)"));
         app.add_flag("--bias-correction", options->bias_correction,
                      "Take out of the biases by what quantization moves the means of channels");
+        app.add_flag("--adaround", options->adaround,
+                     "Learn for each weight whether it is rounded up or down, by what its layer gives (minutes)");
         limit_to<quant::Target>(app.add_option(
             "--target", options->target,
             "Whose kernels will run it (default: any; onnxruntime wants more quantizers and int32 biases)"));
+        add_rules_flag(app, options->rules);
         app.add_option("--exclude", options->exclude,
                        "Nodes that stay float: a glob of names, re:REGEX, op:OPERATOR or 'chain:Conv > Sigmoid' "
                        "(repeatable)")
@@ -160,6 +177,8 @@ Command quantize_command() {
             ->type_name("NODES");
         app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
         app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
+        app.add_flag("--asymmetric", options->asymmetric,
+                     "Codes from the least to the largest value of an activation, with a zero point (CPU targets)");
         add_optional_spec_flags(app, options->spec);
         add_input_shape_flag(app, options->spec);
         add_exif_flag(app, options->spec);
@@ -167,18 +186,17 @@ Command quantize_command() {
             app.add_option("--runtime", options->runtime,
                            "Who runs the float network on the images (default: engine, and libtorch what it lacks)"),
             "engine|libtorch");
-        add_accuracy_drop_flag(app, options->accuracy_drop,
-                               "images without labels (--validation), by how often the prediction is that of the float "
-                               "network; octet calibrate does it by a metric")
-            ->excludes("--cal_cache_file");
+        add_bound_flags(app, options->bounds,
+                        "images without labels (--validation), by how often the prediction is that of the float "
+                        "network; octet calibrate does it by a metric");
         app.add_option("--validation", options->validation,
-                       "Image files or folders that --accuracy-drop judges by (default: --images)")
-            ->needs("--accuracy-drop");
+                       "Image files or folders that --accuracy-drop and the budgets judge by (default: --images)");
         add_json_flag(app, options->json)->excludes("--cal_cache_file");
-        add_dump_passes_flag(app, options->dump_passes)->excludes("--accuracy-drop");
+        CLI::Option* dump = add_dump_passes_flag(app, options->dump_passes);
+        for (const char* flag : kBoundFlags) dump->excludes(flag);
         return [options] { return run(*options); };
       },
-      .only_there = {"--accuracy-drop", "--bias-correction"}};
+      .only_there = {"--accuracy-drop", "--latency-budget", "--size-budget", "--bias-correction", "--adaround"}};
 }
 
 }  // namespace octet::cli

@@ -70,6 +70,7 @@ constexpr struct {
     {"channel_tables", none},
     {"fill", none},
     {"resize_nearest", none},
+    {"channel_shuffle", none},
     {"quantize", none},
     {"dequantize", none},
     {"float_conv", conv_macs},

@@ -240,6 +240,23 @@ PreparedStep resize_nearest(const Plan& plan, const Step& step, const KernelTabl
           table.resize_nearest.isa};
 }
 
+PreparedStep channel_shuffle(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const Buffer &in = r.codes_in(0), &out = r.codes_out();
+  same_image(r, in, out);
+  const kernels::ChannelShuffleArgs base{.groups = r.integer("groups", 1, std::max<int64_t>(out.c(), 1))};
+  r.check(out.c() % base.groups == 0, base.groups, " groups do not divide ", out.c(), " channels");
+  const int x = r.in(0), y = r.out();
+  const int64_t rows = rows_of(out);
+  const auto run = [=, kernel = table.channel_shuffle](const Memory& m, int, Range some) {
+    kernels::ChannelShuffleArgs args = base;
+    args.in = m.q(x), args.out = m.q(y);
+    kernel(args, some);
+  };
+  return by_rows(run, rows, table.channel_shuffle.isa);
+}
+
 kernels::FloatStrides strides_of(const Buffer& b, int64_t h, int64_t w, int64_t c) {
   return b.layout == Layout::kFloatNhwc ? kernels::nhwc_strides(h, w, c) : kernels::nchw_strides(h, w, c);
 }
@@ -293,6 +310,7 @@ constexpr StepKind kKinds[] = {
     {"channel_tables", channel_tables},
     {"fill", fill},
     {"resize_nearest", resize_nearest},
+    {"channel_shuffle", channel_shuffle},
     {"quantize", quantize},
     {"dequantize", dequantize},
 };

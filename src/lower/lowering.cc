@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/traits.h"
+#include "lower/channel_shuffle.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/moved_codes.h"
@@ -63,6 +64,9 @@ void Lowering::find_quantized() {
       if (is_constant(node.output())) continue;
       const QuantParams params = quantizer_params(node);
       if (has_code_layout(node.output())) quant_[node.output()] = params;
+    } else if (const auto shuffle = channel_shuffle(graph_, node); shuffle && quantized(shuffle->x)) {
+      const QuantParams params = *quant(shuffle->x);
+      quant_[node.output()] = params;
     } else if (carries_codes(node)) {
       const QuantParams params = *quant(node.input(0));
       for (const Value* out : node.outputs)
@@ -197,6 +201,17 @@ void Lowering::place_pieces(const Node& concat) {
 }
 
 void Lowering::select_carrier(const Node& node) {
+  if (const auto shuffle = channel_shuffle(graph_, node)) {
+    need_codes(shuffle->x);
+    jobs_.push_back([this, &node, shuffle = *shuffle](PlanBuilder& b) {
+      b.set_source(node, node, "Channel shuffle");
+      const int in = b.codes(shuffle.x), out = b.define_codes(node.output(), *quant(shuffle.x));
+      engine::Step& s = b.step("channel_shuffle", node, {in}, {out});
+      s.int8 = true;
+      s.ints["groups"] = shuffle.groups;
+    });
+    return;
+  }
   for (size_t i = 0; i < ir::data_inputs(node); ++i) need_codes(node.input(i));
   if (node.kind == OpKind::kConcat) place_pieces(node);
   jobs_.push_back([this, &node](PlanBuilder& b) { emit_carrier(b, node, *quant(node.input(0))); });
@@ -242,6 +257,20 @@ void Lowering::select_real(const Node& node) {
     jobs_.push_back([&node](PlanBuilder& b) {
       const int in = b.codes(node.input(0)), to = b.define_dense(node.output());
       b.step("global_average", node, {in}, {to}).int8 = true;
+    });
+    return;
+  }
+  if (const auto shuffle = channel_shuffle(graph_, node)) {
+    need_real(shuffle->x);
+    jobs_.push_back([&node, shuffle = *shuffle, why = reason(node)](PlanBuilder& b) {
+      b.set_source(node, node, "Channel shuffle", why);
+      const ir::Shape& shape = shape_of(shuffle.x);
+      const int64_t pixels = shape[0] * shape[2] * shape[3], channels = shape[1], each = channels / shuffle.groups;
+      const int in = b.nhwc(shuffle.x), out = b.define_real(node.output());
+      b.copy(node, in, out,
+             {.dims = {pixels, each, shuffle.groups},
+              .in_strides = {channels, 1, each},
+              .out_strides = {channels, shuffle.groups, 1}});
     });
     return;
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/traits.h"
+#include "lower/channel_shuffle.h"
 #include "lower/emit_float.h"
 #include "lower/lowering.h"
 #include "lower/moves.h"
@@ -41,12 +42,13 @@ struct Origin {
 };
 using Origins = std::unordered_map<const Value*, Origin>;
 
-Origin origin_of_result(const Node& node, const Origins& known) {
+Origin origin_of_result(const Graph& graph, const Node& node, const Origins& known) {
   const auto origin = [&](const Value* v) {
     const auto found = known.find(v);
     return found == known.end() ? Origin{} : found->second;
   };
   if (node.inputs.empty() || node.input(0) == nullptr) return {};
+  if (const auto shuffle = channel_shuffle(graph, node)) return origin(shuffle->x);
   if (is_quantizer(&node)) return is_constant(node.output()) || !has_one_scale(node) ? Origin{} : Origin{&node, false};
   Origin out = origin(node.input(0));
   if (out.quantizer == nullptr || node.kind == OpKind::kIdentity || node.kind == OpKind::kDropout) return out;
@@ -135,7 +137,8 @@ int quantize_behind_moves(Graph& graph) {
     }
     for (const Value* out : node->outputs)
       if (out != nullptr)
-        if (const Origin origin = origin_of_result(*node, origins); origin.quantizer != nullptr) origins[out] = origin;
+        if (const Origin origin = origin_of_result(graph, *node, origins); origin.quantizer != nullptr)
+          origins[out] = origin;
   }
   return layers;
 }

@@ -1,9 +1,9 @@
 // Folds batch normalization into the weights of the node before it.
 //
 // Precondition: inference form (training_mode 0); constant scale, offset, mean and variance.
-// What: BatchNormalization that is the only consumer of a Conv, ConvTranspose or Gemm with constant weights, each used
-// only there, becomes part of its weights and bias: w' = w * gamma / sqrt(variance + epsilon),
-// b' = (b - mean) * gamma / sqrt(variance + epsilon) + offset; computed in float64, rounded once. Constants of the
+// What: BatchNormalization that is the only consumer of a Conv, ConvTranspose or Gemm with constant weights, quantized
+// or not, each used only there, becomes part of its weights and bias: w' = w * gamma / sqrt(variance + epsilon), b' =
+// (b - mean) * gamma / sqrt(variance + epsilon) + offset; computed in float64, rounded once. Constants of the
 // normalization may be shared with other nodes; weights that are shared are copied first.
 // Names: the folded node keeps its name and its weights theirs; its output takes the name of the normalization's
 // output, because that is the tensor whose values it now holds. A new bias is called "<weight>.bias", as PyTorch would

@@ -30,9 +30,12 @@ std::vector<Pass> preparation_passes(bool keep_dropout) {
           find_pass("fold_constants")};
 }
 
-std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks) {
+std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks,
+                                   quant::LayerCalibration* layers) {
   // Dropout stays: stage qat goes on from here.
   std::vector<Pass> passes = preparation_passes(/*keep_dropout=*/true);
+  if (options.qat_mode == quant::QatMode::kWithBn)
+    std::erase_if(passes, [](const Pass& pass) { return pass.name == "fold_batch_norm"; });
   if (options.equalize != quant::Equalization::kNo) {
     const EqualizeOptions equalize{.relax_clips = options.equalize == quant::Equalization::kRelaxed, .peaks = peaks};
     passes.push_back(with("equalize_channels", [equalize](ir::Graph& g) {
@@ -41,8 +44,11 @@ std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std
       return equalized.pairs;
     }));
   }
-  passes.push_back(with("place_fake_quant",
-                        [placement = options.placement](ir::Graph& g) { return place_fake_quant(g, placement); }));
+  passes.push_back(with("place_fake_quant", [placement = options.placement, layers](ir::Graph& g) {
+    const std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(g, placement);
+    if (layers) *layers = quant::layer_calibration(g, placement, plan);
+    return place_fake_quant(g, placement, plan);
+  }));
   return passes;
 }
 
@@ -58,7 +64,7 @@ std::vector<Pass> training_passes() {
 }
 
 std::vector<Pass> deployment_passes() {
-  return {find_pass("snap_biases")};
+  return {find_pass("fold_batch_norm"), find_pass("snap_biases")};
 }
 
 std::vector<Pass> checkpoint_passes() {

@@ -16,8 +16,10 @@ namespace octet::passes {
 std::vector<Pass> preparation_passes(bool keep_dropout);
 
 // calibrate, quantize: before the images run through the network. place_fake_quant is the last. `peaks`: the largest
-// values of clipped_tensors() (equalize_channels.h), which quant.equalize: unreached asks for.
-std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks = {});
+// values of clipped_tensors() (equalize_channels.h), which quant.equalize: unreached asks for. `layers`, which may be
+// nullptr: gets what quant.layers say of the calibration of what was placed.
+std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks = {},
+                                   quant::LayerCalibration* layers = nullptr);
 // ... and behind them.
 std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges,
                                const quant::WeightCalibrationOptions& weights);

@@ -29,16 +29,42 @@ Constants add_constants(Graph& graph, const quant::PlacedQuantizer& p) {
   Constants c;
   c.scale =
       graph.add_constant(graph.unique_name(stem + "/scale"), Tensor::of<float>(shape, std::vector<float>(n, 1.0f)));
-  const Tensor zeros = p.qmin < 0 ? Tensor::of<int8_t>(shape, std::vector<int8_t>(n))
-                                  : Tensor::of<uint8_t>(shape, std::vector<uint8_t>(n));
+  const int zero = p.asymmetric ? (p.qmin + p.qmax + 1) / 2 - (p.qmin < 0 ? 1 : 0) : 0;  // see quant::is_asymmetric
+  const Tensor zeros = p.qmin < 0 ? Tensor::of<int8_t>(shape, std::vector<int8_t>(n, static_cast<int8_t>(zero)))
+                                  : Tensor::of<uint8_t>(shape, std::vector<uint8_t>(n, static_cast<uint8_t>(zero)));
   c.zero_point = graph.add_constant(graph.unique_name(stem + "/zero_point"), zeros);
   return c;
+}
+
+// Relu(x) -> Clip(x, 0, 6).
+void make_relu6(Graph& graph, Node* relu) {
+  const auto limit = [&](const char* name, float x) {
+    return graph.add_constant(graph.unique_name(relu->name + name), Tensor::scalar<float>(x));
+  };
+  Value *const low = limit("/min", 0), *const high = limit("/max", 6);
+  relu->kind = OpKind::kClip;
+  relu->inputs.resize(3);
+  graph.set_input(relu, 1, low);
+  graph.set_input(relu, 2, high);
+}
+
+// The graph gives out `quantized`, under the name that `value` had.
+void give_out(Graph& graph, Value* value, Value* quantized, const std::string& name_of_float) {
+  const std::string name = value->name;
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    if (graph.outputs()[i] == value) graph.set_output_value(i, quantized);
+  graph.rename(value, name_of_float);
+  graph.rename(quantized, name);
 }
 
 }  // namespace
 
 int place_fake_quant(Graph& graph, const quant::PlacementOptions& options) {
-  const std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
+  return place_fake_quant(graph, options, quant::plan_placement(graph, options));
+}
+
+int place_fake_quant(Graph& graph, const quant::PlacementOptions& options,
+                     const std::vector<quant::PlacedQuantizer>& plan) {
   std::unordered_map<const Node*, size_t> position;
   for (const auto& node : graph.nodes()) position.emplace(node.get(), position.size());
   std::unordered_map<std::string, Constants> groups;
@@ -53,13 +79,16 @@ int place_fake_quant(Graph& graph, const quant::PlacementOptions& options) {
     const auto first = std::min_element(p.uses.begin(), p.uses.end(), [&](const auto& a, const auto& b) {
       return position.at(a.node) < position.at(b.node);
     });
+    Node* before = first == p.uses.end() ? nullptr : first->node;
+    if (p.relu6) make_relu6(graph, p.value->producer);
     ir::Attributes attributes = {
         {"qmin", int64_t{p.qmin}}, {"qmax", int64_t{p.qmax}}, {"state", std::string(ir::kObserving)}};
     if (p.axis) attributes["axis"] = int64_t{*p.axis};
     const std::string name = graph.unique_name(p.value->name + "/fake_quantize");
     Node* node = graph.add_node(OpKind::kFakeQuantize, name, {p.value, c.scale, c.zero_point}, {name},
-                                std::move(attributes), first->node);
+                                std::move(attributes), before);
     ir::infer_node(*node);
+    if (p.output) give_out(graph, p.value, node->output(), p.value_name(graph));
     for (const quant::QuantizedUse& use : p.uses) graph.set_input(use.node, use.input, node->output());
   }
   if (options.target != quant::Target::kAny) graph.metadata[quant::kTargetKey] = schema::enum_name(options.target);

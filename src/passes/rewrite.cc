@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/axes.h"
 #include "ir/query.h"
 #include "quant/fusion_model.h"
 
@@ -15,9 +16,15 @@ using ir::OpKind;
 using ir::Tensor;
 using ir::Value;
 
+// The quantizer of the weights, or nullptr.
+Node* weight_quantizer(const Node& node) {
+  Node* q = node.input(1)->producer;
+  return ir::is_quantizer(q) ? q : nullptr;
+}
+
 // Multiplies every weight by the scale of its output channel.
 Tensor scaled_weights(const Node& node, const std::vector<double>& scale) {
-  const Tensor& w = *node.input(1)->constant;
+  const Tensor& w = *ir::constant_behind(node.input(1))->constant;
   const auto values = w.values<float>();
   const auto& shape = w.shape();
   const int axis = *quant::weight_axis(node);
@@ -71,6 +78,39 @@ void replace_constant(Graph& graph, Node* node, size_t index, Tensor tensor) {
   graph.set_input(node, index, copy);
 }
 
+// Codes -n .. n around 0 of weights that nobody else reads, so that a channel may change its scale and its sign.
+bool may_rescale(const Node& quantizer, const Node& node) {
+  const Value *weights = quantizer.input(0), *scale = quantizer.input(1);
+  if (quantizer.output()->users.size() != 1 || weights->users.size() != 1 || scale->users.size() != 1) return false;
+  if (node.kind == OpKind::kConvTranspose && node.get_int("group") != 1) return false;  // scales are those of a group
+  if (quantizer.get_int("qmin") != -quantizer.get_int("qmax")) return false;
+  const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
+  if (std::any_of(zeros.begin(), zeros.end(), [](int64_t z) { return z != 0; })) return false;
+  const size_t rank = weights->constant->shape().size();
+  return scale->constant->shape().empty() ||
+         ir::normal_axis(quantizer, quantizer.get_int("axis"), rank) == static_cast<size_t>(*quant::weight_axis(node));
+}
+
+// One scale for each channel, which has grown by what its weights are multiplied by.
+void rescale(Graph& graph, Node* quantizer, const Node& node, const std::vector<double>& factors) {
+  const std::vector<float> old = quantizer->input(1)->constant->to_floats();
+  std::vector<float> scales(factors.size());
+  for (size_t c = 0; c < scales.size(); ++c) {
+    const float before = old.size() == 1 ? old[0] : old[c];
+    // Weights that become 0 are 0 at any scale.
+    scales[c] = factors[c] == 0 ? before : static_cast<float>(before * std::abs(factors[c]));
+  }
+  const ir::Shape shape = {static_cast<int64_t>(scales.size())};
+  if (quantizer->input(1)->constant->shape().empty()) {
+    Value* zeros = quantizer->input(2);
+    graph.set_input(quantizer, 2,
+                    graph.add_constant(graph.unique_name(zeros->name + "/folded"),
+                                       Tensor::of<int8_t>(shape, std::vector<int8_t>(scales.size(), 0))));
+    quantizer->attributes["axis"] = int64_t{*quant::weight_axis(node)};
+  }
+  graph.set_constant(quantizer->input(1), Tensor::of<float>(shape, scales));
+}
+
 }  // namespace
 
 void supersede(Graph& graph, Value* from, Value* to) {
@@ -109,8 +149,10 @@ bool bypass(Graph& graph, Node* node, Value* replacement) {
 
 bool can_fold_affine(const Node& node, int64_t channels) {
   if (node.kind != OpKind::kConv && node.kind != OpKind::kConvTranspose && node.kind != OpKind::kGemm) return false;
-  const Value* w = node.input(1);
+  const Node* quantizer = weight_quantizer(node);
+  const Value* w = quantizer ? quantizer->input(0) : node.input(1);
   if (!w->is_constant() || w->type.data_type != ir::DataType::kFloat32) return false;
+  if (quantizer && !may_rescale(*quantizer, node)) return false;
   const int axis = *quant::weight_axis(node);
   const int64_t groups = node.kind == OpKind::kConvTranspose ? node.get_int("group") : 1;
   if (w->constant->shape().at(static_cast<size_t>(axis)) * groups != channels) return false;
@@ -128,12 +170,19 @@ void fold_affine(Graph& graph, Node* node, const ChannelAffine& affine, bool tra
   if (scales) {
     Tensor weights = scaled_weights(*node, affine.scale);
     require_finite(weights, *node, what);
-    replace_constant(graph, node, 1, std::move(weights));
+    if (Node* quantizer = weight_quantizer(*node)) {
+      rescale(graph, quantizer, *node, affine.scale);
+      graph.set_constant(quantizer->input(0), std::move(weights));
+    } else {
+      replace_constant(graph, node, 1, std::move(weights));
+    }
   }
   if (node->has_input(2))
     replace_constant(graph, node, 2, std::move(bias));
   else
-    graph.set_input(node, 2, graph.add_constant(bias_name(graph, node->input(1)), std::move(bias), trainable_bias));
+    graph.set_input(
+        node, 2,
+        graph.add_constant(bias_name(graph, ir::constant_behind(node->input(1))), std::move(bias), trainable_bias));
 }
 
 }  // namespace octet::passes

@@ -27,11 +27,12 @@ struct ChannelAffine {
 };
 
 // Conv, ConvTranspose or Gemm with constant float32 weights and, if any, a constant bias of one element a channel, into
-// which an affine function of its `channels` outputs can be folded.
+// which an affine function of its `channels` outputs can be folded. The weights may be quantized, by symmetric codes.
 bool can_fold_affine(const ir::Node& node, int64_t channels);
-// Folds it: computed in float64, rounded once. Constants that other nodes use too are copied first. A new bias is named
-// after the weights ("conv1.weight" -> "conv1.bias") and is trainable when asked. `what` names the folded node in the
-// UserError for a result that is not finite.
+// Folds it: computed in float64, rounded once. Scales of quantized weights, of which each channel then has its own,
+// grow with the weights, so that the codes stay but for their sign. Constants that other nodes use too are copied
+// first. A new bias is named after the weights ("conv1.weight" -> "conv1.bias") and is trainable when asked. `what`
+// names the folded node in the UserError for a result that is not finite.
 void fold_affine(ir::Graph& graph, ir::Node* node, const ChannelAffine& affine, bool trainable_bias,
                  const std::string& what);
 

@@ -11,7 +11,8 @@ namespace octet::passes {
 
 // Precondition: a graph with FakeQuantize nodes; `ranges` by the names of the tensors that they read (activations
 // only). What: scale = scale_from_amax(amax, qmax - zero point), the largest where several quantizers share the
-// constant; scales of weights by quant::weight_scales. A tensor that was always zero gets scale 1, with a warning.
+// constant; of asymmetric ones scale and zero point of [max(min, -amax), min(max, amax)], the union of all that share
+// them; scales of weights by quant::weight_scales. A tensor that was always zero gets scale 1, with a warning.
 // State: frozen. UserError naming the tensor when an activation has no range. Test: tests/passes/set_scales_test.cc.
 // Returns the number of quantizers.
 int set_scales(ir::Graph& graph, const std::map<std::string, quant::Range>& ranges,

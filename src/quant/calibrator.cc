@@ -57,7 +57,7 @@ float mix_amax(const Histogram& histogram, int levels, bool skip_zeros) {
 
 OCTET_ENUM_NAMES(CalibrationMethod, {CalibrationMethod::kMax, "max"}, {CalibrationMethod::kMse, "mse"},
                  {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"},
-                 {CalibrationMethod::kMix, "mix"})
+                 {CalibrationMethod::kMix, "mix"}, {CalibrationMethod::kEma, "ema"})
 
 void describe(schema::Section& s, CalibrationOptions& calibration) {
   s.field("method", calibration.method).help("How the range of an activation is chosen from its histogram.");
@@ -73,6 +73,10 @@ void describe(schema::Section& s, CalibrationOptions& calibration) {
       .above(0, 100)
       .unit("percent")
       .help("percentile: share of the values that must fit the range.");
+  s.field("averaging_constant", calibration.averaging_constant)
+      .above(0, 1)
+      .written_when([&calibration] { return calibration.averaging_constant != 0.01; })
+      .help("ema: c of peak = (1 - c) * peak + c * that of the image, over the images in their order.");
   s.field("skip_zeros", calibration.skip_zeros)
       .written_when([&calibration] { return calibration.skip_zeros; })
       .help("percentile, mix: of the values other than zero; half of a tensor behind a ReLU are zeros.");
@@ -104,6 +108,12 @@ CalibrationOptions CalibrationOptions::of_tensor(const std::string& name) const 
   return out;
 }
 
+bool CalibrationOptions::need_peaks() const {
+  return method == CalibrationMethod::kEma ||
+         std::any_of(tensors.begin(), tensors.end(),
+                     [](const TensorCalibration& t) { return t.method == CalibrationMethod::kEma; });
+}
+
 float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options) {
   OCTET_CHECK(levels > 0, levels);
   if (histogram.used_bins() == 0) return 0;
@@ -120,6 +130,8 @@ float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOp
       return mix_amax(histogram, levels, options.skip_zeros);
     case CalibrationMethod::kEntropy:
       return entropy_amax(histogram, levels, options.entropy_guard);
+    case CalibrationMethod::kEma:
+      OCTET_CHECK(false, "a histogram has no order");
   }
   OCTET_CHECK(false, "calibration method");
   return 0;

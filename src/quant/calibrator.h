@@ -8,7 +8,7 @@
 
 namespace octet::quant {
 
-enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy, kMix };
+enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy, kMix, kEma };
 std::span<const schema::EnumName<CalibrationMethod>> enum_names(CalibrationMethod);
 
 // Some tensors calibrated in another way than the rest.
@@ -24,7 +24,8 @@ struct CalibrationOptions {
   CalibrationMethod method = CalibrationMethod::kMse;
   int64_t images = 1000;  // that are observed
   int64_t batch_size = 50;
-  double percentile = 99.99;  // percent in (0, 100], of method percentile
+  double percentile = 99.99;         // percent in (0, 100], of method percentile
+  double averaging_constant = 0.01;  // c in (0, 1] of method ema
   // Percentile of the values other than zero: half of a tensor behind a ReLU are zeros, which dilutes percentiles.
   bool skip_zeros = false;
   // Entropy compares distributions by mass: where the bins are as fine as the codes it sees nothing of the *energy*
@@ -34,6 +35,8 @@ struct CalibrationOptions {
   double entropy_guard = 4;
   std::vector<TensorCalibration> tensors;  // the first whose name fits counts
 
+  // Whether any tensor goes by the peaks of single images (ema), which are observed for that alone.
+  bool need_peaks() const;
   // These options for one tensor.
   CalibrationOptions of_tensor(const std::string& name) const;
 };
@@ -47,6 +50,7 @@ void describe(schema::Section& s, CalibrationOptions& options);
 //  percentile  the first bin edge at or below which so many percent of the magnitudes lie.
 //  mix         of some percentiles (99.9, 99.95, 99.99, 99.995, 99.999, 100) the one with the smallest mean squared
 //              error, as Horizon's.
+//  ema         not of a histogram: see Observer.
 //  entropy     Kullback-Leibler divergence over 2048 bins and levels + 1 codes, as TensorRT's calibrator 2 is
 //  described.
 float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options = {});

@@ -61,6 +61,25 @@ std::optional<int> weight_axis(const Node& node) {
   }
 }
 
+std::unordered_set<const Node*> outermost_weighted(const ir::Graph& graph, bool first) {
+  std::unordered_set<const Value*> beyond;  // values with a weighted node above (first) or below
+  std::unordered_set<const Node*> out;
+  const auto visit = [&](const Node& node) {
+    const auto& from = first ? node.inputs : node.outputs;
+    const auto& to = first ? node.outputs : node.inputs;
+    const bool reached = std::any_of(from.begin(), from.end(), [&](const Value* v) { return v && beyond.count(v); });
+    if (is_weighted(node) && !reached) out.insert(&node);
+    if (is_weighted(node) || reached)
+      for (const Value* v : to)
+        if (v) beyond.insert(v);
+  };
+  if (first)
+    for (auto it = graph.nodes().begin(); it != graph.nodes().end(); ++it) visit(**it);
+  else
+    for (auto it = graph.nodes().rbegin(); it != graph.nodes().rend(); ++it) visit(**it);
+  return out;
+}
+
 bool is_activation(const Node& node) {
   if (!node.info().has(ir::trait::kActivation)) return false;
   const auto is_fixed = [&](size_t limit) { return !node.has_input(limit) || node.input(limit)->is_constant(); };

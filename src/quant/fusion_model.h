@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/graph.h"
 
@@ -13,6 +14,9 @@ namespace octet::quant {
 bool is_weighted(const ir::Node& node);
 // The axis of the output channels in input 1 of a weighted node; nothing: the weights have none (a vector).
 std::optional<int> weight_axis(const ir::Node& node);
+
+// The weighted nodes with no weighted node above them (first), or below them.
+std::unordered_set<const ir::Node*> outermost_weighted(const ir::Graph& graph, bool first);
 
 // Element-wise functions that end a fused kernel: Relu, Clip with constant limits, LeakyRelu ...
 bool is_activation(const ir::Node& node);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -19,18 +20,6 @@ using ir::Node;
 constexpr const char* kForms =
     "one of name, regex, op and chain, as in [\"head/*\", {op: Sigmoid}, {chain: Conv > Relu}]";
 
-// The operators between the signs of a chain; an empty one where there is none.
-std::vector<std::string> links_of(const std::string& chain) {
-  std::vector<std::string> out(1);
-  for (const char c : chain) {
-    if (c == '>')
-      out.emplace_back();
-    else if (c != ' ')
-      out.back() += c;
-  }
-  return out;
-}
-
 std::string unknown_operator(const std::string& op) {
   if (ir::find_op(op)) return "";
   std::vector<std::string> names;
@@ -39,7 +28,7 @@ std::string unknown_operator(const std::string& op) {
 }
 
 std::string problem_of_chain(const std::string& chain) {
-  const std::vector<std::string> links = links_of(chain);
+  const std::vector<std::string> links = chain_links(chain);
   if (links.size() < 2) return str("chain '", chain, "' has one operator; expected two or more, as in Conv > Relu");
   for (const std::string& link : links) {
     if (link.empty()) return str("chain '", chain, "' has no operator beside a '>'");
@@ -57,16 +46,20 @@ std::optional<std::regex> compiled(const std::string& pattern) {
   }
 }
 
-// Depth-first over the readers, from `node` as the link `at`. Whether a whole chain begins here; its nodes go to `out`.
-bool follow(const Node& node, const std::vector<std::string>& links, size_t at, std::unordered_set<const Node*>& out) {
-  if (links[at] != "*" && links[at] != node.info().name) return false;
-  if (at + 1 == links.size()) return out.insert(&node), true;
-  bool whole = false;
-  for (const ir::Value* value : node.outputs)
-    if (value)
-      for (const Node* reader : value->users) whole |= follow(*reader, links, at + 1, out);
-  if (whole) out.insert(&node);
-  return whole;
+// Depth-first over the readers: `path` has the nodes of the links before, of which the last is for link `at`.
+void follow(const std::vector<std::string>& links, std::vector<const Node*>& path,
+            std::vector<std::vector<const Node*>>& out) {
+  const size_t at = path.size() - 1;
+  if (links[at] != "*" && links[at] != path.back()->info().name) return;
+  if (path.size() == links.size()) return out.push_back(path);
+  const Node* last = nullptr;  // one that reads a value twice stands there twice
+  for (const ir::Value* value : path.back()->outputs)
+    for (const Node* reader : value ? value->users : std::vector<Node*>()) {
+      if (std::exchange(last, reader) == reader) continue;
+      path.push_back(reader);
+      follow(links, path, out);
+      path.pop_back();
+    }
 }
 
 std::vector<std::string> names_of(const Graph& graph) {
@@ -97,13 +90,14 @@ std::string nothing_found(const Graph& graph, const NodeSelector& s) {
 std::unordered_set<const Node*> selected(const Graph& graph, const NodeSelector& s) {
   std::unordered_set<const Node*> out;
   const std::optional<std::regex> regex = compiled(s.regex);
-  const std::vector<std::string> links = links_of(s.chain);
+  if (!s.chain.empty()) {
+    for (const std::vector<const Node*>& nodes : find_chains(graph, s.chain)) out.insert(nodes.begin(), nodes.end());
+    return out;
+  }
   for (const auto& node : graph.nodes()) {
-    if (!s.chain.empty())
-      follow(*node, links, 0, out);
-    else if (!s.op.empty()      ? node->info().name == s.op
-             : !s.regex.empty() ? std::regex_match(node->name, *regex)
-                                : fnmatch(s.name.c_str(), node->name.c_str(), 0) == 0)
+    if (!s.op.empty()      ? node->info().name == s.op
+        : !s.regex.empty() ? std::regex_match(node->name, *regex)
+                           : fnmatch(s.name.c_str(), node->name.c_str(), 0) == 0)
       out.insert(node.get());
   }
   return out;
@@ -144,6 +138,27 @@ NodeSelector parse_selector(const std::string& text) {
   for (const auto& [prefix, member] : kinds)
     if (text.starts_with(prefix)) return out.*member = text.substr(std::string(prefix).size()), out;
   out.name = text;
+  return out;
+}
+
+std::vector<std::string> chain_links(const std::string& chain) {
+  std::vector<std::string> out(1);
+  for (const char c : chain) {
+    if (c == '>')
+      out.emplace_back();
+    else if (c != ' ')
+      out.back() += c;
+  }
+  return out;
+}
+
+std::vector<std::vector<const Node*>> find_chains(const Graph& graph, const std::string& chain) {
+  const std::vector<std::string> links = chain_links(chain);
+  std::vector<std::vector<const Node*>> out;
+  for (const auto& node : graph.nodes()) {
+    std::vector<const Node*> path = {node.get()};
+    follow(links, path, out);
+  }
   return out;
 }
 

@@ -35,4 +35,9 @@ NodeSelector node_called(const std::string& name);
 std::unordered_set<const ir::Node*> select_nodes(const ir::Graph& graph, const std::vector<NodeSelector>& selectors,
                                                  const std::string& what);
 
+// The operators between the signs of a chain, "Conv > Relu"; an empty one where there is none.
+std::vector<std::string> chain_links(const std::string& chain);
+// Every chain of nodes that it describes, in the order of their first nodes; each as long as the chain.
+std::vector<std::vector<const ir::Node*>> find_chains(const ir::Graph& graph, const std::string& chain);
+
 }  // namespace octet::quant

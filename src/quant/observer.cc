@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -14,9 +15,45 @@ float Range::scale(int levels) const {
   return levels == 127 && int8_scale > 0 ? int8_scale : numerics::scale_from_amax(amax, levels);
 }
 
+namespace {
+
+float average_peak(const std::vector<Peak>& peaks, double c) {
+  if (peaks.empty()) fail("calibration by method ema goes by the peaks of single images, and none were observed");
+  double low = peaks[0].low, high = peaks[0].high;
+  for (const Peak& peak : peaks) low += c * (peak.low - low), high += c * (peak.high - high);
+  return static_cast<float>(std::max(std::abs(low), std::abs(high)));
+}
+
+}  // namespace
+
+Peak peak_of(std::span<const float> values) {
+  Peak out;
+  bool any = false;
+  for (const float x : values) {
+    if (!std::isfinite(x)) continue;  // the histogram counts them, and ranges() refuses them
+    out.low = any ? std::min(out.low, x) : x;
+    out.high = any ? std::max(out.high, x) : x;
+    any = true;
+  }
+  return out;
+}
+
+bool is_asymmetric(const ir::Node& observing) {
+  return observing.get_string("state") == ir::kObserving && observing.input(2)->constant->to_ints().at(0) != 0;
+}
+
+int Observer::levels() const {
+  if (!asymmetric_) return levels_;
+  const double low = std::min(0.0f, histogram_.min()), high = std::max(0.0f, histogram_.max());
+  if (high <= low) return levels_;
+  return static_cast<int>(std::lround(levels_ * std::max(high, -low) / (high - low)));
+}
+
 Range Observer::range(const CalibrationOptions& options) const {
   Range r{.min = histogram_.min(), .max = histogram_.max(), .count = histogram_.count()};
-  r.amax = calibrate_amax(histogram_, levels_, options);
+  r.amax = options.method == CalibrationMethod::kEma
+               ? std::min(average_peak(peaks_, options.averaging_constant), histogram_.amax())
+               : calibrate_amax(histogram_, levels(), options);
   r.clipped_fraction = quant::clipped_fraction(histogram_, r.amax);
   return r;
 }
@@ -24,9 +61,17 @@ Range Observer::range(const CalibrationOptions& options) const {
 CalibrationSet::CalibrationSet(const ir::Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (node->kind != ir::OpKind::kFakeQuantize || node->input(0)->is_constant()) continue;
-    const std::vector<int64_t> zero_point = node->input(2)->constant->to_ints();
-    add(node->input(0)->name, static_cast<int>(node->get_int("qmax") - zero_point.at(0)));
+    const bool asymmetric = is_asymmetric(*node);
+    const int64_t from = asymmetric ? node->get_int("qmin") : node->input(2)->constant->to_ints().at(0);
+    add(node->input(0)->name, static_cast<int>(node->get_int("qmax") - from), asymmetric);
   }
+}
+
+CalibrationSet CalibrationSet::unseen() const {
+  CalibrationSet out;
+  for (const auto& [name, observer] : observers_) out.observers_.emplace(name, observer.unseen());
+  out.layers_ = layers_;
+  return out;
 }
 
 std::vector<std::string> CalibrationSet::names() const {
@@ -41,13 +86,20 @@ void CalibrationSet::observe(const std::string& name, std::span<const float> val
   it->second.observe(values);
 }
 
+void CalibrationSet::observe_peak(const std::string& name, Peak peak) {
+  const auto it = observers_.find(name);
+  OCTET_CHECK(it != observers_.end(), "no observer for '", name, "'");
+  it->second.observe_peak(peak);
+}
+
 void CalibrationSet::merge(const std::string& name, const Histogram& seen) {
   const auto it = observers_.find(name);
   OCTET_CHECK(it != observers_.end(), "no observer for '", name, "'");
   it->second.merge(seen);
 }
 
-std::map<std::string, Range> CalibrationSet::ranges(const CalibrationOptions& options) const {
+std::map<std::string, Range> CalibrationSet::ranges(const CalibrationOptions& of_all) const {
+  const CalibrationOptions options = with_layers(of_all, layers_);
   std::map<std::string, Range> out;
   for (const auto& [name, observer] : observers_) {
     const Histogram& h = observer.histogram();

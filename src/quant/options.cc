@@ -1,10 +1,14 @@
 #include "quant/options.h"
 
+#include <algorithm>
+
 #include "schema/schema.h"
 
 namespace octet::quant {
 
 OCTET_ENUM_NAMES(Heads, {Heads::kAuto, "auto"}, {Heads::kInt8, "int8"}, {Heads::kFloat, "float"})
+
+OCTET_ENUM_NAMES(QatMode, {QatMode::kFuseBn, "fuse_bn"}, {QatMode::kWithBn, "with_bn"})
 
 OCTET_ENUM_NAMES(ScaleGradient, {ScaleGradient::kNo, "no"}, {ScaleGradient::kLsq, "lsq"},
                  {ScaleGradient::kPact, "pact"})
@@ -28,10 +32,16 @@ void describe(schema::Section& s, QuantOptions& quant) {
           "true: `octet train` without --stage trains the model given by -m, or by model.pretrained with load_graph, "
           "quantization-aware (stage qat), and calibrates it first where it is a float model. false: stage qat "
           "is refused. auto: without --stage the float network is trained.");
+  s.field("qat_mode", quant.qat_mode)
+      .written_when([&quant] { return quant.qat_mode != QatMode::kFuseBn; })
+      .help(
+          "Batch norms behind layers: fuse_bn folds them before calibration. with_bn lets them train on in stage qat, "
+          "behind quantized weights, and folds them at its end, which changes no code; for networks whose float "
+          "training has not converged.");
   s.field("heads", quant.heads)
       .help(
           "Convolutions and products with no other behind them: the outputs of a detector, the last product of a "
-          "classifier. auto: float for detectnet_v2, as in TAO, else int8.");
+          "classifier. auto: float for detectnet_v2, as in TAO, but for rules: [dla]; else int8.");
   s.field("equalize", quant.equalize)
       .help(
           "Cross-layer equalization of channels before calibration, where one scale serves channels of very different "
@@ -69,7 +79,13 @@ void describe(schema::Section& s, QuantOptions& quant) {
          .help(
              "auto: tensors that cannot be negative use 0..255, one bit more precision on CPUs; TensorRT takes no such "
              "tensors.");
-   }).help("Quantization of activations: symmetric, one scale a tensor.");
+     activations.choice("asymmetric", quant.placement.asymmetric_activations, {{false, "no"}, {true, "yes"}})
+         .written_when([&quant] { return quant.placement.asymmetric_activations; })
+         .help(
+             "yes: codes reach from the least to the largest value, with a zero point that calibration finds; for "
+             "CPUs, "
+             "as TensorRT takes zero points of 0 alone.");
+   }).help("Quantization of activations: one scale a tensor.");
   s.section("weights", [&](schema::Section& weights) {
      weights.field("averaging_constant", quant.averaging.weights)
          .range(0, 1)
@@ -89,7 +105,16 @@ void describe(schema::Section& s, QuantOptions& quant) {
    }).help("Quantization of weights: symmetric.");
   s.field("rules", quant.placement.rules)
       .length(1, 16)
-      .help("Where fake quantization is placed; auto looks at the graph.");
+      .help(
+          "Where fake quantization is placed; auto looks at the graph. tao: as NVIDIA TAO's QAT, with ReLU6 for ReLU. "
+          "dla: every tensor has a range. tfmot: as TensorFlow's toolkit, behind layers and asymmetric.");
+  s.rule("equalize", [&quant]() -> std::string {
+    const auto& rules = quant.placement.rules;
+    const bool tao = std::find(rules.begin(), rules.end(), PlacementRule::kTao) != rules.end();
+    return tao && quant.equalize != Equalization::kNo
+               ? "scales channels that the ReLU6 of rules: [tao] would then cut off elsewhere; leave one of them out"
+               : "";
+  });
   const auto selectors = [&](const char* key, std::vector<NodeSelector>& nodes, const char* help) {
     s.list(key, nodes).shorthand("name").length(0, 10'000).help(help);
     s.rule(key, [&nodes]() -> std::string {
@@ -103,6 +128,12 @@ void describe(schema::Section& s, QuantOptions& quant) {
   selectors("only", quant.placement.only,
             "Quantization in part: nothing but these, as far as the rules quantize them. Empty: all.");
   selectors("inputs", quant.placement.inputs, "Nodes whose inputs are quantized although no rule says so.");
+  s.list("layers", quant.placement.layers)
+      .length(0, 10'000)
+      .written_when([&quant] { return !quant.placement.layers.empty(); })
+      .help(
+          "Settings for some layers alone, as in [{name: \"head/*\", method: max, weight_bits: 6}]; of entries that "
+          "select the same layer the first that says something counts.");
 }
 
 }  // namespace octet::quant

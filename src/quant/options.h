@@ -20,10 +20,17 @@ std::span<const schema::EnumName<Heads>> enum_names(Heads);
 enum class Equalization { kNo, kExact, kUnreached, kRelaxed };
 std::span<const schema::EnumName<Equalization>> enum_names(Equalization);
 
+// Batch norms behind layers in stage qat, as Horizon names the modes. fuse_bn: they are folded before calibration.
+// with_bn: they train on, behind quantized weights, and are folded at the end, which changes no code, as scales of
+// weights are those of channels and grow with them (what with_bn_reverse_fold is for elsewhere).
+enum class QatMode { kFuseBn, kWithBn };
+std::span<const schema::EnumName<QatMode>> enum_names(QatMode);
+
 struct QuantOptions {
   // true: a training that no stage is named for is quantization-aware, and calibrates its float model first. false:
   // stage qat is refused. None: each stage is what it is called.
   std::optional<bool> enable_qat;
+  QatMode qat_mode = QatMode::kFuseBn;
   Heads heads = Heads::kAuto;
   Equalization equalize = Equalization::kNo;
   bool bias_correction = false;  // of the means that quantization moves (train/bias_correction.h)

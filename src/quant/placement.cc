@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "ir/query.h"
+#include "ir/traits.h"
 #include "quant/fusion_model.h"
+#include "quant/placement_codes.h"
 
 namespace octet::quant {
 namespace {
@@ -18,31 +20,28 @@ using ir::Node;
 using ir::OpKind;
 using ir::Value;
 
-// What the chosen families ask for beyond the rules that all share.
-struct Rules {
-  bool residual_add = false;
-  bool squeeze_excite = false;
-  bool standalone_batch_norm = false;
-  bool max_pool = false;
-  bool shared_max_pool = false;  // where the input is quantized anyway
-};
+using InputSet = std::set<std::pair<const Node*, size_t>>;
 
-Rules combine(const std::vector<PlacementRule>& names) {
-  Rules r;
-  for (const PlacementRule name : names) {
-    const bool any = name == PlacementRule::kAuto;
-    r.residual_add |= name != PlacementRule::kInception;
-    r.squeeze_excite |= any || name == PlacementRule::kEfficientNet;
-    r.standalone_batch_norm |= any || name == PlacementRule::kResNetV2;
-    r.max_pool |= name == PlacementRule::kResNetV2 || name == PlacementRule::kInception;
-    r.shared_max_pool |= any;
+// What the cases of the user say: inputs that are to be quantized, or not.
+struct CaseInputs {
+  InputSet wanted, kept;
+
+  CaseInputs(const Graph& graph, const std::vector<QdqCase>& cases) {
+    for (const QdqCase& each : cases)
+      for (const QdqInput& input : each.find(graph)) {
+        OCTET_CHECK(input.node && input.node->has_input(input.input), "case ", each.name, ", input ", input.input);
+        (input.quantize ? wanted : kept).insert({input.node, input.input});
+      }
   }
-  return r;
-}
+  bool wants(const Node* node) const {
+    const auto first = wanted.lower_bound({node, 0});
+    return first != wanted.end() && first->first == node;
+  }
+};
 
 // What must stay float: the excluded nodes, and where only some are to be quantized, all others.
 std::unordered_set<const Node*> float_nodes(const Graph& graph, const PlacementOptions& options,
-                                            const std::unordered_set<const Node*>& asked) {
+                                            const std::unordered_set<const Node*>& asked, const CaseInputs& cases) {
   std::unordered_set<const Node*> out = select_nodes(graph, options.exclude, "quantization exclude");
   for (const auto& node : graph.nodes())
     if (asked.count(node.get()) && out.count(node.get()))
@@ -51,31 +50,11 @@ std::unordered_set<const Node*> float_nodes(const Graph& graph, const PlacementO
   const std::unordered_set<const Node*> only = select_nodes(graph, options.only, "quantization only");
   bool some = false;
   for (const auto& node : graph.nodes()) {
-    const bool wanted = only.count(node.get()) || asked.count(node.get());
+    const bool wanted = only.count(node.get()) || asked.count(node.get()) || cases.wants(node.get());
     some |= wanted && !out.count(node.get());
     if (!wanted) out.insert(node.get());
   }
   if (!some) fail_usage("quantization: all nodes that only selects are excluded");
-  return out;
-}
-
-// Weighted nodes with none above them, or none below.
-std::unordered_set<const Node*> outermost_weighted(const Graph& graph, bool first) {
-  std::unordered_set<const Value*> beyond;  // values with a weighted node above (first) or below
-  std::unordered_set<const Node*> out;
-  const auto visit = [&](const Node& node) {
-    const auto& from = first ? node.inputs : node.outputs;
-    const auto& to = first ? node.outputs : node.inputs;
-    const bool reached = std::any_of(from.begin(), from.end(), [&](const Value* v) { return v && beyond.count(v); });
-    if (is_weighted(node) && !reached) out.insert(&node);
-    if (is_weighted(node) || reached)
-      for (const Value* v : to)
-        if (v) beyond.insert(v);
-  };
-  if (first)
-    for (auto it = graph.nodes().begin(); it != graph.nodes().end(); ++it) visit(**it);
-  else
-    for (auto it = graph.nodes().rbegin(); it != graph.nodes().rend(); ++it) visit(**it);
   return out;
 }
 
@@ -87,7 +66,12 @@ class Planner {
         rules_(combine(options.rules)),
         profile_(profile(options.target)),
         asked_(select_nodes(graph, options.inputs, "quantization inputs")),
-        excluded_(float_nodes(graph, options, asked_)) {
+        cases_(graph, options.cases),
+        layers_(graph, options.layers),
+        excluded_(float_nodes(graph, options, asked_, cases_)) {
+    if (rules_.tao) tao_outputs_ = tao_output_nodes(graph);
+    if (options.unsigned_activations && rules_.dla)
+      fail_usage("quantization: unsigned activations, and a DLA (quant.rules) has signed codes alone");
     if (options.unsigned_activations && profile_.signed_only)
       fail_usage("quantization: unsigned activations, which the target ", schema::enum_name(options.target),
                  " does not take; leave quant.activations.unsigned at no");
@@ -104,21 +88,28 @@ class Planner {
     named.insert(asked_.begin(), asked_.end());
     for (const bool first : {true, false})
       if (!(first ? options.quantize_first_layer : options.quantize_last_layer))
-        for (const Node* node : outermost_weighted(graph, first))
-          if (!named.count(node)) excluded_.insert(node);
+        for (const Node* node : outermost_weighted(graph, first))  // TAO's last layers read what is quantized
+          if (!named.count(node) && !tao_outputs_.count(node)) excluded_.insert(node);
   }
 
   std::vector<PlacedQuantizer> run() {
+    if (rules_.whole_tensors() && !options_.only_cases) {
+      for (Value* value : graph_.inputs()) quantize_tensor(value);
+      for (const auto& node : graph_.nodes())
+        for (Value* value : node->outputs)
+          if (value) quantize_tensor(value);
+    }
     for (const auto& node : graph_.nodes()) visit(*node);
     for (const auto& node : graph_.nodes())
-      if (rules_.shared_max_pool && node->kind == OpKind::kMaxPool && !excluded_.count(node.get()) &&
-          plan_at(node->input(0)))
+      if (rules_.shared_max_pool && !options_.only_cases && node->kind == OpKind::kMaxPool &&
+          !excluded_.count(node.get()) && plan_at(node->input(0)))
         quantize(*node, 0);
-    if (profile_.quantized_results)
+    if (profile_.quantized_results && !options_.only_cases)
       for (const auto& node : graph_.nodes()) quantize_result(*node);
     if (options_.unify_concat) unify_concats();
-    choose_signs();
-    choose_bits();
+    if (rules_.dla) share_ranges_for_dla();
+    choose_codes(graph_, options_, layers_, plan_);
+    layers_.require_quantized(plan_);
     return std::move(plan_);
   }
 
@@ -129,18 +120,50 @@ class Planner {
     return options_.quantize_input || std::find(inputs.begin(), inputs.end(), value) == inputs.end();
   }
 
+  bool is_auto() const {
+    return std::find(options_.rules.begin(), options_.rules.end(), PlacementRule::kAuto) != options_.rules.end();
+  }
+
   bool is_quantized_weighted(const Node& node) const {
     return is_weighted(node) && !excluded_.count(&node) && may_read_quantized(node.input(0));
   }
 
+  // For all who read it, and where the family wants that for the network's output.
+  void quantize_tensor(Value* value) {
+    const Node* maker = value->producer;
+    Rules rules = rules_;
+    if (maker && tao_outputs_.count(maker)) rules.tao = false;
+    if (!is_quantized_tensor(graph_, *value, rules)) return;
+    for (Node* user : std::vector<Node*>(value->users.begin(), value->users.end()))
+      for (size_t i = 0; i < user->inputs.size(); ++i)
+        if (user->inputs[i] == value && !excluded_.count(user)) quantize(*user, i);
+    if (rules.outputs() && graph_.is_output(value) && maker && !excluded_.count(maker)) {
+      if (!plan_at(value)) add_activation(value, "output of the network");
+      plan_at(value)->output = true;
+    }
+    if (rules.tao && maker && maker->kind == OpKind::kRelu && !excluded_.count(maker) && plan_at(value))
+      plan_at(value)->relu6 = true;
+  }
+
   void visit(Node& node) {
     if (excluded_.count(&node)) return;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!cases_.wanted.count({&node, i})) continue;
+      if (i == 1 && is_weighted(node))
+        quantize_weights(node);
+      else
+        quantize(node, i);
+    }
+    if (options_.only_cases || tao_outputs_.count(&node)) return;
     if (asked_.count(&node) && !is_weighted(node)) {
       for (size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i]) quantize(node, i);
     } else if (is_quantized_weighted(node)) {
-      quantize(node, 0);
+      if (!reads_codes(node.input(0))) quantize(node, 0);
+      if (is_auto()) quantize_whole(node.input(0));
       quantize_weights(node);
+    } else if (rules_.whole_tensors() && reads_codes(node.input(0))) {
+      return;
     } else if (is_average_pool(node) || (rules_.max_pool && node.kind == OpKind::kMaxPool) ||
                (rules_.standalone_batch_norm && is_standalone_batch_norm(node))) {
       quantize(node, 0);
@@ -152,11 +175,30 @@ class Planner {
     }
   }
 
+  // Where `part`, which is quantized, is a Concat or a part of one that was only moved since (ShuffleNet shuffles and
+  // splits it), the Concat is quantized for all its readers with the same scale, so that codes go through the moves.
+  void quantize_whole(const Value* part) {
+    const Value* whole = part;
+    bool moved = false;  // by more than another shape
+    for (const Node* p = whole->producer; p && p->kind != OpKind::kConcat; p = whole->producer) {
+      const bool moves = p->info().has(ir::trait::kMoves) && ir::commutes_with_quantizer(*p);
+      if (!moves || excluded_.count(p)) return;
+      moved |= p->kind == OpKind::kSplit || p->kind == OpKind::kSlice || p->kind == OpKind::kTranspose;
+      whole = p->input(0);
+    }
+    const Node* concat = whole->producer;
+    if (!concat || !moved || excluded_.count(concat) || !plan_at(part)) return;
+    for (Node* user : std::vector<Node*>(whole->users.begin(), whole->users.end()))
+      for (size_t i = 0; i < user->inputs.size(); ++i)
+        if (user->inputs[i] == whole && !excluded_.count(user)) quantize(*user, i);
+    share_scale({whole, part});
+  }
+
   void visit_residual_add(Node& node) {
     std::optional<size_t> fused;
     for (size_t i = 0; i < node.inputs.size() && !fused; ++i) {
       const Node* conv = fused_producer(graph_, node.input(i));
-      if (conv && is_quantized_weighted(*conv) && !profile_.quantized_results) fused = i;
+      if (conv && is_quantized_weighted(*conv) && !is_kept(*conv) && !profile_.quantized_results) fused = i;
     }
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (i != fused) quantize(node, i);
@@ -183,23 +225,46 @@ class Planner {
     return it == activation_.end() ? nullptr : &plan_[it->second];
   }
 
+  // A case keeps an operand of a weighted node as it is.
+  bool is_kept(const Node& node) const { return cases_.kept.count({&node, 0}) || cases_.kept.count({&node, 1}); }
+
+  // Where the rules quantize tensors when they are made: codes come to this one through nodes that change none.
+  bool reads_codes(const Value* value) const {
+    if (!rules_.whole_tensors()) return false;
+    while (value && !activation_.count(value)) {
+      const Node* node = value->producer;
+      if (!node || excluded_.count(node) || ir::data_inputs(*node) != 1 || !ir::commutes_with_quantizer(*node))
+        return false;
+      value = node->input(0);
+    }
+    return value != nullptr;
+  }
+
+  void add_activation(Value* value, std::string reason) {
+    activation_[value] = plan_.size();
+    plan_.push_back({.value = value, .reason = std::move(reason)});
+  }
+
   void quantize(Node& node, size_t input) {
     Value* value = node.input(input);
-    if (!may_read_quantized(value)) return;
-    PlacedQuantizer* at = plan_at(value);
-    if (!at) {
-      activation_[value] = plan_.size();
-      plan_.push_back({.value = value, .reason = str("input of ", node.info().name, " '", node.name, "'")});
-      at = &plan_.back();
-    }
-    const bool known = std::any_of(at->uses.begin(), at->uses.end(),
-                                   [&](const QuantizedUse& u) { return u.node == &node && u.input == input; });
-    if (!known) at->uses.push_back({&node, input});
+    if (!may_read_quantized(value) || cases_.kept.count({&node, input})) return;
+    if (!plan_at(value)) add_activation(value, str("input of ", node.info().name, " '", node.name, "'"));
+    add_use(*plan_at(value), {&node, input});
+  }
+
+  static void add_use(PlacedQuantizer& quantizer, QuantizedUse use) {
+    const bool known = std::any_of(quantizer.uses.begin(), quantizer.uses.end(),
+                                   [&](const QuantizedUse& u) { return u.node == use.node && u.input == use.input; });
+    if (!known) quantizer.uses.push_back(use);
   }
 
   void quantize_weights(Node& node) {
+    if (cases_.kept.count({&node, 1})) return;
     Value* value = node.input(1);
-    const std::optional<int> axis = options_.weights_per_tensor ? std::nullopt : weight_axis(node);
+    const LayerOptions* layer =
+        layers_.find({{&node, 1}}, [](const LayerOptions& l) { return l.weights_per_tensor.has_value(); });
+    const bool per_tensor = layer ? *layer->weights_per_tensor : options_.weights_per_tensor;
+    const std::optional<int> axis = per_tensor ? std::nullopt : weight_axis(node);
     const auto key = std::make_pair(static_cast<const Value*>(value), axis.value_or(-1));
     if (!weights_.count(key)) {
       weights_[key] = plan_.size();
@@ -208,7 +273,7 @@ class Planner {
                        .qmin = -127,
                        .reason = str("weights of ", node.info().name, " '", node.name, "'")});
     }
-    plan_[weights_[key]].uses.push_back({&node, 1});
+    add_use(plan_[weights_[key]], {&node, 1});
   }
 
   // Concats in reverse order, so that a Concat behind another one passes its group on.
@@ -219,51 +284,40 @@ class Planner {
       if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value* v) { return may_read_quantized(v); }))
         continue;
       for (size_t i = 0; i < node.inputs.size(); ++i) quantize(node, i);
-      std::string group = plan_at(node.output())->scale_group;
-      if (group.empty()) group = node.output()->name;
-      std::set<std::string> joined;
-      for (const Value* v : node.inputs)
-        if (!plan_at(v)->scale_group.empty()) joined.insert(plan_at(v)->scale_group);
-      for (PlacedQuantizer& p : plan_)
-        if (joined.count(p.scale_group)) p.scale_group = group;
-      plan_at(node.output())->scale_group = group;
-      for (const Value* v : node.inputs) plan_at(v)->scale_group = group;
+      std::vector<const Value*> values(node.inputs.begin(), node.inputs.end());
+      values.insert(values.begin(), node.output());
+      share_scale(values);
     }
   }
 
-  void choose_signs() {
-    if (!options_.unsigned_activations && !profile_.unsigned_activations) return;
-    SignAnalysis signs;
-    std::set<std::string> signed_groups;
-    for (const PlacedQuantizer& p : plan_)
-      if (!p.value->is_constant() && !signs.cannot_be_negative(p.value)) signed_groups.insert(p.scale_group);
-    for (PlacedQuantizer& p : plan_) {
-      if (p.value->is_constant() || !signs.cannot_be_negative(p.value)) continue;
-      if (!p.scale_group.empty() && signed_groups.count(p.scale_group)) continue;
-      p.qmin = 0;
-      p.qmax = 255;
-    }
+  // One group for those of them that are quantized, and for whoever shares a scale with them: that of the first one.
+  void share_scale(const std::vector<const Value*>& values) {
+    std::vector<PlacedQuantizer*> members;
+    for (const Value* v : values)
+      if (v && plan_at(v)) members.push_back(plan_at(v));
+    if (members.size() < 2) return;
+    std::string group = members[0]->scale_group;
+    if (group.empty()) group = members[0]->value->name;
+    std::set<std::string> joined;
+    for (const PlacedQuantizer* p : members)
+      if (!p->scale_group.empty()) joined.insert(p->scale_group);
+    for (PlacedQuantizer& p : plan_)
+      if (joined.count(p.scale_group)) p.scale_group = group;
+    for (PlacedQuantizer* p : members) p->scale_group = group;
   }
 
-  void choose_bits() {
-    if (options_.activation_bits == 8 && options_.weight_bits == 8) return;
-    std::unordered_set<const Node*> outer = outermost_weighted(graph_, true);
-    outer.merge(outermost_weighted(graph_, false));
-    std::vector<int64_t> bits;
-    std::map<std::string, int64_t> of_group;
-    for (const PlacedQuantizer& p : plan_) {
-      const bool is_outer =
-          std::any_of(p.uses.begin(), p.uses.end(), [&](const QuantizedUse& use) { return outer.count(use.node) > 0; });
-      const int64_t own = p.value->is_constant() ? options_.weight_bits : options_.activation_bits;
-      bits.push_back(is_outer ? std::max(own, options_.outer_bits) : own);
-      if (!p.scale_group.empty()) of_group[p.scale_group] = std::max(of_group[p.scale_group], bits.back());
-    }
-    for (size_t i = 0; i < plan_.size(); ++i) {
-      PlacedQuantizer& p = plan_[i];
-      const int64_t n = p.scale_group.empty() ? bits[i] : of_group[p.scale_group];
-      const int half = 1 << (n - 1);
-      p.qmax = p.qmin == 0 ? 2 * half - 1 : half - 1;
-      if (p.qmin < 0) p.qmin = p.value->is_constant() ? 1 - half : -half;
+  // What quant::unequal_ranges asks for, and one scale along nodes that move codes, so that none is computed anew.
+  void share_ranges_for_dla() {
+    for (const auto& node : graph_.nodes()) {
+      if (excluded_.count(node.get())) continue;
+      const auto data = node->inputs.begin() + static_cast<std::ptrdiff_t>(ir::data_inputs(*node));
+      std::vector<const Value*> values(node->inputs.begin(), data);
+      const bool moves = ir::commutes_with_quantizer(*node) && node->kind != OpKind::kRelu;
+      if (moves || is_average_pool(*node))
+        values.insert(values.end(), node->outputs.begin(), node->outputs.end());
+      else if (!(node->info().has(ir::trait::kElementwise) && node->info().has(ir::trait::kOperands)))
+        continue;
+      share_scale(values);
     }
   }
 
@@ -271,7 +325,10 @@ class Planner {
   const PlacementOptions& options_;
   Rules rules_;
   const TargetProfile& profile_;
-  std::unordered_set<const Node*> asked_, excluded_;
+  std::unordered_set<const Node*> asked_;
+  CaseInputs cases_;
+  LayerSettings layers_;
+  std::unordered_set<const Node*> excluded_, tao_outputs_;
   std::vector<PlacedQuantizer> plan_;
   std::unordered_map<const Value*, size_t> activation_;
   std::map<std::pair<const Value*, int>, size_t> weights_;
@@ -279,12 +336,35 @@ class Planner {
 
 }  // namespace
 
-OCTET_ENUM_NAMES(PlacementRule, {PlacementRule::kAuto, "auto"}, {PlacementRule::kResNetV1, "resnet_v1"},
-                 {PlacementRule::kResNetV2, "resnet_v2"}, {PlacementRule::kMobileNet, "mobilenet"},
-                 {PlacementRule::kEfficientNet, "efficientnet"}, {PlacementRule::kInception, "inception"})
-
 std::vector<PlacedQuantizer> plan_placement(const Graph& graph, const PlacementOptions& options) {
   return Planner(graph, options).run();
+}
+
+std::string PlacedQuantizer::value_name(const Graph& graph) const {
+  return output ? graph.unique_name(value->name + "/float") : value->name;
+}
+
+LayerCalibration layer_calibration(const Graph& graph, const PlacementOptions& options,
+                                   const std::vector<PlacedQuantizer>& plan) {
+  const LayerSettings settings(graph, options.layers);
+  LayerCalibration out;
+  for (const PlacedQuantizer& p : plan) {
+    const auto find = [&](auto&& says) { return settings.find(p.uses, says); };
+    if (p.value->is_constant()) {
+      if (const LayerOptions* l = find([](const LayerOptions& o) { return o.weight_method.has_value(); }))
+        out.weights[p.value->name] = *l->weight_method;
+      continue;
+    }
+    LayerOptions found;
+    if (const LayerOptions* l = find([](const LayerOptions& o) { return o.method.has_value(); }))
+      found.method = l->method;
+    if (const LayerOptions* l = find([](const LayerOptions& o) { return !o.any_percentile; }))
+      found.any_percentile = false, found.percentile = l->percentile;
+    if (const LayerOptions* l = find([](const LayerOptions& o) { return o.skip_zeros.has_value(); }))
+      found.skip_zeros = l->skip_zeros;
+    if (found.says_of_activations()) out.activations[p.value_name(graph)] = found;
+  }
+  return out;
 }
 
 namespace {
@@ -302,10 +382,13 @@ std::string placement_text(const std::vector<PlacedQuantizer>& plan) {
   for (const PlacedQuantizer& p : plan) {
     out += str(p.value->name, "  ", p.qmin == 0 ? "u" : "s", bits_of(p));
     out += p.axis ? str(" per channel (axis ", *p.axis, ")") : std::string(" per tensor");
+    if (p.asymmetric) out += " asymmetric";
     if (!p.scale_group.empty()) out += str(" scale of '", p.scale_group, "'");
     out += "  ->";
     for (size_t i = 0; i < p.uses.size(); ++i)
       out += str(i ? ", " : " ", p.uses[i].node->info().name, " '", p.uses[i].node->name, "'");
+    if (p.output) out += p.uses.empty() ? " output" : ", output";
+    if (p.relu6) out += "  (ReLU6)";
     out += "\n";
   }
   return out;

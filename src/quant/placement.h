@@ -17,22 +17,14 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "quant/layer_options.h"
 #include "quant/node_selection.h"
+#include "quant/placement_rules.h"
+#include "quant/qdq_case.h"
 #include "quant/target.h"
 #include "schema/enum_names.h"
 
 namespace octet::quant {
-
-// Families of networks. All have the rules for weighted nodes and average pools.
-//  auto          residual Adds, squeeze-and-excitation Muls and batch norms without convolution where the graph has
-//  them;
-//                a MaxPool joins in where its input is quantized anyway
-//  resnet_v1, mobilenet   residual Adds
-//  resnet_v2     residual Adds, batch norms without convolution (pre-activation), max pools
-//  efficientnet  residual Adds, squeeze-and-excitation Muls
-//  inception     max pools (so that sibling branches share one quantizer)
-enum class PlacementRule { kAuto, kResNetV1, kResNetV2, kMobileNet, kEfficientNet, kInception };
-std::span<const schema::EnumName<PlacementRule>> enum_names(PlacementRule);
 
 struct PlacementOptions {
   Target target = Target::kAny;                               // its profile adds to the rules
@@ -40,8 +32,14 @@ struct PlacementOptions {
   std::vector<NodeSelector> exclude;                          // stay in floating point, whatever a rule says
   std::vector<NodeSelector> only;     // quantization in part: no other node is quantized; empty: whom the rules choose
   std::vector<NodeSelector> inputs;   // read quantized inputs although no rule says so
+  std::vector<LayerOptions> layers;   // settings for some of them
+  std::vector<QdqCase> cases;         // of a program (passes/quantize_model.h); `exclude` counts more, rules less
+  bool only_cases = false;            // nothing but what the cases quantize
   bool weights_per_tensor = false;    // one scale for all output channels, as TAO's QAT has it
   bool unsigned_activations = false;  // u8 (0 .. 255) for tensors that cannot be negative; false: s8 everywhere
+  // Codes from the smallest to the largest value, with a zero point that calibration finds: u8 with
+  // unsigned_activations (of the target, too), else s8. The rule tfmot has it by itself.
+  bool asymmetric_activations = false;
   int64_t activation_bits = 8, weight_bits = 8;  // 2 to 8 a code, which takes a byte all the same
   int64_t outer_bits =
       8;  // weighted nodes without another above or below them have at least as many, and what they read
@@ -65,12 +63,22 @@ struct PlacedQuantizer {
   int qmin = -128, qmax = 127;
   std::string reason;       // of its first use: "input of Conv 'conv1'"
   std::string scale_group;  // quantizers with the same non-empty group share one scale
+  bool asymmetric = false;  // calibration finds a zero point, too
+  bool output = false;      // the graph gives out the quantized tensor instead of `value`
+  bool relu6 = false;       // the Relu that makes `value` becomes ReLU6 (rule tao)
+
+  // That of `value` in the graph with quantizers, where that of an output belongs to the quantized tensor.
+  std::string value_name(const ir::Graph& graph) const;
 };
 
 // The quantizers for `graph` in the order of its nodes; does not change it. Requires inferred types. UserError for a
 // graph that is quantized already, and (exit 2) for a selector that selects no node, for contradicting ones, and for
-// unsigned activations where the target refuses them.
+// unsigned or asymmetric activations where the target refuses them.
 std::vector<PlacedQuantizer> plan_placement(const ir::Graph& graph, const PlacementOptions& options = {});
+
+// What `options.layers` say of the calibration of these quantizers.
+LayerCalibration layer_calibration(const ir::Graph& graph, const PlacementOptions& options,
+                                   const std::vector<PlacedQuantizer>& plan);
 
 // One line each: "layer1.0.relu1  s8 per tensor  -> Conv 'layer1.0.conv2'".
 std::string placement_text(const std::vector<PlacedQuantizer>& plan);

@@ -1,5 +1,6 @@
 // Scales of weights, one for each output channel.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ std::span<const schema::EnumName<WeightMethod>> enum_names(WeightMethod);
 
 struct WeightCalibrationOptions {
   WeightMethod method = WeightMethod::kMax;
-  int levels = 127;  // codes -127 .. 127
+  std::map<std::string, WeightMethod> methods;  // of single tensors, by their names
+  int levels = 127;                             // codes -127 .. 127
   // The smallest scale of a channel, relative to the largest of the tensor. A dead channel (all weights 0, or nearly so
   // after batch-norm folding) would otherwise get a scale so small that its bias does not fit the int32 accumulator; at
   // this floor its weights still contribute less than the rounding of the shared output scale.
@@ -23,6 +25,7 @@ struct WeightCalibrationOptions {
 // One scale for each index of `axis` (negative: one for the whole tensor), from a tensor of any floating type.
 //  max  scale_from_amax(largest magnitude, levels): TensorRT's own choice, and the only one that a calibration cache
 //  allows. mse  of the thresholds 0.50, 0.51 .. 1.00 times the largest magnitude, that with the smallest squared error.
+// `method` is what counts here; who knows the name of the tensor puts the one of `methods` there.
 // UserError when a weight is NaN or infinite; `name` is the tensor's, for the message.
 std::vector<float> weight_scales(const ir::Tensor& weight, int axis, const std::string& name,
                                  const WeightCalibrationOptions& options = {});

@@ -72,8 +72,10 @@ ExperimentSpec parse_experiment(std::string_view text, const std::string& name, 
 
 quant::QuantOptions ExperimentSpec::quantization() const {
   quant::QuantOptions out = quant;
+  // A DLA wants a range for the heads, too.
+  const bool wants_all = quant::combine(quant.placement.rules).dla;
   const bool as_float =
-      quant.heads == quant::Heads::kFloat || (quant.heads == quant::Heads::kAuto && task->float_heads());
+      quant.heads == quant::Heads::kFloat || (quant.heads == quant::Heads::kAuto && task->float_heads() && !wants_all);
   out.placement.quantize_last_layer = !as_float;
   return out;
 }

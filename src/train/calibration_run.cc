@@ -32,11 +32,13 @@ void observe(quant::CalibrationSet& set, const std::string& name, const at::Tens
   for (const quant::Histogram& histogram : histograms) set.merge(name, histogram);
 }
 
-// The same observers, which have seen nothing.
-quant::CalibrationSet nothing_seen(const quant::CalibrationSet& set) {
-  quant::CalibrationSet out;
-  for (const auto& [name, observer] : set.observers()) out.add(name, observer.levels());
-  return out;
+// Of each image where the first axis is that of images, else of all.
+void observe_peaks(quant::CalibrationSet& set, const std::string& name, const at::Tensor& tensor, int64_t images) {
+  const bool by_image = tensor.dim() > 0 && tensor.size(0) == images;
+  for (int64_t i = 0; i < (by_image ? images : 1); ++i) {
+    const at::Tensor part = (by_image ? tensor[i] : tensor).to(at::kCPU).contiguous();
+    set.observe_peak(name, quant::peak_of({part.const_data_ptr<float>(), static_cast<size_t>(part.numel())}));
+  }
 }
 
 }  // namespace
@@ -59,9 +61,9 @@ void share_observations(quant::CalibrationSet& observers, int64_t& images, Commu
     to.images += in.get<int64_t>();
     for (const std::string& name : names) to.observers.merge(name, quant::Histogram::of_bytes(in.get_text()));
   };
-  Seen together{.observers = nothing_seen(observers)};
+  Seen together{.observers = observers.unseen()};
   add(together, combined(communicator, bytes_of(observers, images), [&](const std::vector<std::string>& of_ranks) {
-        Seen all{.observers = nothing_seen(observers)};
+        Seen all{.observers = observers.unseen()};
         for (const std::string& bytes : of_ranks) add(all, bytes);
         return bytes_of(all.observers, all.images);
       }));
@@ -85,11 +87,18 @@ CalibrationRun run_calibration(const ir::Graph& graph, const BatchSource& source
   const std::vector<std::string> names = result.observers.names();
   require(!names.empty(), "graph '", graph.name,
           "' has no FakeQuantize node that reads an activation: place quantizers before calibrating");
+  OCTET_CHECK(!options.peaks || options.communicator.size() == 1);
+  int64_t images_at_a_time = 0;
   Executor executor(without_quantization(graph), options.executor);
   executor.set_tap(
-      [&](const ir::Value& value, const at::Tensor& tensor) { observe(result.observers, value.name, tensor); }, names);
+      [&](const ir::Value& value, const at::Tensor& tensor) {
+        observe(result.observers, value.name, tensor);
+        if (options.peaks) observe_peaks(result.observers, value.name, tensor, images_at_a_time);
+      },
+      names);
   at::Tensor batch;
   while (source(&batch)) {
+    images_at_a_time = batch.size(0);
     result.images += batch.size(0);
     executor.forward({std::exchange(batch, at::Tensor())}, Mode::kEval);
     if (options.on_progress) options.on_progress(result.images);

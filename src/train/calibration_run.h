@@ -24,6 +24,7 @@ struct CalibrationRunOptions {
   std::function<void(int64_t images)> on_progress;  // after every batch, with the images so far
   // Each rank has images of its own; the result, on every rank, is that of all of them.
   Communicator& communicator = single_process();
+  bool peaks = false;                // of each image, too (quant::Observer::observe_peak); of one process
   std::vector<std::string> tensors;  // float32 activations to watch as int8, beside those that a FakeQuantize reads
 };
 

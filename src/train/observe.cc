@@ -15,7 +15,7 @@ quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& 
 
 quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<std::string>& tensors,
                                       data::Loader& loader, const std::function<void(int64_t)>& progress,
-                                      Communicator& communicator) {
+                                      Communicator& communicator, bool peaks) {
   std::optional<data::Batch> batch;  // owns the memory that the tensor below borrows
   const BatchSource source = [&](at::Tensor* images) {
     batch = loader.next();
@@ -26,6 +26,7 @@ quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<
   CalibrationRunOptions options{.communicator = communicator};
   options.on_progress = progress;
   options.tensors = tensors;
+  options.peaks = peaks;
   loader.start_epoch(0);
   return run_calibration(graph, source, options).observers;
 }

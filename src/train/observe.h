@@ -19,9 +19,10 @@ quant::CalibrationSet observe_activations(const ir::Graph& graph, data::Loader& 
                                           const std::function<void(int64_t images)>& progress = {},
                                           Communicator& communicator = single_process());
 
-// The same for `tensors`, float32 activations of a graph without FakeQuantize nodes, as int8.
+// The same for `tensors`, float32 activations of a graph without FakeQuantize nodes, as int8. `peaks`: of each image,
+// too, of one process.
 quant::CalibrationSet observe_tensors(const ir::Graph& graph, const std::vector<std::string>& tensors,
                                       data::Loader& loader, const std::function<void(int64_t images)>& progress = {},
-                                      Communicator& communicator = single_process());
+                                      Communicator& communicator = single_process(), bool peaks = false);
 
 }  // namespace octet::train

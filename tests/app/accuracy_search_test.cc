@@ -36,7 +36,8 @@ struct Model {
                   }
                   for (size_t i = in_float; i < losses.size(); ++i) lost += losses[i];
                   if (in_float == losses.size()) lost = 0;
-                  return Measured{lower_is_better ? 10 + lost : 90 - lost, 1.0 + static_cast<double>(in_float)};
+                  return Measured{lower_is_better ? 10 + lost : 90 - lost, 1.0 + static_cast<double>(in_float),
+                                  100 + 20 * static_cast<int64_t>(in_float)};
                 },
             .rank = [](const ir::Graph&) -> std::vector<std::string> {
               return {"a[1]", "b*", "c", "d", "e", "f", "g", "h", "i", "j"};
@@ -54,7 +55,7 @@ std::vector<std::string> tried(const AccuracySearch& search) {
 TEST(AccuracySearch, EndsWhereTheBarHolds) {
   Model model;
   model.losses = {0.2, 0.1};
-  const AccuracySearch plain = search_accuracy({}, {}, 0.5, true, model.tools());
+  const AccuracySearch plain = search_accuracy({}, {}, {.drop = 0.5}, true, model.tools());
   EXPECT_THAT(tried(plain), ElementsAre("calibrated"));
   EXPECT_TRUE(plain.holds);
   EXPECT_NEAR(plain.lost(), 0.3, 1e-9);
@@ -65,7 +66,7 @@ TEST(AccuracySearch, TakesBoostersThatHelp) {
   model.losses = {2};
   model.equalized = -1;  // harms
   model.corrected = 1.6;
-  const AccuracySearch search = search_accuracy({}, {}, 0.5, true, model.tools());
+  const AccuracySearch search = search_accuracy({}, {}, {.drop = 0.5}, true, model.tools());
   EXPECT_THAT(tried(search),
               ElementsAre("calibrated", "quant.equalize: exact (not kept)", "quant.bias_correction: true"));
   EXPECT_TRUE(search.holds);
@@ -73,7 +74,7 @@ TEST(AccuracySearch, TakesBoostersThatHelp) {
   EXPECT_EQ(search.options.equalize, quant::Equalization::kNo);
   EXPECT_EQ(search.graph.metadata.at("correct"), "1");
   // What the options have already is not tried.
-  const AccuracySearch again = search_accuracy({}, search.options, 0.1, true, model.tools());
+  const AccuracySearch again = search_accuracy({}, search.options, {.drop = 0.1}, true, model.tools());
   EXPECT_THAT(tried(again), testing::Not(testing::Contains(testing::HasSubstr("bias_correction"))));
 }
 
@@ -81,7 +82,7 @@ TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
   for (const bool lower : {false, true}) {
     Model model;
     model.lower_is_better = lower;
-    const AccuracySearch search = search_accuracy({}, {}, 0.5, !lower, model.tools());
+    const AccuracySearch search = search_accuracy({}, {}, {.drop = 0.5}, !lower, model.tools());
     EXPECT_TRUE(search.holds);
     EXPECT_NEAR(search.lost(), 0.2, 1e-9);  // four: 5, 3, 0.6 and 0.4 are gone
     ASSERT_EQ(search.options.placement.exclude.size(), 4u);
@@ -93,9 +94,46 @@ TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
   }
 }
 
+TEST(AccuracySearch, UsesABudgetForTheLayersThatLoseMost) {
+  const std::pair<SearchBounds, size_t> budgets[] = {
+      {{.ms = 4.5}, 3}, {{.bytes = 145}, 2}, {{.ms = 4.5, .bytes = 145}, 2}, {{.ms = 1}, 0}, {{.ms = 100}, 6}};
+  for (const auto& [bounds, in_float] : budgets)
+    for (const bool lower : {false, true}) {
+      Model model;
+      model.lower_is_better = lower;
+      const AccuracySearch search = search_accuracy({}, {}, bounds, !lower, model.tools());
+      EXPECT_TRUE(search.holds);
+      if (in_float < 6) {
+        EXPECT_EQ(search.options.placement.exclude.size(), in_float);
+        EXPECT_EQ(search.ms, 1 + static_cast<double>(in_float));
+        EXPECT_EQ(search.bytes, 100 + 20 * static_cast<int64_t>(in_float));
+      } else {
+        EXPECT_EQ(search.lost(), 0) << "more than six gain nothing";
+      }
+    }
+}
+
+TEST(AccuracySearch, SaysWhereEverythingInInt8IsBeyondTheBudget) {
+  Model model;
+  const AccuracySearch search = search_accuracy({}, {}, {.ms = 0.5}, true, model.tools());
+  EXPECT_FALSE(search.holds);
+  EXPECT_EQ(search.ms, 1);
+  EXPECT_THAT(tried(search), testing::Not(testing::Contains(testing::HasSubstr("in float"))));
+}
+
+TEST(AccuracySearch, ABarAndABudgetBothCount) {
+  Model model;
+  const AccuracySearch both = search_accuracy({}, {}, {.drop = 0.5, .ms = 5}, true, model.tools());
+  EXPECT_TRUE(both.holds);
+  EXPECT_EQ(both.options.placement.exclude.size(), 4u);
+  const AccuracySearch slow = search_accuracy({}, {}, {.drop = 0.5, .ms = 4.9}, true, model.tools());
+  EXPECT_FALSE(slow.holds) << "accurate, and too slow";
+  EXPECT_EQ(slow.ms, 5);
+}
+
 TEST(AccuracySearch, SaysWhereTheBarDoesNotHold) {
   Model model;
-  const AccuracySearch search = search_accuracy({}, {}, -1, true, model.tools());
+  const AccuracySearch search = search_accuracy({}, {}, {.drop = -1}, true, model.tools());
   EXPECT_FALSE(search.holds);
   EXPECT_EQ(search.lost(), 0);  // nine in float: the best that there is
   EXPECT_LT(search.options.placement.exclude.size(), 10u);

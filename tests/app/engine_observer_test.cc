@@ -69,6 +69,22 @@ TEST(EngineObserver, NeitherThreadsNorBatchesCanBeSeen) {
   for (const int64_t batch_size : {1, 4, 6}) EXPECT_EQ(histograms(batch_size, 3), one) << batch_size;
 }
 
+TEST(EngineObserver, PeaksAreThoseOfTheImagesInTheirOrder) {
+  const ir::Graph graph = network();
+  const auto peaks = [&](int64_t batch_size, int threads, bool wanted = true) {
+    testing::RandomImages images(batch_size);
+    const EngineObservation seen = observe_with_engine(graph, {}, images.loader, {}, threads, wanted);
+    std::vector<float> out;
+    for (const auto& [name, observer] : seen.observers.observers())
+      for (const quant::Peak& peak : observer.peaks()) out.insert(out.end(), {peak.low, peak.high});
+    return out;
+  };
+  const std::vector<float> one = peaks(1, 1);
+  EXPECT_EQ(one.size(), quant::CalibrationSet(graph).names().size() * 6 * 2);
+  for (const int64_t batch_size : {1, 4, 6}) EXPECT_EQ(peaks(batch_size, 3), one) << batch_size;
+  EXPECT_TRUE(peaks(4, 3, false).empty()) << "nobody asked";
+}
+
 // Behind the last tensor that anybody asks for may be anything.
 TEST(EngineObserver, NamesWhatTheEngineLacks) {
   passes::BlockBuilder b({1, 3, 16, 16});

@@ -22,6 +22,7 @@ TEST_F(JsonOutput, IsAloneOnStandardOutput) {
   expect(0, "compile q.onnx -o q.octet --profiles 1,4");
   const std::map<std::string, std::string> lines = {{"models", ""},
                                                     {"inspect", "q.octet"},
+                                                    {"lint", "q.onnx"},
                                                     {"bench", "q.octet --runs 2"},
                                                     {"infer", "-m q.octet data/a/0.ppm data/b/0.ppm -e spec.yaml"},
                                                     {"evaluate", "-e spec.yaml -m q.octet"},

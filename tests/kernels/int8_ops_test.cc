@@ -97,6 +97,22 @@ TEST(Int8Ops, ResizeNearest) {
   }
 }
 
+TEST(Int8Ops, ChannelShuffle) {
+  std::mt19937 rng(8);
+  for (int i = 0; i < 40; ++i) {
+    const Shape s = random_shape(rng);
+    const int64_t groups = i % 2 ? 2 : pick(rng, 1, 5), each = pick(rng, 1, 80), channels = groups * each;
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, channels);
+    OwnedTensor out = random_like(rng, s.n, s.h, s.w, channels);
+    const ChannelShuffleArgs a{in.view, out.view, groups};
+    check_on_every_isa(
+        rng, out, s.n * s.h, [&](const KernelTable& k, Range r) { k.channel_shuffle(a, r); },
+        [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+          return code(in.view, n, y, x, c % groups * each + c / groups);
+        });
+  }
+}
+
 TEST(Int8Ops, QuantizeAndDequantizeOfBothLayouts) {
   std::mt19937 rng(7);
   for (int i = 0; i < 60; ++i) {

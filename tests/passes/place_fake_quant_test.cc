@@ -420,6 +420,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, ZooPlacement,
                                            ZooCase{"mobilenet_v3_small", PlacementRule::kAuto},
                                            ZooCase{"efficientnet_b0", PlacementRule::kEfficientNet},
                                            ZooCase{"inception_v3", PlacementRule::kInception, {"maxpool1", "maxpool2"}},
+                                           ZooCase{"shufflenet_v2_x0_5", PlacementRule::kAuto},
                                            ZooCase{"vit_tiny", PlacementRule::kAuto}),
                          [](const auto& info) { return info.param.arch; });
 

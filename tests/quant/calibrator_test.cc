@@ -202,6 +202,26 @@ TEST(CalibrationSetTest, GivesRangesByName) {
               ThrowsMessage<UserError>(HasSubstr("tensor 'b' held 1 NaN and 0 infinite values among 3")));
 }
 
+// m = (1 - c) m + c * that of the image, of the least and the largest value each.
+TEST(CalibrationSetTest, EmaAveragesPeaksInTheOrderOfTheImages) {
+  CalibrationSet set;
+  set.add("a", 127);
+  const std::vector<std::vector<float>> images = {{-1, 4}, {-6, 2}, {-2, 8}};
+  CalibrationOptions options{.method = CalibrationMethod::kEma, .averaging_constant = 0.5};
+  for (const std::vector<float>& image : images) set.observe("a", image);
+  EXPECT_THAT([&] { set.ranges(options); }, ThrowsMessage<UserError>(HasSubstr("the peaks of single images")));
+  for (const std::vector<float>& image : images) set.observe_peak("a", peak_of(image));
+  EXPECT_EQ(set.ranges(options).at("a").amax, 5.5f);  // 4, 3, 5.5; the least are -1, -3.5, -2.75
+  EXPECT_GT(set.ranges(options).at("a").clipped_fraction, 0);
+  options.averaging_constant = 1;
+  EXPECT_EQ(set.ranges(options).at("a").amax, 8);
+  options.averaging_constant = 1e-9;
+  EXPECT_NEAR(set.ranges(options).at("a").amax, 4, 1e-6);
+  EXPECT_TRUE(options.need_peaks());
+  EXPECT_FALSE(CalibrationOptions{}.need_peaks());
+  EXPECT_TRUE((CalibrationOptions{.tensors = {{.name = "b", .method = CalibrationMethod::kEma}}}.need_peaks()));
+}
+
 TEST(CalibrationSetTest, MemoryDoesNotGrowWithImages) {
   CalibrationSet set;
   for (const char* name : {"a", "b", "c"}) set.add(name, 127);

@@ -38,8 +38,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train: {num_epochs: 1}\n", "s.yaml:1:9: unknown key 'num_epochs' in 'train'; did you mean 'epochs'?"},
         Case{"epochs: 1\n", "s.yaml:1:1: unknown key 'epochs' in the file; it belongs in 'train'"},
         Case{"quant: {zzzz: 1}\n",
-             "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, heads, equalize, bias_correction, "
-             "adaround, target, outer_bits, calibration, activations, weights, rules, exclude, only, inputs"},
+             "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, qat_mode, heads, equalize, "
+             "bias_correction, "
+             "adaround, target, outer_bits, calibration, activations, weights, rules, exclude, only, inputs, layers"},
         Case{"data: {train: {format: idx}}\n",
              "s.yaml:1:15: the key 'path' is missing in 'data.train': Folder of the images; idx: folder with the usual "
              "file names, or the image file; imagenet_tfrecord: folder, file or a pattern like records/train-*."},

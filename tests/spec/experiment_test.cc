@@ -1,5 +1,6 @@
 #include "spec/experiment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +12,9 @@
 
 namespace octet::spec {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 ExperimentSpec parse(const std::string& text, std::vector<std::string> overrides = {}) {
   return parse_experiment(text, "s.yaml", {.overrides = std::move(overrides), .check_files = false});
@@ -94,6 +98,42 @@ engine: {isa: avx2}
   EXPECT_EQ(spec.export_options.opset, 13);
   EXPECT_EQ(spec.export_options.target, "tensorrt:8.6");
   EXPECT_EQ(spec.engine.isa, Isa::kAvx2);
+}
+
+TEST(Experiment, LayersOfQuantizationAreReadAndWritten) {
+  const std::string text =
+      "quant:\n  rules: [dla]\n  qat_mode: with_bn\n  calibration: {method: ema, averaging_constant: 0.5}\n"
+      "  activations: {asymmetric: yes}\n  layers:\n"
+      "    - {name: \"head/*\", method: percentile, percentile: 99.9, weight_bits: 6, asymmetric: no}\n"
+      "    - {op: Gemm, granularity: tensor, weight_method: mse, skip_zeros: true, activation_bits: 4}\n";
+  const ExperimentSpec spec = parse(text);
+  const std::vector<quant::LayerOptions>& layers = spec.quant.placement.layers;
+  ASSERT_EQ(layers.size(), 2u);
+  EXPECT_EQ(layers[0].method, quant::CalibrationMethod::kPercentile);
+  EXPECT_FALSE(layers[0].any_percentile);
+  EXPECT_EQ(layers[0].weight_bits, 6);
+  EXPECT_TRUE(layers[0].any_activation_bits);
+  EXPECT_EQ(layers[0].asymmetric, false);
+  EXPECT_EQ(layers[1].weights_per_tensor, true);
+  EXPECT_EQ(layers[1].activation_bits, 4);
+  EXPECT_EQ(spec.quant.qat_mode, quant::QatMode::kWithBn);
+  EXPECT_TRUE(spec.quant.placement.asymmetric_activations);
+  EXPECT_EQ(to_yaml(parse(to_yaml(spec))), to_yaml(spec));
+  EXPECT_NE(to_yaml(spec).find("weight_method: mse"), std::string::npos);
+  // What is not said is not written, so that the hashes of other experiments stay.
+  for (const char* key : {"layers", "asymmetric", "qat_mode", "averaging_constant: 0.01"})
+    EXPECT_EQ(to_yaml(parse("quant: {}")).find(key), std::string::npos) << key;
+  EXPECT_THAT([] { parse("quant: {layers: [{name: a}]}"); },
+              ThrowsMessage<UserError>(HasSubstr("says nothing about these layers")));
+  EXPECT_THAT([] { parse("quant: {rules: [tao], equalize: exact}"); },
+              ThrowsMessage<UserError>(HasSubstr("would then cut off elsewhere")));
+}
+
+TEST(Experiment, HeadsAreFloatAsTheTaskWantsThemButNotForADla) {
+  EXPECT_FALSE(parse("task: detectnet_v2\n").quantization().placement.quantize_last_layer);
+  EXPECT_TRUE(parse("task: detectnet_v2\nquant: {rules: [dla]}\n").quantization().placement.quantize_last_layer);
+  EXPECT_FALSE(
+      parse("task: detectnet_v2\nquant: {rules: [dla], heads: float}\n").quantization().placement.quantize_last_layer);
 }
 
 TEST(Experiment, SplitFollowsTheUse) {

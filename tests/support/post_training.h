@@ -13,15 +13,24 @@ namespace octet::testing {
 inline ir::Graph calibrated(const ir::Graph& graph, const quant::QuantOptions& options,
                             const std::vector<ir::Tensor>& images) {
   ir::Graph out = graph.clone();
-  passes::run_pipeline(out, passes::placement_passes(options));
+  quant::LayerCalibration layers;
+  passes::run_pipeline(out, passes::placement_passes(options, {}, &layers));
   ir::Graph whole = out.clone();
   passes::run_pipeline(whole, {passes::find_pass("remove_fake_quant")});
   quant::CalibrationSet set(out);
+  set.set_layers(layers);
+  // An output that is quantized has its name back in `whole`.
+  const auto watched = [&](const std::string& name) -> std::string {
+    for (const std::string& n : {name, name + "/float"})
+      if (set.observers().count(n)) return n;
+    return "";
+  };
   for (const ir::Tensor& image : images)
     ir::evaluate_graph(whole, {image}, [&](const ir::Value& value, const ir::Tensor& tensor) {
-      if (set.observers().count(value.name)) set.observe(value.name, tensor.to_floats());
+      if (const std::string name = watched(value.name); !name.empty()) set.observe(name, tensor.to_floats());
     });
-  passes::run_pipeline(out, passes::scale_passes(set.ranges(options.calibration), options.weights));
+  passes::run_pipeline(out,
+                       passes::scale_passes(set.ranges(options.calibration), with_layers(options.weights, layers)));
   return out;
 }
 

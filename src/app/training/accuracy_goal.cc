@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 
 #include "app/model.h"
@@ -44,7 +45,7 @@ class Judge {
     onnx::export_model(graph, file, {.quantize_weights = true});
     const std::unique_ptr<Model> model = open_engine_model(read_model_file(file.string()), *spec_.task, {});
     const std::unique_ptr<tasks::Evaluator> evaluator = spec_.task->evaluator();
-    Measured out{.ms = 1e9};
+    Measured out{.ms = 1e9, .bytes = static_cast<int64_t>(std::filesystem::file_size(file))};
     std::vector<tasks::Prediction> predictions;
     images_.loader->start_epoch(0);
     while (const std::optional<data::Batch> batch = images_.loader->next()) {
@@ -121,7 +122,7 @@ AccuracySearch reach_accuracy(const ir::Graph& network, const spec::ExperimentSp
     log_info(step.what, ": ", metric.title, " ", number(step.score), " ", metric.unit, ", ", number(step.ms, "%.3f"),
              " ms an image", step.kept ? "" : "; not kept");
   };
-  return search_accuracy(network, options, goal.drop, metric.larger_is_better, tools);
+  return search_accuracy(network, options, goal.bounds, metric.larger_is_better, tools);
 }
 
 }  // namespace octet::app

@@ -46,25 +46,30 @@ void correct_biases(ir::Graph& graph, data::Loader& loader, train::Communicator&
       communicator);
   progress.finish();
   log_info("corrected the biases of ", passes::shift_biases(graph, corrections), " nodes");
-  passes::run_pipeline(graph, passes::deployment_passes());  // onto the accumulator's grid
+  passes::run_pipeline(graph, {passes::find_pass("snap_biases")});  // onto the accumulator's grid
 }
 
 }  // namespace
 
 Observe observe_on(train::Communicator& communicator, bool by_libtorch) {
   return [&communicator, by_libtorch](const ir::Graph& graph, const std::vector<std::string>& tensors,
-                                      data::Loader& loader, const std::function<void(int64_t)>& progress) {
+                                      data::Loader& loader, const std::function<void(int64_t)>& progress, bool peaks) {
+    if (peaks && communicator.size() > 1)
+      fail_usage(
+          "quant.calibration.method: ema averages over the images in their order, which several processes do not "
+          "have; calibrate in one, or by another method");
     const auto of_all = [&](int64_t done) { progress(done * communicator.size()); };
-    if (by_libtorch) return train::observe_tensors(tasks::image_graph(graph), tensors, loader, of_all, communicator);
+    if (by_libtorch)
+      return train::observe_tensors(tasks::image_graph(graph), tensors, loader, of_all, communicator, peaks);
     try {
-      EngineObservation seen = observe_with_engine(graph, tensors, loader, of_all, train::torch_threads());
+      EngineObservation seen = observe_with_engine(graph, tensors, loader, of_all, train::torch_threads(), peaks);
       train::share_observations(seen.observers, seen.images, communicator);
       require(seen.images > 0, "there is no image to calibrate with");
       return std::move(seen.observers);
     } catch (const EngineCannotRun& e) {
       log_debug("the engine cannot run the float network, so LibTorch does: ", e.what());
     }
-    return train::observe_tensors(tasks::image_graph(graph), tensors, loader, of_all, communicator);
+    return train::observe_tensors(tasks::image_graph(graph), tensors, loader, of_all, communicator, peaks);
   };
 }
 

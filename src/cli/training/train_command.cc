@@ -84,7 +84,7 @@ spec::Stage stage_of(const Options& options, const spec::ExperimentSpec& spec) {
 
 // The network as it is deployed, and where it comes from.
 void write_model(ir::Graph graph, const fs::path& path, app::TrainingRecord& record) {
-  passes::run_pipeline(graph, passes::deployment_passes());
+  if (record.stage == spec::Stage::kQat) passes::run_pipeline(graph, passes::deployment_passes());
   graph.metadata["octet.stage"] = spec::stage_name(record.stage);
   graph.metadata["octet.spec_hash"] = spec::spec_hash(record.spec, record.stage);
   graph.metadata["octet.data_hash"] = hex64(record.data_hash);

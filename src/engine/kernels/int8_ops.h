@@ -97,6 +97,13 @@ struct ResizeNearestArgs {
 };
 using ResizeNearestFunction = void(const ResizeNearestArgs& args, Range rows);
 
+// ShuffleNet's order of channels (Zhang et al. 2018): channel i of group g becomes channel i * groups + g.
+struct ChannelShuffleArgs {
+  QTensor in, out;     // same n, h, w, c
+  int64_t groups = 2;  // divides c
+};
+using ChannelShuffleFunction = void(const ChannelShuffleArgs& args, Range rows);
+
 // Strides in floats of a float image at the border of the INT8 part: NHWC and NCHW are both of this form.
 struct FloatStrides {
   int64_t n = 0, h = 0, w = 0, c = 0;

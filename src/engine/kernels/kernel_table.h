@@ -46,6 +46,7 @@ struct KernelTable {
   Entry<MulFunction> mul;
   Entry<CopyFunction> copy;  // also tables and requantization through a table
   Entry<ResizeNearestFunction> resize_nearest;
+  Entry<ChannelShuffleFunction> channel_shuffle;
   Entry<QuantizeFunction> quantize;
   Entry<DequantizeFunction> dequantize;
   // Float

@@ -1,6 +1,11 @@
 // TAO builds DetectNet_v2 on mobilenet_v1 and mobilenet_v2 without a quantizer, whatever the specification asks for.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/files.h"
 #include "ir/query.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/place_fake_quant.h"
@@ -27,6 +32,30 @@ TEST(DetectNetQuantization, ReachesEveryConvolutionOfEveryBackbone) {
       EXPECT_GT(convolutions, 10) << arch;
     }
 }
+
+// The detector with ResNet-18 in TAO's layout, by Octet's rules and by TAO's, against approved files beside those of
+// the classifiers. To approve a change, run with OCTET_APPROVE=1 and look at the difference in git.
+class DetectNetPlacement : public ::testing::TestWithParam<quant::PlacementRule> {};
+
+TEST_P(DetectNetPlacement, MatchesTheApprovedText) {
+  ir::Graph graph = Task(Options{}).build(
+      {.arch = "resnet18", .num_classes = 3, .input = {3, 544, 960}, .layout = models::Layout::kTao});
+  passes::fold_batch_norm(graph);
+  // The task leaves its two heads in float, but for a DLA.
+  const bool heads = GetParam() == quant::PlacementRule::kDla;
+  const quant::PlacementOptions options{.rules = {GetParam()}, .quantize_last_layer = heads};
+  const std::string actual = quant::placement_text(quant::plan_placement(graph, options));
+  const std::string path = str(OCTET_SOURCE_DIR, "/tests/passes/golden/placement_detectnet_v2_resnet18_",
+                               schema::enum_name(GetParam()), ".txt");
+  const char* approve = std::getenv("OCTET_APPROVE");
+  if (approve && *approve == '1') std::ofstream(path, std::ios::binary) << actual;
+  EXPECT_EQ(actual, read_file(path)) << path;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, DetectNetPlacement,
+                         ::testing::Values(quant::PlacementRule::kAuto, quant::PlacementRule::kTao,
+                                           quant::PlacementRule::kDla),
+                         [](const auto& info) { return std::string(schema::enum_name(info.param)); });
 
 }  // namespace
 }  // namespace octet::tasks::detectnet_v2

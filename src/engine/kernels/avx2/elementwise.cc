@@ -121,6 +121,26 @@ void resize_nearest_avx2(const ResizeNearestArgs& a, Range rows) {
   }
 }
 
+// Two groups, as ShuffleNetV2 has them, are bytes in turns.
+void channel_shuffle_avx2(const ChannelShuffleArgs& a, Range rows) {
+  if (a.groups != 2) return kernels(Isa::kScalar).channel_shuffle(a, rows);
+  const int64_t each = a.in.c / 2;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const uint8_t* in = row_of(a.in, r);
+    uint8_t* out = row_of(a.out, r);
+    for (int64_t x = 0; x < a.out.w; ++x, in += a.in.c_pitch, out += a.out.c_pitch) {
+      int64_t i = 0;
+      for (; i + 16 <= each; i += 16) {
+        const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)),
+                      second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + each + i));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * i), _mm_unpacklo_epi8(first, second));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * i + 16), _mm_unpackhi_epi8(first, second));
+      }
+      for (; i < each; ++i) out[2 * i] = in[i], out[2 * i + 1] = in[each + i];
+    }
+  }
+}
+
 void dequantize_avx2(const DequantizeArgs& a, Range rows) {
   const FloatStrides& s = a.out_strides;
   if (s.c != 1) return kernels(Isa::kScalar).dequantize(a, rows);

@@ -20,6 +20,7 @@ AddFunction add_avx2;
 MulFunction mul_avx2;
 CopyFunction copy_avx2;
 ResizeNearestFunction resize_nearest_avx2;
+ChannelShuffleFunction channel_shuffle_avx2;
 DequantizeFunction dequantize_avx2;
 QuantizeFunction quantize_avx2;
 

@@ -22,6 +22,7 @@ void add_avx2_kernels(KernelTable& table) {
   table.mul = {mul_avx2, kIsa};
   table.copy = {copy_avx2, kIsa};
   table.resize_nearest = {resize_nearest_avx2, kIsa};
+  table.channel_shuffle = {channel_shuffle_avx2, kIsa};
   table.dequantize = {dequantize_avx2, kIsa};
   table.quantize = {quantize_avx2, kIsa};
   table.float_conv = {float_conv_avx2, kIsa};

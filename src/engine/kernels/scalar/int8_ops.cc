@@ -157,6 +157,18 @@ void resize_nearest(const ResizeNearestArgs& a, Range rows) {
   }
 }
 
+void channel_shuffle(const ChannelShuffleArgs& a, Range rows) {
+  const int64_t each = a.in.c / a.groups;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const uint8_t* in = row_of(a.in, r);
+    uint8_t* out = row_of(a.out, r);
+    for (int64_t x = 0; x < a.out.w; ++x)
+      for (int64_t i = 0; i < each; ++i)
+        for (int64_t g = 0; g < a.groups; ++g)
+          out[x * a.out.c_pitch + i * a.groups + g] = in[x * a.in.c_pitch + g * each + i];
+  }
+}
+
 void quantize(const QuantizeArgs& a, Range rows) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const float* in = a.in + r / a.out.h * a.in_strides.n + r % a.out.h * a.in_strides.h;
@@ -192,6 +204,7 @@ void add_scalar_int8_ops(KernelTable& table) {
   table.mul = {mul};
   table.copy = {copy};
   table.resize_nearest = {resize_nearest};
+  table.channel_shuffle = {channel_shuffle};
   table.quantize = {quantize};
   table.dequantize = {dequantize};
 }

@@ -36,7 +36,8 @@ if(TARGET octet_cli)
   list(APPEND CPACK_COMPONENTS_ALL program)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME octet)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
-  set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "octet-training (= ${this_version})")
+  # libhdf5 is loaded when a file of Keras is read.
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "octet-training (= ${this_version}), libhdf5-103-1")
   set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "INT8 deployment of vision networks
  Compiles ONNX networks to engine files, runs, measures and examines them. The
  package octet-training adds what needs LibTorch.")
@@ -46,10 +47,9 @@ if(TARGET octet_training)
   list(APPEND CPACK_COMPONENTS_ALL training)
   set(CPACK_DEBIAN_TRAINING_PACKAGE_NAME octet-training)
   set(CPACK_DEBIAN_TRAINING_PACKAGE_SECTION science)
-  set(CPACK_DEBIAN_TRAINING_PACKAGE_DEPENDS "octet (= ${this_version})")
+  set(CPACK_DEBIAN_TRAINING_PACKAGE_DEPENDS "octet (= ${this_version}), libhdf5-103-1")
   set(CPACK_DEBIAN_TRAINING_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${OCTET_TORCH_DIR}/lib")
   set(CPACK_DEBIAN_TRAINING_DESCRIPTION "low-precision training of vision networks
- The program that octet becomes for training, calibration and proofs, with
- LibTorch for CPUs.")
+ The program that octet becomes for training, with LibTorch for CPUs.")
 endif()
 include(CPack)

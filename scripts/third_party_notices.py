@@ -21,7 +21,7 @@ COMPILED_IN = [
 SHARED = [
     ("zlib", "zlib license"), ("libpng", "libpng license"), ("libjpeg-turbo", "IJG, BSD-3-Clause and zlib licenses"),
     ("libwebp", "BSD-3-Clause"), ("pugixml", "MIT"), ("yaml-cpp", "MIT"),
-    ("HDF5 (the training program alone)", "BSD-style license of The HDF Group"), ("GNU C and C++ libraries", "LGPL-2.1+; GPL-3 with the runtime exception"),
+    ("HDF5 (loaded when a file of Keras is read)", "BSD-style license of The HDF Group"), ("GNU C and C++ libraries", "LGPL-2.1+; GPL-3 with the runtime exception"),
 ]  # fmt: skip
 
 

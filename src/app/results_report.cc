@@ -1,14 +1,19 @@
 #include "app/results_report.h"
 
+#include <octet/octet.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <system_error>
 
 #include "app/evaluation_record.h"
+#include "app/network_file.h"
+#include "app/weight_ranges.h"
 #include "app/worst_images.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "report/format.h"
 
 namespace octet::app {
 namespace {
@@ -194,6 +199,41 @@ void add_ranges(const ResultsFolder& r, report::Report& out) {
   out.tables.push_back(methods);
 }
 
+// Of the network as it was calibrated, where the folder has that.
+void add_weights(const ResultsFolder& r, report::Report& out) {
+  const fs::path file = r.path / "calibrated.onnx";
+  if (!fs::exists(file)) return;
+  const std::vector<WeightRange> ranges = weight_ranges(read_network(file.string()));
+  if (ranges.empty()) return;
+  report::BarChart chart{.title = "Range of each quantized weight", .unit = "", .note = "Of all channels."};
+  report::Table table{"Quantized weights",
+                      {"weights", "shape", "least", "largest", "scales", "SQNR dB", "clipped %"},
+                      {},
+                      "Each output channel has a scale of its own unless there is one number. 6 dB are one bit."};
+  for (const WeightRange& w : ranges) {
+    chart.bars.push_back({.label = w.tensor, .from = w.least, .to = w.largest});
+    const std::string least = report::significant(w.least_scale, 3), largest = report::significant(w.largest_scale, 3);
+    table.rows.push_back({w.tensor, ir::shape_string(w.shape), fixed(w.least, 4), fixed(w.largest, 4),
+                          w.least_scale == w.largest_scale ? least : least + " to " + largest,
+                          std::isfinite(w.sqnr_db) ? fixed(w.sqnr_db, 1) : "lossless", fixed(100 * w.clipped, 3)});
+  }
+  out.bars.push_back(chart);
+  out.tables.push_back(table);
+}
+
+// On how many images what stands above was found, and by what.
+void add_origin(const ResultsFolder& r, report::Report& out) {
+  out.facts.push_back({"Octet", octet_version()});
+  const auto say = [&](const char* what, const ordered_json& json) {
+    if (json.is_object() && json.contains("images")) out.facts.push_back({what, str(json.at("images").get<int64_t>())});
+  };
+  if (!r.evaluations.empty()) say("images measured", r.evaluations.back().result);
+  say("images verified", r.verification);
+  say("images of the diagnosis", r.diagnosis);
+  if (r.bench.is_object() && r.bench.contains("runs"))
+    out.facts.push_back({"runs timed", str(r.bench.at("runs").get<int64_t>())});
+}
+
 void add_verification(const ResultsFolder& r, report::Report& out) {
   if (r.verification.is_null()) return;
   report::Table tensors{
@@ -242,7 +282,9 @@ report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec
   add_layers(r, out);
   add_suspects(r, out);
   add_ranges(r, out);
+  add_weights(r, out);
   add_verification(r, out);
+  add_origin(r, out);
   return out;
 }
 

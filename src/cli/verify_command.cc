@@ -196,7 +196,7 @@ ExitCode run(const Options& options) {
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
-  const spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, model);
+  const spec::ExperimentSpec spec = experiment_to_feed(with_images(options.spec, options.images), options.input, model);
   graph.metadata = model.metadata;
   const data::NetworkInput network = tasks::image_input(graph);
   passes::run_pipeline(graph, passes::checkpoint_passes());

@@ -212,13 +212,13 @@ std::string render_html(const Report& report) {
   if (!report.cpu.empty()) origin += (origin.empty() ? "" : " · ") + report.cpu;
   if (!origin.empty()) out += element("p", origin, "origin");
   out += "</header>\n" + render_highlights(report.highlights);
-  for (const Table& table : report.tables)
-    if (table.rows.size() <= kFoldRows) out += render_table(table);
   if (!report.curves.empty()) {
     out += "<div class=\"grid\">";
     for (const Curve& curve : report.curves) out += render_curve(curve);
     out += "</div>\n";
   }
+  for (const Table& table : report.tables)
+    if (table.rows.size() <= kFoldRows) out += render_table(table);
   for (const BarChart& chart : report.bars) out += render_bars(chart);
   for (const Matrix& matrix : report.matrices) out += render_matrix(matrix);
   for (const StripChart& chart : report.strips) out += render_strips(chart);

@@ -48,6 +48,10 @@ Axis make_axis(double low, double high, bool log) {
   return axis;
 }
 
+bool is_whole(double v) {
+  return std::abs(v - std::round(v)) < 1e-9 * std::max(1.0, std::abs(v));
+}
+
 std::string number(double v) {
   return fixed(v, 1);
 }
@@ -97,18 +101,22 @@ std::string escape_html(const std::string& text) {
 }
 
 std::string svg_line_chart(const Curve& curve) {
+  bool whole = true;  // epochs have no fractions
   double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
   for (const Series& series : curve.series) {
     OCTET_CHECK(series.x.size() == series.y.size(), series.name);
     for (size_t i = 0; i < series.x.size(); ++i) {
       if (!drawable(series.x[i], series.y[i], curve.log_y)) continue;
+      whole = whole && is_whole(series.x[i]);
       x_low = std::min(x_low, series.x[i]);
       x_high = std::max(x_high, series.x[i]);
       y_low = std::min(y_low, series.y[i]);
       y_high = std::max(y_high, series.y[i]);
     }
   }
-  const Axis xs = make_axis(x_low, x_high, false), ys = make_axis(y_low, y_high, curve.log_y);
+  Axis xs = make_axis(x_low, x_high, false);
+  const Axis ys = make_axis(y_low, y_high, curve.log_y);
+  if (whole) std::erase_if(xs.ticks, [](double tick) { return !is_whole(tick); });
   const auto px = [&](double x) { return kLeft + xs.place(x) * (kWidth - kLeft - kRight); };
   const auto py = [&](double y) { return kHeight - kBottom - ys.place(y) * (kHeight - kTop - kBottom); };
 

@@ -1,12 +1,11 @@
 #include "weights/hdf5_file.h"
 
-#include <hdf5.h>
-
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "base/error.h"
+#include "weights/hdf5_library.h"
 
 namespace octet::weights {
 namespace {
@@ -38,10 +37,10 @@ Handle opened(hid_t id, herr_t (*close)(hid_t), const auto&... what) {
 }
 
 ir::Shape shape_of(hid_t space, const std::string& what) {
-  const int rank = H5Sget_simple_extent_ndims(space);
+  const int rank = hdf5().H5Sget_simple_extent_ndims(space);
   if (rank < 0 || rank > 8) fail(what, " has no shape");
   std::vector<hsize_t> sizes(static_cast<size_t>(rank));
-  if (rank > 0 && H5Sget_simple_extent_dims(space, sizes.data(), nullptr) < 0) fail(what, " has no shape");
+  if (rank > 0 && hdf5().H5Sget_simple_extent_dims(space, sizes.data(), nullptr) < 0) fail(what, " has no shape");
   ir::Shape shape;
   for (const hsize_t size : sizes) {
     if (size > (uint64_t{1} << 40)) fail(what, " has the dimension ", size);
@@ -51,26 +50,26 @@ ir::Shape shape_of(hid_t space, const std::string& what) {
 }
 
 std::vector<std::string> variable_texts(hid_t attribute, hid_t space, size_t count, const std::string& what) {
-  const Handle type = opened(H5Tcopy(H5T_C_S1), H5Tclose, what);
-  const Handle stored = opened(H5Aget_type(attribute), H5Tclose, what);
-  H5Tset_size(type, H5T_VARIABLE);
-  H5Tset_cset(type, H5Tget_cset(stored));
+  const Handle type = opened(hdf5().H5Tcopy(hdf5().text), hdf5().H5Tclose, what);
+  const Handle stored = opened(hdf5().H5Aget_type(attribute), hdf5().H5Tclose, what);
+  hdf5().H5Tset_size(type, H5T_VARIABLE);
+  hdf5().H5Tset_cset(type, hdf5().H5Tget_cset(stored));
   std::vector<char*> pointers(count, nullptr);
-  if (H5Aread(attribute, type, pointers.data()) < 0) fail(what, " cannot be read");
+  if (hdf5().H5Aread(attribute, type, pointers.data()) < 0) fail(what, " cannot be read");
   std::vector<std::string> out;
   for (const char* text : pointers) out.emplace_back(text ? std::string(text, strnlen(text, kLongestText)) : "");
-  H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
+  hdf5().H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
   return out;
 }
 
 std::vector<std::string> fixed_texts(hid_t attribute, size_t count, size_t length, const std::string& what) {
-  const Handle type = opened(H5Tcopy(H5T_C_S1), H5Tclose, what);
-  const Handle stored = opened(H5Aget_type(attribute), H5Tclose, what);
-  H5Tset_size(type, length);
-  H5Tset_strpad(type, H5Tget_strpad(stored));
-  H5Tset_cset(type, H5Tget_cset(stored));
+  const Handle type = opened(hdf5().H5Tcopy(hdf5().text), hdf5().H5Tclose, what);
+  const Handle stored = opened(hdf5().H5Aget_type(attribute), hdf5().H5Tclose, what);
+  hdf5().H5Tset_size(type, length);
+  hdf5().H5Tset_strpad(type, hdf5().H5Tget_strpad(stored));
+  hdf5().H5Tset_cset(type, hdf5().H5Tget_cset(stored));
   std::vector<char> bytes(count * length);
-  if (H5Aread(attribute, type, bytes.data()) < 0) fail(what, " cannot be read");
+  if (hdf5().H5Aread(attribute, type, bytes.data()) < 0) fail(what, " cannot be read");
   std::vector<std::string> out;
   for (size_t i = 0; i < count; ++i) {
     const char* text = bytes.data() + i * length;
@@ -86,43 +85,44 @@ bool is_hdf5(std::string_view bytes) {
 }
 
 Hdf5File::Hdf5File(std::string_view bytes) : bytes_(bytes) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are told by UserError
-  const Handle access = opened(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "the file");
+  hdf5().H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are told by UserError
+  const Handle access = opened(hdf5().H5Pcreate(hdf5().file_access), hdf5().H5Pclose, "the file");
   // The whole file in memory, never written.
-  H5Pset_fapl_core(access, size_t{1} << 16, /*backing_store=*/false);
-  H5Pset_file_image(access, bytes_.data(), bytes_.size());
-  file_ = H5Fopen("in memory", H5F_ACC_RDONLY, access);
+  hdf5().H5Pset_fapl_core(access, size_t{1} << 16, /*backing_store=*/false);
+  hdf5().H5Pset_file_image(access, bytes_.data(), bytes_.size());
+  file_ = hdf5().H5Fopen("in memory", Hdf5Library::kReadOnly, access);
   if (file_ < 0) fail("it is damaged or truncated");
 }
 
 Hdf5File::~Hdf5File() {
-  H5Fclose(file_);
+  hdf5().H5Fclose(file_);
 }
 
 bool Hdf5File::has(const std::string& path) const {
   // Each part has to be there before the next is asked for.
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    if (part != "/" && H5Lexists(file_, part.c_str(), H5P_DEFAULT) <= 0) return false;
+    if (part != "/" && hdf5().H5Lexists(file_, part.c_str(), H5P_DEFAULT) <= 0) return false;
     if (slash == std::string::npos) return true;
   }
 }
 
 std::optional<std::vector<std::string>> Hdf5File::texts(const std::string& path, const std::string& name) const {
   const std::string what = str("attribute '", name, "' of '", path, "'");
-  if (H5Aexists_by_name(file_, path.c_str(), name.c_str(), H5P_DEFAULT) <= 0) return std::nullopt;
-  const Handle attribute =
-      opened(H5Aopen_by_name(file_, path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose, what);
-  const Handle type = opened(H5Aget_type(attribute), H5Tclose, what);
-  const Handle space = opened(H5Aget_space(attribute), H5Sclose, what);
-  if (H5Tget_class(type) != H5T_STRING) {
-    if (H5Sget_simple_extent_npoints(space) == 0) return std::vector<std::string>{};  // numpy's empty list of float64
+  if (hdf5().H5Aexists_by_name(file_, path.c_str(), name.c_str(), H5P_DEFAULT) <= 0) return std::nullopt;
+  const Handle attribute = opened(hdf5().H5Aopen_by_name(file_, path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                                  hdf5().H5Aclose, what);
+  const Handle type = opened(hdf5().H5Aget_type(attribute), hdf5().H5Tclose, what);
+  const Handle space = opened(hdf5().H5Aget_space(attribute), hdf5().H5Sclose, what);
+  if (hdf5().H5Tget_class(type) != H5T_STRING) {
+    if (hdf5().H5Sget_simple_extent_npoints(space) == 0)
+      return std::vector<std::string>{};  // numpy's empty list of float64
     fail(what, " is no list of texts");
   }
-  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  const hssize_t count = hdf5().H5Sget_simple_extent_npoints(space);
   if (count < 0 || static_cast<size_t>(count) > kMostTexts) fail(what, " has ", count, " texts");
-  if (H5Tis_variable_str(type) > 0) return variable_texts(attribute, space, static_cast<size_t>(count), what);
-  const size_t length = H5Tget_size(type);
+  if (hdf5().H5Tis_variable_str(type) > 0) return variable_texts(attribute, space, static_cast<size_t>(count), what);
+  const size_t length = hdf5().H5Tget_size(type);
   if (length == 0 || length > kLongestText || static_cast<size_t>(count) > bytes_.size() / length)
     fail(what, " has ", count, " texts of ", length, " bytes");
   return fixed_texts(attribute, static_cast<size_t>(count), length, what);
@@ -130,10 +130,10 @@ std::optional<std::vector<std::string>> Hdf5File::texts(const std::string& path,
 
 ir::Tensor Hdf5File::floats(const std::string& path) const {
   const std::string what = str("'", path, "'");
-  const Handle dataset = opened(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, what);
-  const Handle type = opened(H5Dget_type(dataset), H5Tclose, what);
-  const Handle space = opened(H5Dget_space(dataset), H5Sclose, what);
-  if (H5Tget_class(type) != H5T_FLOAT) fail(what, " holds no floating-point numbers");
+  const Handle dataset = opened(hdf5().H5Dopen2(file_, path.c_str(), H5P_DEFAULT), hdf5().H5Dclose, what);
+  const Handle type = opened(hdf5().H5Dget_type(dataset), hdf5().H5Tclose, what);
+  const Handle space = opened(hdf5().H5Dget_space(dataset), hdf5().H5Sclose, what);
+  if (hdf5().H5Tget_class(type) != H5T_FLOAT) fail(what, " holds no floating-point numbers");
   const ir::Shape shape = shape_of(space, what);
   uint64_t count = 1;
   for (const int64_t size : shape) {
@@ -143,7 +143,8 @@ ir::Tensor Hdf5File::floats(const std::string& path) const {
     count *= static_cast<uint64_t>(size);
   }
   return ir::Tensor::made<float>(shape, [&](std::span<float> values) {
-    if (!values.empty() && H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    if (!values.empty() &&
+        hdf5().H5Dread(dataset, hdf5().native_float, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
       fail(what, " cannot be read");
   });
 }

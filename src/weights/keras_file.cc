@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "weights/guarded.h"
 #include "weights/hdf5_file.h"
+#include "weights/hdf5_library.h"
 
 namespace octet::weights {
 namespace {
@@ -116,6 +117,7 @@ checkpoint::NamedTensors read_layers(std::string_view bytes) {
 }  // namespace
 
 checkpoint::NamedTensors read_keras_weights(std::string_view bytes, const std::string& origin) {
+  hdf5_symbol("H5open");  // here, so that not every reader loads the library anew
   return read_guarded([&] { return read_layers(bytes); }, origin);
 }
 

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+#include <string>
+
 #include "app/scratch_folder.h"
 #include "base/error.h"
 
@@ -62,6 +65,19 @@ TEST_F(ResultsReport, CurvesLeaveOutEpochsThatWereNotMeasured) {
   EXPECT_THAT(report.curves[0].series.at(0).y, ElementsAre(0.5, 0.25));
   EXPECT_EQ(report.curves[1].title, "qat: validation, mAP %");
   EXPECT_THAT(report.curves[1].series.at(0).x, ElementsAre(2));
+}
+
+TEST_F(ResultsReport, SaysOnHowManyImagesItStands) {
+  write("engine.json", R"({"metric": "map", "metric_title": "mAP %", "map": 50, "images": 120})");
+  write("verify.json", R"({"holds": true, "images": 20, "tensors": []})");  // without LibTorch: no agreement
+  const ResultsFolder results = read_results_folder(folder_);
+  EXPECT_TRUE(results.summary().at("engine_agreement").is_null());
+  std::map<std::string, std::string> facts;
+  for (const report::Fact& fact : results_report(results, {}).facts) facts[fact.key] = fact.value;
+  EXPECT_EQ(facts["images measured"], "120");
+  EXPECT_EQ(facts["images verified"], "20");
+  EXPECT_THAT(facts["Octet"], ::testing::MatchesRegex("[0-9.]+"));
+  EXPECT_EQ(facts.count("runs timed"), 0u);
 }
 
 TEST_F(ResultsReport, WhatDidNotHoldIsMarkedAsBad) {

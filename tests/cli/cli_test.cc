@@ -101,6 +101,8 @@ TEST_F(Cli, ABuildWithoutTrainingSaysSo) {
 TEST_F(Cli, TrainingIsAProgramOfItsOwn) {
   if (octet("--version").out.find("without training") != std::string::npos) GTEST_SKIP() << "this build cannot train";
   EXPECT_EQ(std::system(("ldd '" + program() + "' | grep -q libtorch").c_str()), 256) << "octet loads LibTorch";
+  // What single files need is loaded with them: it would take longer to load than most commands do.
+  EXPECT_EQ(std::system(("ldd '" + program() + "' | grep -q -E 'libhdf5|libcurl|libcrypto'").c_str()), 256);
   for (const char* command : {"train", "calibrate", "quantize", "diagnose", "verify", "evaluate", "infer"})
     EXPECT_THAT(octet(std::string(command) + " --help").out, HasSubstr(std::string("octet ") + command));
   EXPECT_EQ(octet("help train").out, octet("train --help").out);

@@ -177,6 +177,23 @@ TEST_F(Verify, ComparesAllOutputs) {
               HasSubstr("the model has 1 inputs and 2 outputs, the engine 1 and 1; was it compiled from this model?"));
 }
 
+// What its outputs mean is nobody's concern: they are numbers.
+TEST_F(Verify, ANetworkOfNoTaskNeedsNoExperiment) {
+  ir::Graph g = network(1);
+  g.add_output(g.add(OpKind::kExp, "second", {g.find_value("relu")}));
+  save(std::move(g), "two.onnx");
+  expect(0, "quantize -m two.onnx --images data --mean 0.5 --std 0.25 -o two.q.onnx");
+  expect(0, "compile two.q.onnx -o two.octet");
+  for (const std::string reference : kReferences) {
+    const Outcome outcome =
+        octet("verify -m two.q.onnx --engine_file two.octet --images data --reference " + reference);
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("output second: largest difference"));
+    EXPECT_THAT(outcome.out, HasSubstr("\nverified: "));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("same prediction")));
+  }
+}
+
 TEST_F(Verify, NothingToCompareIsNoProof) {
   save(network(1), "float.onnx");
   expect(0, "compile float.onnx -o float.octet");

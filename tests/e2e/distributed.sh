@@ -60,7 +60,7 @@ PY
   done
   # The ranks take what was calibrated at the same moment, and none of them that of another.
   for try in 1 2 3; do
-    expect 0 'wrote q' train race$try --stage qat -m w1/model.onnx --workers 4 --set finetune.batch_size_per_gpu=8 --set finetune.epochs=1
+    expect 0 "wrote race$try/model.onnx" train race$try --stage qat -m w1/model.onnx --workers 4 --set finetune.batch_size_per_gpu=8 --set finetune.epochs=1
   done
   # A mistake is told once.
   expect 2 'num_classes' train r --workers 2 --set model.num_classes=5

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
@@ -52,6 +53,29 @@ TEST(Evaluate, Convolutions) {
   const Tensor y = result(OpKind::kConvTranspose, {floats({1, 1, 1, 2}, {1, 5}), spread}, {{"strides", Ints{1, 1}}});
   EXPECT_EQ(y.shape(), (Shape{1, 2, 2, 3}));
   EXPECT_EQ(y.to_floats(), (Floats{1, 7, 10, 3, 19, 20, 10, 70, 100, 30, 190, 200}));
+}
+
+// Images go by rows, whatever has more axes by windows: the bits are the same, also where windows lie in the padding
+// alone.
+TEST(Evaluate, ConvolutionsOfImagesAreThoseOfVolumes) {
+  Floats x(2 * 4 * 7 * 6), w(6 * 2 * 3 * 2), b(6);
+  for (Floats* values : {&x, &w, &b})
+    for (size_t i = 0; i < values->size(); ++i) (*values)[i] = std::sin(0.7f * static_cast<float>(i) + 0.1f);
+  for (const int64_t stride : {1, 2, 5})
+    for (const int64_t dilation : {1, 3})
+      for (const Ints& pads : {Ints{0, 0, 0, 0}, Ints{1, 2, 3, 0}, Ints{9, 9, 9, 9}}) {
+        const Attributes image = {
+            {"group", int64_t{2}}, {"strides", Ints{stride, 1}}, {"dilations", Ints{1, dilation}}, {"pads", pads}};
+        const Attributes volume = {{"group", int64_t{2}},
+                                   {"strides", Ints{1, stride, 1}},
+                                   {"dilations", Ints{1, 1, dilation}},
+                                   {"pads", Ints{0, pads[0], pads[1], 0, pads[2], pads[3]}}};
+        const Tensor rows =
+            result(OpKind::kConv, {floats({2, 4, 7, 6}, x), floats({6, 2, 3, 2}, w), floats({6}, b)}, image);
+        const Tensor windows =
+            result(OpKind::kConv, {floats({2, 4, 1, 7, 6}, x), floats({6, 2, 1, 3, 2}, w), floats({6}, b)}, volume);
+        EXPECT_EQ(rows.to_floats(), windows.to_floats()) << stride << " " << dilation << " " << pads[0];
+      }
 }
 
 TEST(Evaluate, Products) {

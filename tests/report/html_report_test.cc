@@ -112,6 +112,13 @@ TEST_F(HtmlReportTest, ReplacesAnOlderFile) {
   EXPECT_THROW(write_report(directory_ / "none" / "report.html", {}), UserError);
 }
 
+TEST(SvgChart, EpochsHaveNoFractions) {
+  const std::string epochs = svg_line_chart({"c", "epoch", "", {{"s", {1, 2, 3}, {10, 20, 30}}}});
+  EXPECT_THAT(epochs, HasSubstr(">2</text>"));
+  EXPECT_THAT(epochs, Not(HasSubstr(">1.5</text>")));
+  EXPECT_THAT(svg_line_chart({"c", "x", "", {{"s", {1, 2.5, 3}, {10, 20, 30}}}}), HasSubstr(">1.5</text>"));
+}
+
 TEST(SvgChart, GapsWherePointsAreMissing) {
   const std::string svg = svg_line_chart({"c", "x", "y", {{"s", {0, 1, 2, 3}, {0, 1, NAN, 3}}}});
   static const std::regex path("d=\"(M[^\"]*)\"");

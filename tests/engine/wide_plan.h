@@ -168,6 +168,7 @@ class WidePlan {
     }
     step("channel_tables", {joined}, {codes({1, 40, 6, 5})}).constants = {
         {"tables", constants_.add(std::vector<uint8_t>(40 * 256, 3))}};
+    step("channel_shuffle", {joined}, {codes({1, 40, 6, 5})}).ints["groups"] = 2;
     engine::Step& resize = step("resize_nearest", {c}, {wide});
     resize.constants = {{"y_index", constants_.add(std::vector<int32_t>(12, 5))},
                         {"x_index", constants_.add(std::vector<int32_t>(10, 4))}};

@@ -51,9 +51,12 @@ class Rules {
         zero != zeros.end())
       refuse(q.name, str(what, " has the zero point ", *zero, "; TensorRT takes 0 alone: calibrate symmetric"));
     else if (q.get_int("qmin") >= 0)
-      refuse(q.name, str(what,
-                         " has unsigned codes, which TensorRT does not take; octet export --target tensorrt makes "
-                         "them signed, calibration without them keeps their resolution"));
+      refuse(
+          q.name,
+          str(what,
+              " has unsigned codes, and those of TensorRT end at 127, so that it refuses them or cuts off half of the "
+              "range; octet export --target tensorrt makes them signed, calibration without them keeps their "
+              "resolution"));
     const bool per_channel = !q.input(1)->constant->shape().empty();
     if (per_channel && !weights)
       refuse(q.name, str(what, " has a scale for each channel of an activation; TensorRT has one for the tensor"));

@@ -23,6 +23,7 @@ class EngineModel : public Model {
               const RunOptions& options)
       : signature_(app::signature_of(*plan)),
         executor_(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)}) {
+    require_fixed_outputs(file);
     task.check(signature_, 0);
     input_ = tasks::image_input(signature_);
     read_class_names(file, task.classes(signature_));
@@ -102,6 +103,7 @@ metrics::ScoreKind score_kind_of(const engine::Plan& plan, size_t output) {
 }
 
 std::unique_ptr<Model> open_engine_model(const ModelFile& file, const tasks::Task& task, const RunOptions& options) {
+  require_fixed_outputs(file);
   if (file.plan) return std::make_unique<EngineModel>(file.plan, file, task, options);
   const ir::Graph& network = *file.network;
   lower::CompileOptions compile{.input_shape = {}, .isa = chosen_isa(options.isa), .dump_passes = {}};

@@ -18,6 +18,7 @@
 #include "cli/flags.h"
 #include "cli/model_flags.h"
 #include "engine/engine_file.h"
+#include "engine/model_info.h"
 #include "engine/profiles.h"
 #include "lower/lower.h"
 #include "metrics/share_interval.h"
@@ -143,8 +144,9 @@ void print(const app::Verification& v, const std::string& objection, Isa isa) {
 // The input of the engine must be one that the model can have.
 void require_same_input(const data::NetworkInput& network, const std::vector<int64_t>& shape) {
   const auto fits = [](int64_t wanted, int64_t has) { return wanted < 0 || wanted == has; };
-  const size_t c = network.nhwc ? 3 : 1, h = network.nhwc ? 1 : 2;
-  if (shape.size() == 4 && fits(network.channels, shape[c]) && fits(network.height, shape[h]) &&
+  const size_t front = network.single ? 0 : 1;  // the batch
+  const size_t c = front + (network.nhwc ? 2 : 0), h = front + (network.nhwc ? 0 : 1);
+  if (shape.size() == front + 3 && fits(network.channels, shape[c]) && fits(network.height, shape[h]) &&
       fits(network.width, shape[h + 1]))
     return;
   throw UserError(str("input '", network.name, "' of the model is ",
@@ -163,7 +165,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   spec.model.input = {sizes.channels, sizes.height, sizes.width};
   engine::Executor engine(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)});
   app::DataStream images =
-      app::open_evaluation_data(spec, shape.at(0), app::class_names_of(graph.metadata, options.model));
+      app::open_evaluation_data(spec, sizes.batch, app::class_names_of(graph.metadata, options.model));
   spec.task->name_classes(images.dataset->class_names());
   report::Progress progress({.label = "verify", .total = images.loader->images_per_epoch()});
   app::VerifyOptions verify;
@@ -185,6 +187,8 @@ ExitCode run(const Options& options) {
   if (graph.inputs().size() != 1)
     fail_usage(options.model, ": has ", graph.inputs().size(), " inputs; verify takes networks with one image input");
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
+  // No task reads outputs whose sizes come up in a run. Any will do: nothing is asked of it here.
+  if (graph.program) model.metadata.emplace(engine::key::kTask, "classification");
   const spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, model);
   graph.metadata = model.metadata;
   const data::NetworkInput network = tasks::image_input(graph);

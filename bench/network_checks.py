@@ -95,6 +95,48 @@ def relative(found, truth):
     return worst
 
 
+def detections(outputs):
+    """(boxes [n, 4], scores [n], labels [n]) of a detector of torchvision, whatever its outputs are called."""
+    arrays = list(outputs.values())
+    boxes = next(a for a in arrays if a.ndim == 2)
+    labels = next(a for a in arrays if a.dtype.kind == "i")
+    scores = next(a for a in arrays if a.ndim == 1 and a is not labels)
+    return boxes.astype(np.float64), scores.astype(np.float64), labels
+
+
+def relative_of_detections(found, truth):
+    """As relative(), of each detection beside the nearest one of its class that no other has: equal scores come in any order."""
+    worst = 0.0
+    for a, b in zip(map(detections, found), map(detections, truth)):
+        if len(a[1]) != len(b[1]):
+            raise Failed(f"{len(a[1])} objects are found, {len(b[1])} by ONNX Runtime")
+        if not len(b[1]):
+            continue
+        size, score = max(np.abs(b[0]).max(), 1e-30), max(np.abs(b[1]).max(), 1e-30)
+        free = np.ones(len(a[1]), bool)
+        for box, value, label in zip(*b):
+            difference = np.maximum(np.abs(a[0] - box).max(axis=1) / size, np.abs(a[1] - value) / score)
+            difference[~free | (a[2] != label)] = np.inf
+            nearest = int(difference.argmin())
+            free[nearest] = False
+            worst = max(worst, float(difference[nearest]))
+    return worst
+
+
+def found_again(found, truth):
+    """Percent of the objects of `truth` that have one of their class in `found` with an IoU of 0.5 or more."""
+    good = count = 0
+    for a, b in zip(map(detections, found), map(detections, truth)):
+        for box, _, label in zip(*b):
+            count += 1
+            mine = a[0][a[2] == label]
+            low, high = np.maximum(mine[:, :2], box[:2]), np.minimum(mine[:, 2:], box[2:])
+            shared = np.clip(high - low, 0, None).prod(axis=1)
+            areas = (mine[:, 2:] - mine[:, :2]).prod(axis=1) + (box[2:] - box[:2]).prod() - shared
+            good += bool((shared >= 0.5 * np.maximum(areas, 1e-30)).any())
+    return round(100 * good / max(count, 1))
+
+
 def ratio_db(found, truth):
     """Signal to noise of all outputs and images, in dB."""
     signal = noise = 0.0
@@ -109,6 +151,7 @@ def ratio_db(found, truth):
 class Checks:
     def __init__(self, network, model, folder, work):
         self.network, self.model, self.work, self.record = network, model, work, {}
+        self.detects = network_exports.NETWORKS[network].kind == "detector"
         self.images = [image[None] for image in network_exports.pictures(folder, network, 0, CALIBRATION + HELD_OUT)]
         mean, std = network_exports.normalization(network)
         self.normalization = ["--mean", ",".join(map(str, mean)), "--std", ",".join(map(str, std))]
@@ -134,7 +177,7 @@ class Checks:
 
     def imports(self):
         summary = json.loads(octet("inspect", self.model, "--json", "-"))
-        self.weighted = {n["name"]: n["op"] for n in summary["nodes"] if n["op"] in WEIGHTED and n["parameters"] > 0}
+        self.weighted = {n["name"]: n["op"] for n in summary["nodes"] if n["op"] in WEIGHTED and (n["parameters"] > 0 or n["op"].startswith("Conv"))}
         self.outputs = summary["outputs"]
         return {"opset": summary["opset"], "nodes": len(summary["nodes"])}
 
@@ -142,10 +185,12 @@ class Checks:
         engine = self.work / "float.octet"
         octet("compile", self.model, "-o", engine, "--force", "--quiet")
         self.truth = run_onnxruntime(self.model, self.images[CALIBRATION:])
-        found = relative(run_engine(engine, self.images[CALIBRATION:], self.work), self.truth)
+        measure = relative_of_detections if self.detects else relative
+        found = measure(run_engine(engine, self.images[CALIBRATION:], self.work), self.truth)
+        objects = {"objects": sum(len(detections(t)[1]) for t in self.truth)} if self.detects else {}
         if not found <= RELATIVE:
             raise Failed(f"differs by {found:.2g} of the largest value")
-        return {"relative": float(f"{found:.2g}")}
+        return {"relative": float(f"{found:.2g}"), **objects}
 
     def ptq(self):
         octet("quantize", "-m", self.model, "--images", self.calibration, *self.normalization, "-o", self.work / "int8.onnx", "--force",
@@ -180,6 +225,9 @@ class Checks:
         images = self.images[CALIBRATION:]
         engine = run_engine(self.work / "int8.octet", images, self.work)
         qdq = run_onnxruntime(self.work / "int8.onnx", images, plain=True)
+        if self.detects:
+            return {"agreement_percent": found_again(engine, qdq),
+                    **({"found_percent": found_again(engine, self.truth)} if hasattr(self, "truth") else {})}
         found = {"relative": float(f"{relative(engine, qdq):.2g}"), "agreement_db": ratio_db(engine, qdq)}
         if hasattr(self, "truth"):
             found["sqnr_db"] = ratio_db(engine, self.truth)
@@ -245,7 +293,7 @@ finetune: {steps}
     def run(self):
         if self.cell("imports", self.imports):
             self.cell("fp32", self.fp32)
-            if network_exports.NETWORKS[self.network].kind != "detector":
+            if not self.detects:
                 self.cell("train", self.train)
             if self.cell("ptq", self.ptq) and self.cell("int8", self.int8):
                 self.cell("same", self.same)

@@ -20,14 +20,17 @@ torch.onnx.export: one image, fixed sizes, no flag of Octet's. Made by `bench/ne
 nobody edits; anyone can run both. Weights are random, from a fixed seed, with batch norms that have seen photographs.
 
 - **reads**: `octet inspect` takes the file
-- **FP32**: the largest difference of the engine's outputs to ONNX Runtime's, to the largest value; yes where it is at most 1e-4
+- **FP32**: the largest difference of the engine's outputs to ONNX Runtime's, to the largest value; yes where it is at most 1e-4.
+  Detectors find as many objects, each compared with the nearest of its class, as equal scores come in any order
 - **trains**: two steps of `octet train` with a batch of 4; segmentation learns its own outputs
 - **PTQ**: `octet quantize` with 8 photographs and no other setting
 - **INT8**: convolutions and products with weights that the engine runs in INT8, of all
 - **proof**: `octet verify`: every code of the engine is that of the QDQ model, or a tie
 - **beside QDQ**: signal to noise of the engine's outputs beside the QDQ file's in ONNX Runtime, node by node. Codes that fall on the other side
-  of a rounding border are all that differs; networks with random weights carry each of them to the outputs
-- **PTQ, dB**: signal to noise of the engine's outputs beside the float network's, on photographs that did not calibrate
+  of a rounding border are all that differs; networks with random weights carry each of them to the outputs. Of detectors: how many of the
+  objects that the QDQ file finds the engine finds, of the same class and with an IoU of 0.5 or more
+- **PTQ, dB**: signal to noise of the engine's outputs beside the float network's, on photographs that did not calibrate; of detectors how
+  many of the float network's objects
 
 Random weights make networks that amplify noise, deep ones most, so the last column says little of trained ones.
 """
@@ -41,11 +44,13 @@ def cell(record, name, show):
 
 
 def row(record):
-    same = lambda key: lambda c: f"{c[key]:.0f} dB" if key in c else ""
+    def same(key, percent):
+        return lambda c: f"{c[key]:.0f} dB" if key in c else f"{c[percent]} %" if percent in c else ""
+
     return [cell(record, "imports", lambda c: "yes"), cell(record, "fp32", lambda c: f"{c['relative']:.0e}"), cell(record, "train", lambda c: "yes"),
             cell(record, "ptq", lambda c: "yes"), cell(record, "int8", lambda c: f"{c['int8']} of {c['of']}"),
-            cell(record, "verify", lambda c: f"{c['compared']} tensors"), cell(record, "same", same("agreement_db")),
-            cell(record, "same", same("sqnr_db"))]
+            cell(record, "verify", lambda c: f"{c['compared']} tensors"), cell(record, "same", same("agreement_db", "agreement_percent")),
+            cell(record, "same", same("sqnr_db", "found_percent"))]
 
 
 def reasons(records):

@@ -10,7 +10,15 @@ FLOATS = ctypes.POINTER(ctypes.c_float)
 
 class TensorInfo(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("rank", ctypes.c_int32), ("size", ctypes.c_int64)]
+                ("rank", ctypes.c_int32), ("size", ctypes.c_int64), ("data_type", ctypes.c_int32)]
+
+
+class TensorView(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("data", ctypes.c_void_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("rank", ctypes.c_int32), ("size", ctypes.c_int64), ("data_type", ctypes.c_int32)]
+
+
+TYPES = (np.float32, np.int32, np.int64, np.bool_)
 
 
 class ContextOptions(ctypes.Structure):
@@ -27,7 +35,8 @@ class ImageFormat(ctypes.Structure):
 
 
 class Engine:
-    """An engine file and one context. `outputs` are arrays that run() writes, `names` those of the outputs."""
+    """An engine file and one context. `outputs` are arrays that run() writes, or makes where sizes come up in a run; `names` those of the
+    outputs."""
 
     def __init__(self, path, threads=0):
         self.path, self.engine, self.context, self.kept = path, ctypes.c_void_p(), ctypes.c_void_p(), None
@@ -38,10 +47,13 @@ class Engine:
         self.good(self.lib.octet_engine_load(os.fsencode(path), ctypes.byref(self.engine)))
         self.good(self.lib.octet_context_create(self.engine, ctypes.byref(options), ctypes.byref(self.context)))
         self.names, self.outputs = [], []
+        self.finds_sizes = bool(self.lib.octet_engine_finds_sizes(self.engine))
         for index in range(self.lib.octet_engine_output_count(self.engine)):
             info = TensorInfo(ctypes.sizeof(TensorInfo))
             self.good(self.lib.octet_engine_output(self.engine, index, ctypes.byref(info)))
             self.names.append(info.name.decode())
+            if self.finds_sizes:
+                continue
             self.outputs.append(np.empty(info.shape[: info.rank], np.float32))
             self.good(self.lib.octet_context_bind_output(self.context, index, self.outputs[-1].ctypes.data_as(FLOATS)))
 
@@ -65,6 +77,16 @@ class Engine:
 
     def run(self):
         self.good(self.lib.octet_context_run(self.context))
+        if self.finds_sizes:
+            self.outputs = [self.result(index) for index in range(len(self.names))]
+
+    def result(self, index):
+        """A copy of an output of the latest run."""
+        view = TensorView(ctypes.sizeof(TensorView))
+        self.good(self.lib.octet_context_result(self.context, index, ctypes.byref(view)))
+        kind = np.dtype(TYPES[view.data_type])
+        data = ctypes.string_at(view.data, view.size * kind.itemsize)
+        return np.frombuffer(data, kind).reshape(view.shape[: view.rank]).copy()
 
 
 def normalizing(mean, std):

@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 find_package(Threads REQUIRED)
 
 set(objects "")
-foreach(layer numerics kernels engine)
+foreach(layer numerics dense kernels engine)
   if(TARGET octet_${layer})
     list(APPEND objects $<TARGET_OBJECTS:octet_${layer}>)
   endif()

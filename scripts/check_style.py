@@ -66,7 +66,7 @@ PACKAGES = {
 
 # Readers of foreign bytes and the fuzzer that drives each.
 READERS = {
-    "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
+    "onnx": "onnx_fuzz", "engine files": "engine_fuzz", "programs behind plans": "program_fuzz", "specs": "spec_fuzz", "IDX": "idx_fuzz", "CIFAR": "cifar_fuzz",
     "specifications of TAO": "tao_fuzz",
     "images": "image_folder_fuzz", "BMP, PPM and PGM": "bitmap_fuzz", "ImageNet's records": "image_record_fuzz",
     "annotations and records": "annotation_fuzz", "checkpoints": "checkpoint_fuzz",

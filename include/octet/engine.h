@@ -21,8 +21,16 @@
 // batch is part of the shape: it is chosen when the network is compiled. Results are the same bits for every number of
 // threads, and what runs in INT8 is the same bits on every instruction set; FP32 layers may differ in the last bits
 // there (docs/numerics.md). A NaN in the input stays NaN through FP32 layers; where the network quantizes it, it
-// becomes the zero point, the number 0. Errors a person can mend are thrown as octet::Error with one clear sentence.
-// The same in C: octet/octet.h. This header needs C++17.
+// becomes the zero point, the number 0.
+// Where sizes of outputs come up in a run (the objects that a detector finds; TensorInfo::shape has -1 then), the
+// library holds the outputs, in the types of the model:
+//
+//   context.bind_input(0, image.data());
+//   context.run();
+//   const octet::TensorView boxes = context.result(0);   // until the next run
+//
+// Errors a person can mend are thrown as octet::Error with one clear sentence. The same in C: octet/octet.h.
+// This header needs C++17.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,15 +52,24 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of the elements of a tensor in memory.
-enum class DataType { kFloat32, kUInt8, kInt8, kInt32, kInt64 };
+// Of the elements of a tensor in memory. A bool is a byte that is 0 or 1.
+enum class DataType { kFloat32, kUInt8, kInt8, kInt32, kInt64, kBool };
 
 struct TensorInfo {
   std::string name;
-  std::vector<int64_t> shape;
-  int64_t size() const;  // number of elements
-  // What the engine itself reads or writes there; other types cost a conversion (Context::bind_input).
+  std::vector<int64_t> shape;  // -1: comes up in a run; empty, where nothing is known before it
+  int64_t size() const;        // number of elements; -1: comes up in a run
+  // What the engine itself reads or writes there; other types cost a conversion (Context::bind_input). Other than
+  // float32 only where Engine::finds_sizes().
   DataType type = DataType::kFloat32;
+};
+
+// A tensor of a context, until its next run.
+struct TensorView {
+  DataType type = DataType::kFloat32;
+  std::vector<int64_t> shape;
+  const void* data = nullptr;  // dense, in the order of the shape
+  int64_t size() const;
 };
 
 // Threads of the caller instead of the context's own. run(user, parts, work, task) calls work(task, part) once for
@@ -147,6 +164,9 @@ class Context {
   void bind_image(int index, const uint8_t* pixels, const ImageFormat& format = {});
   // Runs on the bound tensors. Error when one is not bound.
   void run();
+  // An output of the latest run: the caller's memory, or the library's where sizes come up in a run. There outputs are
+  // bound by nobody, and a run allocates memory.
+  TensorView result(int index) const;
 
   int threads() const;
   const char* isa() const;  // "avx512_vnni"
@@ -229,6 +249,8 @@ class Engine {
   // Error where there is no such profile.
   const std::vector<TensorInfo>& inputs(int profile = 0) const;
   const std::vector<TensorInfo>& outputs(int profile = 0) const;
+  // Sizes of the outputs come up in a run: Context::result() gives them, and there is no Throughput.
+  bool finds_sizes() const;
   // What the model carried into the file, by key: stage, version, and all that model_info() reads.
   const std::map<std::string, std::string>& metadata() const;
   // Reads the metadata. Error naming the entry that is malformed.

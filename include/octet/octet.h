@@ -52,13 +52,14 @@ octet_status octet_engine_from_memory(const void* bytes, size_t size, const char
 /* Contexts may outlive their engine. NULL is allowed in all ..._free functions. */
 void octet_engine_free(octet_engine* engine);
 
-/* Of the elements of a tensor in memory. */
+/* Of the elements of a tensor in memory. A bool is a byte that is 0 or 1. */
 typedef enum octet_data_type {
   OCTET_FLOAT32 = 0,
   OCTET_UINT8 = 1,
   OCTET_INT8 = 2,
   OCTET_INT32 = 3,
   OCTET_INT64 = 4,
+  OCTET_BOOL = 5,
 } octet_data_type;
 
 typedef struct octet_tensor_info {
@@ -66,16 +67,19 @@ typedef struct octet_tensor_info {
   const char* name;
   const int64_t* shape;
   int32_t rank;
-  int64_t size; /* number of elements */
+  int64_t size; /* number of elements; -1 (and -1 in the shape): it comes up in a run */
   int32_t type; /* octet_data_type: what the engine itself reads or writes there */
 } octet_tensor_info;
 #define OCTET_TENSOR_INFO_INIT \
-  { sizeof(octet_tensor_info), NULL, NULL, 0, 0, 0 }
+  { sizeof(octet_tensor_info), NULL, NULL, 0, 0, OCTET_FLOAT32 }
 
 int32_t octet_engine_input_count(const octet_engine* engine);
 int32_t octet_engine_output_count(const octet_engine* engine);
 octet_status octet_engine_input(const octet_engine* engine, int32_t index, octet_tensor_info* info);
 octet_status octet_engine_output(const octet_engine* engine, int32_t index, octet_tensor_info* info);
+
+/* 1: sizes of the outputs come up in a run, and octet_context_result() gives them; there is no throughput then. */
+int32_t octet_engine_finds_sizes(const octet_engine* engine);
 
 /* Sizes that the file was compiled for (octet compile --profiles). The functions above tell of the first, number 0. */
 int32_t octet_engine_profile_count(const octet_engine* engine);
@@ -179,6 +183,20 @@ octet_status octet_engine_image_format(const octet_engine* engine, int32_t input
 
 /* Runs on the bound tensors. Allocates nothing and takes no lock. One caller at a time. */
 octet_status octet_context_run(octet_context* context);
+
+/* An output of the latest run, until the next one. Where sizes come up in a run (octet/engine.h) nobody binds outputs,
+   and this is the way to them. */
+typedef struct octet_tensor_view {
+  size_t struct_size;
+  const void* data; /* dense, in the order of the shape */
+  const int64_t* shape;
+  int32_t rank;
+  int64_t size; /* number of elements */
+  int32_t type; /* octet_data_type */
+} octet_tensor_view;
+#define OCTET_TENSOR_VIEW_INIT \
+  { sizeof(octet_tensor_view), NULL, NULL, 0, 0, OCTET_FLOAT32 }
+octet_status octet_context_result(octet_context* context, int32_t index, octet_tensor_view* view);
 
 int32_t octet_context_threads(const octet_context* context);
 const char* octet_context_isa(const octet_context* context);

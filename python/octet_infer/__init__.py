@@ -21,7 +21,7 @@ from ._library import TensorInfo as _TensorInfo
 
 __all__ = ["Context", "Engine", "Error", "Tensor", "version"]
 
-_TYPES = [numpy.dtype(name) for name in ("float32", "uint8", "int8", "int32", "int64")]  # octet_data_type
+_TYPES = [numpy.dtype(name) for name in ("float32", "uint8", "int8", "int32", "int64", "bool")]  # octet_data_type
 
 
 def version():

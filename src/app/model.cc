@@ -24,6 +24,7 @@ class EngineModel : public Model {
               const RunOptions& options)
       : signature_(app::signature_of(*plan)),
         executor_(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)}) {
+    require_fixed_outputs(file);
     if (task) task->check(signature_, 0);
     input_ = tasks::image_input(signature_);
     read_class_names(file, task ? task->classes(signature_) : -1);

@@ -180,6 +180,7 @@ int64_t count_activation_quantizers(const ir::Graph& graph) {
 
 CutModel cut_model(const ir::Graph& graph, const std::vector<QuantizedTensor>& tensors) {
   CutModel out{graph.clone(), {}, {}};
+  out.pieces.program = nullptr;  // it has other outputs from now on
   ir::Graph& g = out.pieces;
   std::map<std::string, ir::Value*> forced;
   for (size_t i = 0; i < tensors.size(); ++i) {

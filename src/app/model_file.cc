@@ -5,6 +5,7 @@
 #include "app/network_file.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
+#include "ir/program_types.h"
 
 namespace octet::app {
 
@@ -15,7 +16,11 @@ tasks::Signature signature_of(const engine::Plan& plan) {
   };
   tasks::Signature out;
   for (const int id : plan.inputs) out.inputs.push_back(port(id));
-  for (const int id : plan.outputs) out.outputs.push_back(port(id));
+  if (plan.program)
+    for (const ir::ProgramOutput& output : ir::program_outputs(*plan.program))
+      out.outputs.push_back({output.name, output.type});
+  else
+    for (const int id : plan.outputs) out.outputs.push_back(port(id));
   return out;
 }
 
@@ -35,6 +40,13 @@ ModelFile read_model_file(const std::string& path, const std::vector<ir::InputSh
     fail_usage(path, ": unknown kind of model '", ending, "'; expected .onnx or .octet");
   }
   return file;
+}
+
+void require_fixed_outputs(const ModelFile& file) {
+  if ((file.network && file.network->program) || (file.plan && file.plan->program))
+    fail_usage(file.path,
+               ": the sizes of its outputs come up in a run, which no task reads; octet compile, bench and "
+               "verify take it, and the engine's interfaces give its outputs");
 }
 
 }  // namespace octet::app

@@ -30,4 +30,7 @@ ModelFile read_model_file(const std::string& path, const std::vector<ir::InputSh
 
 tasks::Signature signature_of(const engine::Plan& plan);
 
+// UserError (exit 2) where the sizes of the outputs come up in a run, which no task reads.
+void require_fixed_outputs(const ModelFile& file);
+
 }  // namespace octet::app

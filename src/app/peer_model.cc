@@ -33,6 +33,7 @@ class PeerModel : public Model {
                   .batch = 1,
                   .mode = "outputs",
                   .environment = {}}) {
+    require_fixed_outputs(file);
     read_class_names(file, classes);
     for (const ir::Value* output : file.network->outputs()) kinds_.push_back(score_kind_of(output));
     results_.resize(kinds_.size());

@@ -8,6 +8,7 @@
 
 #include "app/model.h"
 #include "base/error.h"
+#include "dense/program.h"
 #include "ir/infer.h"
 
 namespace octet::app {
@@ -50,6 +51,10 @@ class Verifier {
     if (plan.inputs.size() != graph.inputs().size() || plan.outputs.size() != graph.outputs().size())
       refuse(str("the model has ", graph.inputs().size(), " inputs and ", graph.outputs().size(),
                  " outputs, the engine ", plan.inputs.size(), " and ", plan.outputs.size()));
+    const auto bytes = [](const engine::Plan& p) {
+      return p.program ? dense::program_bytes(*p.program) : std::string();
+    };
+    if (bytes(plan) != bytes(*own_)) refuse("the operations behind the engine's plan are not those of the model");
     input_ = &buffer(plan, plan.inputs[0]);
     images_.resize(static_cast<size_t>(input_->elements()));
     const std::set<const ir::Value*> jumping = behind_a_jump(graph);
@@ -104,6 +109,7 @@ class Verifier {
   }
   // Whose outputs have a row for each image, too.
   bool is_of_task() const {
+    if (graph_.program) return false;
     for (const std::vector<int64_t>& shape : output_shapes())
       if (shape.empty() || shape[0] != input_->shape[0]) return false;
     try {

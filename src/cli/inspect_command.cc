@@ -13,10 +13,12 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "dense/program.h"
 #include "engine/engine_file.h"
 #include "engine/model_info.h"
 #include "engine/profiles.h"
 #include "ir/print.h"
+#include "ir/program_types.h"
 #include "ir/summary.h"
 #include "report/text_table.h"
 
@@ -67,6 +69,7 @@ Json summary_json(const ir::GraphSummary& summary, const ir::Graph& graph) {
           {"parameters", summary.parameters},
           {"macs", macs_json(summary.macs)},
           {"constant_bytes", summary.constant_bytes},
+          {"operations_behind", summary.operations_behind},
           {"nodes", nodes}};
 }
 
@@ -139,6 +142,16 @@ std::string isa_text(const engine::Plan& plan, bool all_int8) {
                       : "INT8 results are the same bits on all, FP32 ones may differ in the last bits");
 }
 
+std::vector<ir::ValueSummary> values_of(const dense::Program& program) {
+  std::vector<ir::ValueSummary> out;
+  for (const ir::ProgramOutput& output : ir::program_outputs(program)) out.push_back({output.name, output.type});
+  return out;
+}
+
+Json outputs_json(const engine::Plan& plan) {
+  return plan.program ? values_json(values_of(*plan.program)) : buffers_json(plan, plan.outputs);
+}
+
 Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers, const Sizes& sizes) {
   Json steps = Json::array();
   for (const engine::LayerInfo& layer : layers)
@@ -147,7 +160,7 @@ Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>&
           {"isa", plan.isa},
           {"metadata", plan.metadata},
           {"inputs", buffers_json(plan, plan.inputs)},
-          {"outputs", buffers_json(plan, plan.outputs)},
+          {"outputs", outputs_json(plan)},
           {"profiles", plan.profiles.empty() ? Json(nullptr) : Json(engine::profile_list(plan))},
           {"file_bytes", sizes.file},
           {"arena_bytes", plan.arena_bytes},
@@ -159,11 +172,17 @@ Json engine_json(const engine::Plan& plan, const std::vector<engine::LayerInfo>&
 
 std::string engine_table(const engine::Plan& plan, const std::vector<engine::LayerInfo>& layers, const Sizes& sizes) {
   std::string out;
-  for (const auto& [what, ids] : {std::pair("input   ", &plan.inputs), std::pair("output  ", &plan.outputs)})
-    for (const int id : *ids) {
+  const auto add_buffers = [&](const char* what, const std::vector<int>& ids) {
+    for (const int id : ids) {
       const engine::Buffer& buffer = plan.buffers[static_cast<size_t>(id)];
       out += str(what, printable_line(buffer.name), "  float32", ir::shape_string(buffer.shape), "\n");
     }
+  };
+  add_buffers("input   ", plan.inputs);
+  if (!plan.program) add_buffers("output  ", plan.outputs);
+  if (plan.program)
+    for (const ir::ValueSummary& value : values_of(*plan.program))
+      out += str("output  ", printable_line(value.name), "  ", type_string(value.type), "\n");
   out += metadata_table(plan.metadata);
   if (!plan.profiles.empty()) out += "profiles " + engine::profile_list(plan) + "\n";
   report::TextTable table({"layer", "operation", "precision", "why not INT8"});
@@ -172,6 +191,8 @@ std::string engine_table(const engine::Plan& plan, const std::vector<engine::Lay
   const auto kib = [](auto bytes) { return (static_cast<int64_t>(bytes) + 1023) / 1024; };
   out += table.text();
   out += str("\n", int8, " of ", all, " layers in INT8", int8 < all ? str(", ", all - int8, " in FP32") : "", "\n");
+  if (plan.program)
+    out += str(dense::operation_count(*plan.program), " operations behind them, on sizes that come up in a run\n");
   out += str("file ", kib(sizes.file), " KiB, weights and tables ", kib(sizes.weights), " KiB, memory to work in ",
              kib(sizes.memory), " KiB", plan.profiles.empty() ? "" : " (of the largest profile)", "\n");
   return out + isa_text(plan, int8 == all) + "\n";

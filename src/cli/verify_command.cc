@@ -146,8 +146,9 @@ void print(const app::Verification& v, const std::string& objection, Isa isa) {
 // The input of the engine must be one that the model can have.
 void require_same_input(const data::NetworkInput& network, const std::vector<int64_t>& shape) {
   const auto fits = [](int64_t wanted, int64_t has) { return wanted < 0 || wanted == has; };
-  const size_t c = network.nhwc ? 3 : 1, h = network.nhwc ? 1 : 2;
-  if (shape.size() == 4 && fits(network.channels, shape[c]) && fits(network.height, shape[h]) &&
+  const size_t front = network.single ? 0 : 1;  // the batch
+  const size_t c = front + (network.nhwc ? 2 : 0), h = front + (network.nhwc ? 0 : 1);
+  if (shape.size() == front + 3 && fits(network.channels, shape[c]) && fits(network.height, shape[h]) &&
       fits(network.width, shape[h + 1]))
     return;
   throw UserError(str("input '", network.name, "' of the model is ",
@@ -167,7 +168,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   spec.model.input = {sizes.channels, sizes.height, sizes.width};
   engine::Executor engine(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)});
   app::DataStream images =
-      app::open_evaluation_data(spec, shape.at(0), app::class_names_of(graph.metadata, options.model));
+      app::open_evaluation_data(spec, sizes.batch, app::class_names_of(graph.metadata, options.model));
   spec.task->name_classes(images.dataset->class_names());
   report::Progress progress({.label = "verify", .total = images.loader->images_per_epoch()});
   app::VerifyOptions verify;

@@ -21,20 +21,25 @@ bool image_depth(int64_t channels) {
 }  // namespace
 
 std::vector<int64_t> NetworkInput::shape(int64_t images, int64_t c, int64_t h, int64_t w) const {
-  return nhwc ? std::vector<int64_t>{images, h, w, c} : std::vector<int64_t>{images, c, h, w};
+  std::vector<int64_t> out = nhwc ? std::vector<int64_t>{images, h, w, c} : std::vector<int64_t>{images, c, h, w};
+  if (single) out.erase(out.begin());
+  return out;
 }
 
-NetworkInput read_network_input(const std::string& name, const std::vector<int64_t>& shape) {
-  if (shape.size() != 4)
-    fail_usage("input '", name, "' is ", list(shape),
+NetworkInput read_network_input(const std::string& name, const std::vector<int64_t>& given) {
+  if (given.size() != 4 && given.size() != 3)
+    fail_usage("input '", name, "' is ", list(given),
                "; images are fed to inputs of the form [N, C, H, W] or [N, H, W, C]");
-  NetworkInput in{.name = name, .batch = std::max<int64_t>(shape[0], 0)};
+  const bool single = given.size() == 3;
+  std::vector<int64_t> shape = given;
+  if (single) shape.insert(shape.begin(), 1);
+  NetworkInput in{.name = name, .batch = std::max<int64_t>(shape[0], 0), .single = single};
   in.nhwc = !image_depth(shape[1]) && image_depth(shape[3]);
   in.channels = shape[in.nhwc ? 3 : 1];
   in.height = shape[in.nhwc ? 1 : 2];
   in.width = shape[in.nhwc ? 2 : 3];
   if (in.channels >= 0 && !image_depth(in.channels))
-    fail_usage("input '", name, "' is ", list(shape),
+    fail_usage("input '", name, "' is ", list(given),
                ", which is no image of 1 or 3 channels, neither as [N, C, H, W] nor as "
                "[N, H, W, C]; images have no others");
   return in;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "dense/program.h"
 #include "engine/engine_file.h"
 #include "engine/executor.h"
 #include "engine/model_info.h"
@@ -31,6 +32,28 @@ auto translated(Work work) {
 std::vector<TensorInfo> infos(const engine::Plan& plan, const std::vector<int>& ids) {
   std::vector<TensorInfo> out;
   for (int id : ids) out.push_back({plan.buffers[id].name, plan.buffers[id].shape, DataType::kFloat32});
+  return out;
+}
+
+DataType public_type(dense::Type type) {
+  switch (type) {
+    case dense::Type::kFloat:
+      return DataType::kFloat32;
+    case dense::Type::kInt32:
+      return DataType::kInt32;
+    case dense::Type::kInt64:
+      return DataType::kInt64;
+    case dense::Type::kBool:
+      break;
+  }
+  return DataType::kBool;
+}
+
+std::vector<TensorInfo> output_infos(const engine::Plan& plan) {
+  if (!plan.program) return infos(plan, plan.outputs);
+  std::vector<TensorInfo> out;
+  for (const dense::Output& output : plan.program->outputs)
+    out.push_back({plan.program->values[static_cast<size_t>(output.value)], output.shape, public_type(output.type)});
   return out;
 }
 
@@ -65,6 +88,15 @@ void check_pointers(const Pointer* pointers, const engine::Plan& plan, const std
 }  // namespace
 
 int64_t TensorInfo::size() const {
+  int64_t count = 1;
+  for (int64_t d : shape) {
+    if (d < 0) return -1;
+    count *= d;
+  }
+  return count;
+}
+
+int64_t TensorView::size() const {
   int64_t count = 1;
   for (int64_t d : shape) count *= d;
   return count;
@@ -103,6 +135,8 @@ struct Context::Impl {
   std::vector<float*> outputs;
   std::vector<char> is_image;
   std::vector<Converted> converted_inputs, converted_outputs;
+  std::vector<std::vector<float>> between;  // what a program behind the plan reads
+  bool has_run = false;
 
   Impl(std::shared_ptr<const engine::PreparedPlan> plan, const engine::ExecutorOptions& options)
       : executor(std::move(plan), options),
@@ -110,8 +144,18 @@ struct Context::Impl {
         outputs(executor.plan().outputs.size()),
         is_image(inputs.size(), 0),
         converted_inputs(inputs.size()),
-        converted_outputs(outputs.size()) {}
+        converted_outputs(outputs.size()) {
+    if (!this->plan().program) return;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto elements = this->plan().buffers[this->plan().outputs[i]].elements();
+      outputs[i] = between.emplace_back(static_cast<size_t>(elements)).data();
+    }
+  }
   const engine::Plan& plan() const { return executor.plan(); }
+  void require_own_outputs() const {
+    if (plan().program)
+      throw Error("the sizes of the outputs come up in a run: bind inputs only, run(), and read result(index)");
+  }
   void check_index(int index, size_t count, const char* what) const {
     if (index < 0 || static_cast<size_t>(index) >= count)
       throw Error(str("there is no ", what, " ", index, "; the engine has ", count));
@@ -144,7 +188,9 @@ struct Context::Impl {
         throw Error(str("output ", i, " ('", plan().buffers[plan().outputs[i]].name, "') is not bound"));
     for (Converted& each : converted_inputs)
       if (each.data) engine::to_floats(each.data, each.type, each.floats);
+    has_run = false;
     translated([&] { executor.run(inputs.data(), outputs.data()); });
+    has_run = true;
     for (Converted& each : converted_outputs)
       if (each.data) engine::from_floats(each.floats, each.data, each.type);
   }
@@ -157,7 +203,10 @@ Context& Context::operator=(Context&&) noexcept = default;
 
 void Context::run(const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
   check_count(inputs.size(), impl_->inputs.size(), "inputs");
-  check_count(outputs.size(), impl_->outputs.size(), "outputs");
+  if (!outputs.empty() || !impl_->plan().program) {
+    impl_->require_own_outputs();
+    check_count(outputs.size(), impl_->outputs.size(), "outputs");
+  }
   for (size_t i = 0; i < inputs.size(); ++i) impl_->bind_floats(i, inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) impl_->bind_output(i, outputs[i]);
   impl_->run();
@@ -165,6 +214,7 @@ void Context::run(const std::vector<const float*>& inputs, const std::vector<flo
 
 void Context::run(const std::vector<float>& input, std::vector<float>& output) {
   const engine::Plan& plan = impl_->plan();
+  impl_->require_own_outputs();
   check_count(1, plan.inputs.size(), "input");
   check_count(1, plan.outputs.size(), "output");
   const auto in = static_cast<size_t>(plan.buffers[plan.inputs[0]].elements());
@@ -182,6 +232,7 @@ void Context::bind_input(int index, const float* data) {
 }
 
 void Context::bind_output(int index, float* data) {
+  impl_->require_own_outputs();
   impl_->check_index(index, impl_->outputs.size(), "output");
   impl_->bind_output(static_cast<size_t>(index), data);
 }
@@ -199,6 +250,7 @@ void Context::bind_input(int index, const void* data, DataType type) {
 }
 
 void Context::bind_output(int index, void* data, DataType type) {
+  impl_->require_own_outputs();
   impl_->check_index(index, impl_->outputs.size(), "output");
   if (type == DataType::kFloat32) return bind_output(index, static_cast<float*>(data));
   const auto at = static_cast<size_t>(index);
@@ -227,6 +279,19 @@ void Context::run() {
   impl_->run();
 }
 
+TensorView Context::result(int index) const {
+  if (!impl_->has_run) throw Error("there are no results before a run");
+  if (!impl_->plan().program) {
+    impl_->check_index(index, impl_->outputs.size(), "output");
+    const engine::Buffer& buffer = impl_->plan().buffers[impl_->plan().outputs[index]];
+    return {DataType::kFloat32, buffer.shape, impl_->outputs[index]};
+  }
+  const std::vector<dense::Tensor>& results = impl_->executor.results();
+  impl_->check_index(index, results.size(), "output");
+  const dense::Tensor& result = results[static_cast<size_t>(index)];
+  return {public_type(result.type()), result.shape(), result.bytes().data()};
+}
+
 int Context::threads() const {
   return impl_->executor.threads();
 }
@@ -250,7 +315,7 @@ std::vector<LayerReport> Context::profile(int runs) {
   executor.set_profiling(false);
   std::vector<LayerReport> out = reports(executor.plan(), executor.isa());
   const std::vector<int64_t>& times = executor.step_nanoseconds();
-  for (size_t i = 0; i < out.size(); ++i) out[i].microseconds = static_cast<double>(times[i]) / runs / 1000;
+  for (size_t i = 0; i < times.size(); ++i) out[i].microseconds = static_cast<double>(times[i]) / runs / 1000;
   return out;
 }
 
@@ -309,7 +374,7 @@ const char* Throughput::isa() const {
 Engine::Engine(std::shared_ptr<const engine::Plan> plan) : shared_(std::make_shared<Shared>()) {
   for (int i = 0; i <= static_cast<int>(plan->profiles.size()); ++i) {
     const auto profile = engine::profile_of(plan, i);
-    inputs_.push_back(infos(*profile, profile->inputs)), outputs_.push_back(infos(*profile, profile->outputs));
+    inputs_.push_back(infos(*profile, profile->inputs)), outputs_.push_back(output_infos(*profile));
   }
   shared_->plan = std::move(plan);
 }
@@ -352,7 +417,13 @@ Context Engine::create_context(const ContextOptions& options) const {
   });
 }
 
+bool Engine::finds_sizes() const {
+  return shared_->plan->program != nullptr;
+}
+
 Throughput Engine::create_throughput(const ThroughputOptions& options) const {
+  if (finds_sizes())
+    throw Error("the sizes of the outputs come up in a run, which contexts alone can give: make one for each thread");
   return translated([&] {
     return Throughput(std::unique_ptr<Throughput::Impl>(
         new Throughput::Impl{{shared_->prepared_for(options.isa, options.profile),

@@ -28,6 +28,7 @@ struct octet_engine {
 struct octet_context {
   octet::Context context;
   std::vector<octet::LayerReport> layers;  // of the last profile
+  std::vector<octet::TensorView> results;  // given out since the last run, by index
 };
 
 struct octet_throughput {
@@ -116,13 +117,17 @@ const octet::TensorInfo& tensor_at(const std::vector<octet::TensorInfo>& tensors
   return tensors[index];
 }
 
+int32_t public_type(octet::DataType type) {
+  return static_cast<int32_t>(type);  // both number them alike
+}
+
 void write_info(const octet::TensorInfo& tensor, octet_tensor_info* info) {
   octet_tensor_info out = OCTET_TENSOR_INFO_INIT;
   out.name = tensor.name.c_str();
   out.shape = tensor.shape.data();
   out.rank = static_cast<int32_t>(tensor.shape.size());
   out.size = tensor.size();
-  out.type = static_cast<int32_t>(tensor.type);
+  out.type = public_type(tensor.type);
   write_struct(out, info, "octet_tensor_info");
 }
 
@@ -209,6 +214,10 @@ octet_status octet_engine_output(const octet_engine* engine, int32_t index, octe
     write_info(tensor_at(engine->engine.outputs(), index, "output"), info);
     return OCTET_OK;
   });
+}
+
+int32_t octet_engine_finds_sizes(const octet_engine* engine) {
+  return engine && engine->engine.finds_sizes() ? 1 : 0;
 }
 
 int32_t octet_engine_profile_count(const octet_engine* engine) {
@@ -387,6 +396,23 @@ octet_status octet_context_run(octet_context* context) {
   return guarded([&] {
     need(context, "context");
     context->context.run();
+    return OCTET_OK;
+  });
+}
+
+octet_status octet_context_result(octet_context* context, int32_t index, octet_tensor_view* view) {
+  return guarded([&] {
+    need(context, "context");
+    octet::TensorView found = context->context.result(index);
+    if (context->results.size() <= static_cast<size_t>(index)) context->results.resize(static_cast<size_t>(index) + 1);
+    const octet::TensorView& kept = context->results[static_cast<size_t>(index)] = std::move(found);
+    octet_tensor_view out = OCTET_TENSOR_VIEW_INIT;
+    out.data = kept.data;
+    out.shape = kept.shape.data();
+    out.rank = static_cast<int32_t>(kept.shape.size());
+    out.size = kept.size();
+    out.type = public_type(kept.type);
+    write_struct(out, view, "octet_tensor_view");
     return OCTET_OK;
   });
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "base/cpu_limits.h"
@@ -13,6 +14,7 @@
 #include "base/files.h"
 #include "base/input_file.h"
 #include "base/parallel.h"
+#include "dense/program.h"
 #include "engine/file_constants.h"
 #include "engine/plan_json.h"
 #include "engine/profiles.h"
@@ -77,7 +79,7 @@ Sections split(std::span<const std::byte> bytes, const std::string& name) {
   std::memcpy(&header, bytes.data(), sizeof(header));
   require(header.version <= kEngineFormatVersion, name, ": made by a newer Octet (engine format ", header.version,
           "; this one reads ", kEngineFormatVersion, "); compile the model again with this one, or use the newer one");
-  require(header.version == kEngineFormatVersion, name, ": made by an older Octet (engine format ", header.version,
+  require(header.version >= kPlainFormatVersion, name, ": made by an older Octet (engine format ", header.version,
           "; this one reads ", kEngineFormatVersion, "); compile the model again");
   require(header_hash(header) == header.header_hash && header.reserved == 0 && header.reserved_too == 0, name,
           ": damaged (the checksum of the header does not match); compile or copy it again");
@@ -107,12 +109,27 @@ Sections split(std::span<const std::byte> bytes, const std::string& name) {
   return sections;
 }
 
+// The programs behind a plan and its profiles, of which equal ones are there once.
+void read_programs(Plan& plan) {
+  std::map<std::pair<int64_t, int64_t>, std::shared_ptr<const dense::Program>> known;
+  const auto read = [&](Plan& one) {
+    const ConstantRef& ref = one.program_bytes;
+    if (ref.bytes == 0) return;
+    auto& program = known[{ref.offset, ref.bytes}];
+    if (!program) program = std::make_shared<const dense::Program>(dense::parse_program(one.constant_bytes(ref, 1)));
+    one.program = program;
+  };
+  read(plan);
+  for (Plan& profile : plan.profiles) read(profile);
+}
+
 Plan checked_plan(Sections sections, std::shared_ptr<const ConstantBlob> constants, const std::string& name,
                   const PlanLimits& limits) {
   Plan& plan = sections.plan;
   for (Plan& profile : plan.profiles) profile.constants = constants;
   plan.constants = std::move(constants);
   in_file(name, [&] {
+    read_programs(plan);
     validate(plan, limits);
     validate_profiles(plan, limits);
   });
@@ -128,25 +145,29 @@ std::string_view characters(std::span<const std::byte> bytes) {
 }
 
 // Header and plan: what comes before the constants.
-std::string front_bytes(std::string plan_text, std::span<const std::byte> constants) {
+std::string front_bytes(std::string plan_text, std::span<const std::byte> constants, uint32_t version) {
   plan_text.resize((plan_text.size() + 63) / 64 * 64, ' ');
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.version = kEngineFormatVersion;
+  header.version = version;
   header.plan_bytes = plan_text.size(), header.constant_bytes = constants.size();
   header.plan_hash = hash64(plan_text), header.constant_hash = constant_hash(constants);
   header.header_hash = header_hash(header);
   return std::string(characters(std::as_bytes(std::span(&header, 1)))) + plan_text;
 }
 
+uint32_t format_of(const Plan& plan) {
+  return plan.program ? kEngineFormatVersion : kPlainFormatVersion;
+}
+
 }  // namespace
 
 std::string engine_file_bytes(const Plan& plan) {
-  return engine_file_bytes(plan_to_json(plan), constants_of(plan));
+  return engine_file_bytes(plan_to_json(plan), constants_of(plan), format_of(plan));
 }
 
-std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants) {
-  const std::string front = front_bytes(std::move(plan_text), constants);
+std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants, uint32_t version) {
+  const std::string front = front_bytes(std::move(plan_text), constants, version);
   std::string out;
   out.reserve(front.size() + constants.size());
   out += front;
@@ -155,7 +176,7 @@ std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> 
 }
 
 void save_engine(const Plan& plan, const std::filesystem::path& path) {
-  const std::string front = front_bytes(plan_to_json(plan), constants_of(plan));
+  const std::string front = front_bytes(plan_to_json(plan), constants_of(plan), format_of(plan));
   write_file_atomically(path, std::array<std::string_view, 2>{front, characters(constants_of(plan))});
 }
 

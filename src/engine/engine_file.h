@@ -1,7 +1,8 @@
 // The engine file NAME.octet, little endian:
 //   64-byte header: magic "OCTET\0\0\1", format version, sizes of the two sections, checksums of each and of the header
 //   plan: JSON text (any editor shows it), padded with spaces to a multiple of 64 bytes
-//   constants: packed weights and tables, every entry 64-byte aligned, used in place when the file is mapped
+//   constants: packed weights and tables, every entry 64-byte aligned, used in place when the file is mapped; one of
+//   them, where the plan says so, is the program behind the plan (dense/program.h)
 // The weight layout is the same for every instruction set, so any CPU can run any engine file.
 #pragma once
 #include <cstddef>
@@ -14,12 +15,14 @@
 
 namespace octet::engine {
 
-inline constexpr uint32_t kEngineFormatVersion = 3;
+// Files are of the oldest format that can say what they say: 4 has a program, 3 has none. Both are read.
+inline constexpr uint32_t kEngineFormatVersion = 4, kPlainFormatVersion = 3;
 
 // The bytes of the file.
 std::string engine_file_bytes(const Plan& plan);
 // The same with any text as the plan section (for fuzzers and tests).
-std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants);
+std::string engine_file_bytes(std::string plan_text, std::span<const std::byte> constants,
+                              uint32_t version = kPlainFormatVersion);
 // Written whole or not at all. UserError with the reason when that fails.
 void save_engine(const Plan& plan, const std::filesystem::path& path);
 

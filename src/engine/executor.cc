@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "dense/program.h"
+#include "dense/run.h"
 
 namespace octet::engine {
 namespace {
@@ -86,6 +88,7 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
     }
   }
   step_nanoseconds_.assign(steps_.size(), 0);
+  program_bytes_ = options.program_bytes;
   images_.resize(plan_->inputs.size());
   work_ = [this](size_t stage, int part, int parts) { run_stage(stages_[stage], part, parts); };
   work_on_current_ = [this](size_t, int part, int parts) { run_step(current_step_, part, parts); };
@@ -213,6 +216,25 @@ void Executor::run(const float* const* inputs, float* const* outputs) {
   const int64_t start = profiling_ ? now() : 0;
   team_.run(stages_.size(), work_);
   if (profiling_) add_to_profile(now() - start);
+  if (plan_->program) run_program(outputs);
+}
+
+void Executor::run_program(const float* const* outputs) {
+  const int64_t start = profiling_ ? now() : 0;
+  dense::Memory memory(program_bytes_);
+  std::vector<dense::Tensor> inputs;
+  for (size_t i = 0; i < plan_->outputs.size(); ++i) {
+    const Buffer& b = plan_->buffers[static_cast<size_t>(plan_->outputs[i])];
+    inputs.push_back(dense::Tensor::borrowed(dense::Type::kFloat, b.shape, outputs[i]));
+    if (plan_->program->inputs[i].type == dense::Type::kFloat) continue;
+    const dense::Tensor floats = inputs.back();  // indices, which plans put out as floats
+    inputs.back() = memory.make<int64_t>(b.shape);
+    const auto to = inputs.back().mutable_values<int64_t>();
+    for (size_t k = 0; k < to.size(); ++k) to[k] = static_cast<int64_t>(floats.values<float>()[k]);
+  }
+  results_.clear();  // gives its memory back first
+  results_ = dense::run(*plan_->program, inputs, {.memory_bytes = program_bytes_, .threads = team_.threads()});
+  if (profiling_) program_nanoseconds_ += now() - start;
 }
 
 void Executor::add_to_profile(int64_t run_nanoseconds) {
@@ -255,7 +277,7 @@ void Executor::set_image(size_t index, std::unique_ptr<ImageInput> image) {
 
 void Executor::clear_profile() {
   std::fill(step_nanoseconds_.begin(), step_nanoseconds_.end(), 0);
-  waiting_nanoseconds_ = 0;
+  waiting_nanoseconds_ = program_nanoseconds_ = 0;
 }
 
 TensorDump Executor::dump(int id) const {

@@ -9,6 +9,7 @@
 
 #include "base/aligned_memory.h"
 #include "base/cpu_features.h"
+#include "dense/tensor.h"
 #include "engine/image_input.h"
 #include "engine/plan.h"
 #include "engine/prepared_plan.h"
@@ -25,6 +26,7 @@ struct ExecutorOptions {
   // Which steps run together, band by band (engine/row_bands.h); nothing: as this machine's cache suggests. `threads`
   // in it is not used.
   std::optional<RowBandOptions> row_bands;
+  int64_t program_bytes = dense::Memory::kDefaultLimit;  // what the tensors of a program behind the plan may take
 };
 
 // The work on one part of a step, in nanoseconds of std::chrono::steady_clock.
@@ -67,7 +69,11 @@ class Executor {
   const std::vector<BandedSteps>& banded_steps() const { return groups_; }
 
   // Dense float tensors in the order of plan().inputs and outputs; they must not overlap.
+  // A program behind the plan then makes results() of those outputs. UserError where it cannot, as for want of memory.
   void run(const float* const* inputs, float* const* outputs);
+  // What a program behind the plan made in the latest run, in its order; without one nothing.
+  const std::vector<dense::Tensor>& results() const { return results_; }
+  int64_t program_nanoseconds() const { return program_nanoseconds_; }  // of the following runs, as step_nanoseconds()
 
   // Input `index` comes as pixels from now on, whatever run() is given; nullptr: as floats again.
   void set_image(size_t index, std::unique_ptr<ImageInput> image);
@@ -100,6 +106,7 @@ class Executor {
 
  private:
   void bind(const float* const* inputs, float* const* outputs);
+  void run_program(const float* const* outputs);
   void fill_halos(size_t step, int part, int parts);
   void run_step(size_t index, int part, int parts);
   void run_banded(size_t group, int part);
@@ -144,6 +151,8 @@ class Executor {
   ThreadTeam team_;
   ThreadTeam::Work work_, work_on_current_;
   size_t current_step_ = 0;
+  int64_t program_bytes_ = 0, program_nanoseconds_ = 0;
+  std::vector<dense::Tensor> results_;
 };
 
 }  // namespace octet::engine

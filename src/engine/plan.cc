@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "dense/program.h"
 #include "engine/step_kinds.h"
 
 namespace octet::engine {
@@ -207,6 +208,13 @@ void validate(const Plan& plan, const PlanLimits& limits) {
       require(std::isfinite(static_cast<float>(value)), "step '", step.name, "': ", key, " is not finite");
     prepare_step(plan, step, table);
   }
+  if (!plan.program) return;
+  require(plan.program->inputs.size() == plan.outputs.size(), "the plan has ", plan.outputs.size(),
+          " outputs, and the program behind it reads ", plan.program->inputs.size());
+  for (const dense::Input& input : plan.program->inputs)
+    require(input.type == dense::Type::kFloat || input.type == dense::Type::kInt64,
+            "the program behind the plan reads ", dense::type_name(input.type), ", which no plan makes");
+  dense::validate(*plan.program);
 }
 
 std::vector<LayerInfo> layer_list(const Plan& plan, Isa isa) {
@@ -220,6 +228,13 @@ std::vector<LayerInfo> layer_list(const Plan& plan, Isa isa) {
                    .kernel = (prepared.kernel.empty() ? step.kind : prepared.kernel) + " " + isa_name(prepared.isa),
                    .reason = step.reason});
   }
+  if (!plan.program) return out;
+  for (const dense::WeightedOperation& w : dense::weighted_operations(*plan.program))
+    out.push_back({.name = w.name,
+                   .op = w.op,
+                   .precision = "fp32",
+                   .kernel = "program",
+                   .reason = "its number of rows is known only when it runs"});
   return out;
 }
 

@@ -13,6 +13,10 @@
 #include "base/cpu_features.h"
 #include "engine/kernels/tensor.h"
 
+namespace octet::dense {
+struct Program;
+}
+
 namespace octet::engine {
 
 enum class Layout {
@@ -99,6 +103,9 @@ struct Plan {
   std::vector<int> inputs, outputs;  // dense float buffers outside the arena, in the graph's order
   int64_t arena_bytes = 0;
   std::shared_ptr<const ConstantBlob> constants;
+  // What makes the model's outputs from the plan's where sizes come up in a run (dense/program.h); usually nothing.
+  std::shared_ptr<const dense::Program> program;
+  ConstantRef program_bytes;   // the same as bytes, among the constants; of none where there is no program
   std::vector<Plan> profiles;  // the same network for other input sizes, over the same constants (engine/profiles.h)
 
   // The buffer whose memory this one is, or itself.

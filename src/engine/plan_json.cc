@@ -189,6 +189,7 @@ Json plan_json(const Plan& plan) {
   j["buffers"] = Json::array(), j["steps"] = Json::array();
   for (const Buffer& b : plan.buffers) j["buffers"].push_back(buffer_json(b));
   for (const Step& s : plan.steps) j["steps"].push_back(step_json(s));
+  if (plan.program) j["program"] = {plan.program_bytes.offset, plan.program_bytes.bytes};
   for (const Plan& profile : plan.profiles) j["profiles"].push_back(plan_json(profile));
   return j;
 }
@@ -206,6 +207,10 @@ Plan read_plan(const Json& json, bool is_profile) {
   const Json &buffers = r.array("buffers"), &steps = r.array("steps");
   for (size_t i = 0; i < buffers.size(); ++i) plan.buffers.push_back(read_buffer(buffers[i], i));
   for (size_t i = 0; i < steps.size(); ++i) plan.steps.push_back(read_step(steps[i], i));
+  if (r.find("program")) {
+    const auto pair = r.integers("program", 2);
+    plan.program_bytes = {pair[0], pair[1]};
+  }
   if (!r.find("profiles")) return plan;
   require(!is_profile, "plan: a profile has profiles of its own");
   for (const Json& profile : r.array("profiles")) plan.profiles.push_back(read_plan(profile, true));

@@ -63,9 +63,11 @@ Plan merge_profiles(std::vector<Plan> plans) {
               " is there twice");
   if (plans.size() == 1) return std::move(plans[0]);
   SharedConstants shared;
-  for (Plan& plan : plans)
+  for (Plan& plan : plans) {
     for (Step& step : plan.steps)
       for (auto& [key, ref] : step.constants) ref = shared.add(plan.constant_bytes(ref, 1));
+    if (plan.program) plan.program_bytes = shared.add(plan.constant_bytes(plan.program_bytes, 1));
+  }
   const auto blob = make_constant_blob(shared.bytes());
   for (Plan& plan : plans) plan.constants = blob;
   Plan first = std::move(plans[0]);

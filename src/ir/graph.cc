@@ -60,6 +60,7 @@ Graph Graph::clone() const {
   copy.name = name;
   copy.opset = opset;
   copy.metadata = metadata;
+  copy.program = program;
   std::unordered_map<const Value*, Value*> twin;
   for (const auto& v : values_) {
     Value* w = copy.new_value(v->name);

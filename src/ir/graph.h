@@ -16,6 +16,10 @@
 #include "ir/ops.h"
 #include "ir/tensor.h"
 
+namespace octet::dense {
+struct Program;
+}
+
 namespace octet::ir {
 
 struct Node;
@@ -73,6 +77,9 @@ class Graph {
   std::string name = "octet";
   int opset = 19;                               // of the file it came from, or to be written
   std::map<std::string, std::string> metadata;  // ONNX metadata_props: stage, spec hash, data hash ...
+  // Operators behind this graph whose sizes depend on what it computes: they make the model's outputs from this graph's
+  // (dense/program.h; program->inputs are outputs(), one by one). Nothing for most models.
+  std::shared_ptr<const dense::Program> program;
 
   // --- building. Names must be unique; an empty name is invented from `prefix`.
   Value* add_input(const std::string& name, TensorType type);

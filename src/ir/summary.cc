@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "dense/program.h"
 #include "ir/infer.h"
+#include "ir/program_types.h"
 #include "ir/traits.h"
 
 namespace octet::ir {
@@ -83,6 +85,20 @@ Graph of_one_image(const Graph& graph) {
   return one;
 }
 
+// Operations that multiply by constants, and the others in one line. How many products they take comes up in a run.
+void add_program(const dense::Program& program, GraphSummary& out) {
+  for (const ProgramOutput& output : program_outputs(program)) out.outputs.push_back({output.name, output.type});
+  const std::vector<dense::WeightedOperation> weighted = dense::weighted_operations(program);
+  for (const dense::WeightedOperation& w : weighted) {
+    out.nodes.push_back(
+        {.name = w.name, .kind = w.op, .inputs = {}, .outputs = {}, .parameters = w.parameters, .macs = std::nullopt});
+    out.parameters += w.parameters;
+    out.macs.reset();
+  }
+  for (const auto& [value, tensor] : program.constants) out.constant_bytes += std::ssize(tensor.bytes());
+  out.operations_behind = dense::operation_count(program);
+}
+
 std::string shapes(const std::vector<ValueSummary>& values) {
   std::string out;
   for (const ValueSummary& v : values)
@@ -104,7 +120,8 @@ GraphSummary summarize(const Graph& graph) {
   out.name = graph.name;
   out.opset = graph.opset;
   for (const Value* v : graph.inputs()) out.inputs.push_back(summary_of(*v));
-  for (const Value* v : graph.outputs()) out.outputs.push_back(summary_of(*v));
+  if (!graph.program)
+    for (const Value* v : graph.outputs()) out.outputs.push_back(summary_of(*v));
   for (const Value* v : graph.constants()) out.constant_bytes += static_cast<int64_t>(v->constant->bytes().size());
   std::unordered_set<const Value*> counted;
   const Graph one = of_one_image(graph);
@@ -130,6 +147,7 @@ GraphSummary summarize(const Graph& graph) {
     else
       out.macs.reset();
   }
+  if (graph.program) add_program(*graph.program, out);
   return out;
 }
 
@@ -163,6 +181,8 @@ std::string summary_table(const GraphSummary& summary) {
         << std::setw(static_cast<int>(parameters)) << r.parameters << "  " << std::setw(static_cast<int>(macs))
         << r.macs << "\n";
   }
+  if (summary.operations_behind > 0)
+    out << grouped(summary.operations_behind) << " operations behind the graph, on sizes that come up in a run\n";
   return out.str();
 }
 

@@ -34,6 +34,7 @@ struct GraphSummary {
   int64_t parameters = 0;
   std::optional<int64_t> macs = 0;  // nothing when that of a node is unknown
   int64_t constant_bytes = 0;       // all initializers
+  int64_t operations_behind = 0;    // of the program behind the graph; its products are nodes, too
 };
 
 // Requires inferred types.

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/nearest.h"
+#include "dense/program.h"
 #include "ir/infer.h"
 #include "ir/shape_rule_util.h"
 #include "numerics/quantize_span.h"
@@ -141,6 +142,9 @@ void verify(const Graph& graph) {
   verify_types(graph);
   for (const auto& node : graph.nodes())
     if (node->kind == OpKind::kFakeQuantize) verify_fake_quantize(*node);
+  if (graph.program && graph.program->inputs.size() != graph.outputs().size())
+    broken(graph, "has ", graph.outputs().size(), " outputs, and the program behind it reads ",
+           graph.program->inputs.size());
 }
 
 void check_finite_constants(const Graph& graph) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "dense/program.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -337,6 +338,11 @@ engine::Plan PlanBuilder::finish() {
     s.op = "Output";
     s.ints["rank"] = 1;
     s.lists["dims"] = {count}, s.lists["in_strides"] = {1}, s.lists["out_strides"] = {1};
+  }
+  if (graph_.program && !outputs_stay_) {
+    plan_.program = graph_.program;
+    const std::string bytes = dense::program_bytes(*graph_.program);
+    plan_.program_bytes = constant_bytes(std::as_bytes(std::span(bytes)));
   }
   constants_.resize((constants_.size() + 63) / 64 * 64);
   plan_.constants = engine::make_constant_blob(constants_);

@@ -145,6 +145,7 @@ void Builder::add_input(const proto::ValueInfo& input, const std::vector<proto::
 
 void Builder::add_outputs() {
   require(!source_.outputs.empty(), "has no outputs");
+  if (!program_.operations.empty()) return finish_program();
   for (const proto::ValueInfo& output : source_.outputs) {
     const auto it = entries_.find(output.name);
     if (it == entries_.end()) fail("output '", output.name, "' is made by no node");
@@ -194,6 +195,7 @@ ir::Value* Builder::value_in_graph(const std::string& name) {
   Entry& e = entry(name);
   if (e.value) return e.value;
   if (!e.varying.empty()) fail_varying(name);
+  OCTET_CHECK(!e.made_by_program(), name);
   return e.value = graph_.add_constant(name, tensor_of(e), e.parameter);
 }
 
@@ -233,6 +235,7 @@ void Builder::add_source(const proto::Node& node) {
     source.name = node_names_.count(source.outputs[0]) ? fresh_name(source.outputs[0]) : source.outputs[0];
   for (const proto::Attribute& a : node.attributes) source.attributes[a.name] = to_attribute(a, files_);
   widen(source);
+  if (belongs_to_program(source)) return add_to_program(std::move(source));
   source = without_gather_of_all(std::move(source));  // before it becomes slices
   const std::vector<SourceNode> nodes = is_qlinear(node.domain, node.op_type)
                                             ? expand_qlinear(std::move(source), *this)

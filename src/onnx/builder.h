@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "dense/program.h"
 #include "ir/graph.h"
 #include "ir/input_shape.h"
 #include "onnx/fold.h"
@@ -47,7 +48,9 @@ class Builder : private UpgradeContext {
         dequantized;                // made by a QuantizeLinear, a DequantizeLinear of constants
     ir::Value* value = nullptr;     // in the graph, once a node needs it there
     std::vector<ir::Value*> lanes;  // in the lanes
+    int in_program = -1;            // in the program behind the graph, once an operation needs it there
     bool known_before_run() const { return initializer || constant || !varying.empty(); }
+    bool made_by_program() const { return in_program >= 0 && !value && !known_before_run(); }
   };
 
   // UpgradeContext.
@@ -69,6 +72,7 @@ class Builder : private UpgradeContext {
   // An If whose condition is a constant: the nodes of the branch that it chooses (builder_branches.cc).
   void add_chosen_branch(const proto::Node& node);
   bool condition_of(const proto::Node& node);
+  const proto::Graph& add_branch(const proto::Node& node, const std::string& key);
   // Notes what these nodes and the outputs of their graph read.
   void note_uses(const proto::Graph& graph, const std::vector<const proto::Node*>& nodes);
   void add(const SourceNode& source);
@@ -87,6 +91,17 @@ class Builder : private UpgradeContext {
   bool add_to_lanes(const SourceNode& node, ir::OpKind kind, std::vector<ir::Node*>& made);
   // Replaces varying inputs by constants that mean the same for every size.
   void settle_varying(SourceNode& node, ir::OpKind kind, const std::vector<ir::Node*>& lane_nodes);
+
+  // The program behind the graph (builder_program.cc): what depends on sizes that come up in a run, and operators that
+  // the graph lacks.
+  bool belongs_to_program(const SourceNode& node);
+  void add_to_program(SourceNode node);
+  void add_if_to_program(const proto::Node& node);
+  // The outputs of an operation on constants, computed now.
+  void fold_operation(const dense::Operation& operation, const SourceNode& node);
+  int new_program_value(const std::string& name, dense::Type type);
+  int value_in_program(const std::string& name);
+  void finish_program();
 
   Entry& entry(const std::string& name);
   Entry& define(const std::string& name);
@@ -113,6 +128,11 @@ class Builder : private UpgradeContext {
   std::unordered_map<std::string, int> next_number_;  // of a name that fresh_name() numbers
   std::unordered_set<std::string> node_names_;        // given to nodes
   std::unordered_set<std::string> used_;              // values that some node or output reads
+  dense::Program program_;
+  dense::Memory program_memory_;
+  std::vector<dense::Type> program_types_;                            // of its values
+  std::vector<ir::Value*> program_inputs_;                            // in the graph
+  std::vector<dense::Operation>* operations_ = &program_.operations;  // where the next one goes
 };
 
 }  // namespace octet::onnx

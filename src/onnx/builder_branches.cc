@@ -1,4 +1,5 @@
-// If whose condition is known before the network runs: exporters write one where a shape decides.
+// If: exporters write one where a shape decides. Where its condition is known before the network runs, the nodes of the
+// branch that it chooses take its place.
 #include "onnx/at_node.h"
 #include "onnx/builder.h"
 #include "onnx/node_order.h"
@@ -17,16 +18,30 @@ bool Builder::condition_of(const proto::Node& node) {
   const std::string& name = node.inputs[0];
   if (!entry(name).varying.empty()) fail_varying(name);
   const auto condition = constant(name);
-  if (!condition)
-    fail("its condition '", name,
-         "' is computed by the network; supported is an If whose branch is known before the network runs");
+  OCTET_CHECK(condition.has_value(), name);
   if (condition->data_type() != ir::DataType::kBool || condition->size() != 1)
     fail("its condition '", name, "' should be one bool");
   return condition->bytes()[0] != std::byte{0};
 }
 
 void Builder::add_chosen_branch(const proto::Node& node) {
-  const char* key = condition_of(node) ? "then_branch" : "else_branch";
+  if (node.inputs.size() == 1 && !node.inputs[0].empty() && !entry(node.inputs[0]).known_before_run())
+    return add_if_to_program(node);
+  const proto::Graph& made = add_branch(node, condition_of(node) ? "then_branch" : "else_branch");
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    add_source({node.name.empty() ? node.outputs[i] : fresh_name(node.name),
+                "Identity",
+                "",
+                "",
+                {made.outputs[i].name},
+                {node.outputs[i]},
+                {}});
+  }
+}
+
+// The nodes of a branch, to the graph and to the program; the branch with names of its own.
+const proto::Graph& Builder::add_branch(const proto::Node& node, const std::string& key) {
   const proto::Graph* branch = nullptr;
   for (const proto::Attribute& a : node.attributes)
     if (a.name == key) branch = a.g.get();
@@ -59,14 +74,7 @@ void Builder::add_chosen_branch(const proto::Node& node) {
   note_uses(made, nodes);
   require_known(nodes);
   for (const proto::Node* inner : nodes) at_node(text_of(*inner), [&] { add_source(*inner); });
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].empty()) continue;
-    add({"Identity",
-         node.name.empty() ? node.outputs[i] : fresh_name(node.name),
-         {made.outputs[i].name},
-         {node.outputs[i]},
-         {}});
-  }
+  return made;
 }
 
 }  // namespace octet::onnx

@@ -2,6 +2,7 @@
 // graph and its lanes.
 #include <algorithm>
 
+#include "dense/operators.h"
 #include "ir/axes.h"
 #include "ir/infer.h"
 #include "onnx/at_node.h"
@@ -51,6 +52,7 @@ void Builder::add(const SourceNode& source) {
     }
     if (add_folded(node) || add_behind_dequantize(node)) return;
     const ir::OpInfo* info = ir::find_op(node.op);
+    if (!info && dense::find_operator(node.op)) return add_to_program(node);
     if (!info)
       fail(
           "this operator is supported on constants and shapes only, but its inputs are computed from the model's "

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/name_lines.h"
+#include "dense/program.h"
 #include "ir/axes.h"
 #include "ir/query.h"
 #include "ir/verify.h"
@@ -14,6 +15,7 @@
 #include "onnx/fuse_qdq.h"
 #include "onnx/narrow.h"
 #include "onnx/out_model.h"
+#include "onnx/program_nodes.h"
 
 namespace octet::onnx {
 namespace {
@@ -51,10 +53,13 @@ class Exporter {
     }
     add_constants();
     for (const Value* v : graph_.inputs()) out_.inputs.push_back({v->name, v->type});
-    for (const Value* v : graph_.outputs()) out_.outputs.push_back({v->name, v->type});
+    if (graph_.program)
+      add_program(*graph_.program);
+    else
+      for (const Value* v : graph_.outputs()) out_.outputs.push_back({v->name, v->type});
     if (options_.value_info)
       for (const Value* v : graph_.values())
-        if (v->producer && !graph_.is_output(v)) out_.values.push_back({v->name, v->type});
+        if (v->producer && (graph_.program || !graph_.is_output(v))) out_.values.push_back({v->name, v->type});
     if (!notes_.empty()) out_.metadata[kFakeQuantizeKey] = notes_;
     std::string trainable;
     for (const Value* v : graph_.constants())
@@ -64,6 +69,15 @@ class Exporter {
   }
 
  private:
+  void add_program(const dense::Program& program) {
+    require(options_.opset >= 19, "opset ", options_.opset,
+            " cannot be written, since sizes of the outputs come up in a run; take 19, 20 or 21");
+    ProgramNodes nodes = program_nodes(graph_, program, [&](const std::string& hint) { return fresh_name(hint); });
+    for (SourceNode& node : nodes.nodes) add_node(std::move(node));
+    for (auto& constant : nodes.constants) out_.initializers.push_back(std::move(constant));
+    out_.outputs = std::move(nodes.outputs);
+  }
+
   std::string fresh_name(const std::string& hint) {
     std::string name = hint;
     for (int i = 1; !names_.insert(name).second; ++i) name = str(hint, "_", i);
@@ -239,6 +253,8 @@ class Exporter {
 std::string export_bytes(const ir::Graph& graph, const ExportOptions& options) {
   if (options.opset != 13 && (options.opset < 19 || options.opset > 21))
     fail_usage("opset ", options.opset, " cannot be written; supported are 13, 19, 20 and 21");
+  if (graph.program && options.half_precision)
+    fail_usage("graph '", graph.name, "' cannot be written in float16, since sizes of its outputs come up in a run");
   ir::verify(graph);
   OutModel model = Exporter(graph, options).run();
   if (options.half_precision) narrow(model);

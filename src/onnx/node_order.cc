@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "dense/operators.h"
 #include "ir/ops.h"
 #include "onnx/expand_qlinear.h"
 #include "onnx/fold.h"
@@ -25,7 +26,7 @@ bool is_known(const proto::Node& node) {
   const std::string& op = node.op_type;
   if (op == "FakeQuantize") return false;  // Octet's own; files hold QuantizeLinear and DequantizeLinear
   return ir::find_op(op) || can_fold(op) || is_rewritten(op) || op == "Constant" || op == "Shape" || op == "Size" ||
-         op == "If";
+         op == "If" || dense::find_operator(op);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ bool is_known(const proto::Node& node) {
 std::vector<std::string> supported_operators() {
   std::set<std::string> names{"Constant", "If", "Shape", "Size", "QLinearConv", "QLinearMatMul"};
   for (const ir::OpInfo& info : ir::all_ops()) names.insert(info.name);
-  for (const auto& more : {folded_operators(), rewritten_operators()}) names.insert(more.begin(), more.end());
+  for (const auto& more : {folded_operators(), rewritten_operators(), dense::operator_names()})
+    names.insert(more.begin(), more.end());
   names.erase("FakeQuantize");
   return {names.begin(), names.end()};
 }

@@ -12,6 +12,9 @@ namespace octet::onnx {
 struct OutValue {
   std::string name;
   ir::TensorType type;
+  // Sizes that are not known come up in a run, each on its own. A name that two share (as "batch" is) would be a
+  // promise that they are equal, by which ONNX Runtime gives several tensors the memory of one.
+  bool open_sizes = false;
 };
 
 struct OutModel {

@@ -54,12 +54,25 @@ void write_attribute(pbf_writer out, const std::string& name, const ir::Attribut
   out.add_enum(20, type);
 }
 
+void write_value(pbf_writer out, const OutValue& value);
+
 void write_node(pbf_writer out, const SourceNode& node) {
   for (const std::string& name : node.inputs) out.add_string(1, name);
   for (const std::string& name : node.outputs) out.add_string(2, name);
   out.add_string(3, node.name);
   out.add_string(4, node.op);
   for (const auto& [name, attribute] : node.attributes) write_attribute(pbf_writer(out, 5), name, attribute);
+  for (const SourceBranch& branch : node.branches) {
+    pbf_writer attribute(out, 5);
+    attribute.add_string(1, branch.key);
+    {
+      pbf_writer graph(attribute, 6);
+      for (const SourceNode& inner : branch.nodes) write_node(pbf_writer(graph, 1), inner);
+      graph.add_string(2, branch.key);
+      for (const auto& [name, type] : branch.outputs) write_value(pbf_writer(graph, 12), {name, type});
+    }
+    attribute.add_enum(20, proto::kGraph);
+  }
 }
 
 void write_value(pbf_writer out, const OutValue& value) {
@@ -75,8 +88,10 @@ void write_value(pbf_writer out, const OutValue& value) {
     pbf_writer dim(shape, 1);
     if (size != ir::kDynamic) {
       dim.add_int64(1, size);
-    } else {
+    } else if (!value.open_sizes) {
       dim.add_string(2, i == 0 ? std::string("batch") : str(value.name, "_dim", i));
+    } else {
+      dim.add_string(2, str(value.name, "_size", i));
     }
   }
 }

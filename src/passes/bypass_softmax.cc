@@ -41,7 +41,7 @@ bool over_classes(const Node& softmax, int64_t classes) {
 }  // namespace
 
 bool bypass_softmax(ir::Graph& graph) {
-  if (graph.outputs().size() != 1) return false;
+  if (graph.outputs().size() != 1 || graph.program) return false;
   const ir::Value* output = graph.outputs()[0];
   if (!output->type.shape || output->type.shape->empty()) return false;
   const int64_t classes = output->type.shape->back();

@@ -16,6 +16,7 @@ bool free_batch(ir::Graph& graph) {
     return false;
   const int64_t batch = graph.inputs()[0]->type.shape->front();
   if (batch == ir::kDynamic) return true;
+  if (graph.program) return false;  // it was made for these sizes
   ir::Graph freed = graph.clone();
   try {
     if (!follow_batch(freed, kPrime)) return false;

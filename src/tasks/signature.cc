@@ -1,13 +1,18 @@
 #include "tasks/signature.h"
 
 #include "base/error.h"
+#include "ir/program_types.h"
 
 namespace octet::tasks {
 
 Signature signature_of(const ir::Graph& network) {
   Signature out;
   for (const ir::Value* input : network.inputs()) out.inputs.push_back({input->name, input->type});
-  for (const ir::Value* output : network.outputs()) out.outputs.push_back({output->name, output->type});
+  if (network.program)
+    for (const ir::ProgramOutput& output : ir::program_outputs(*network.program))
+      out.outputs.push_back({output.name, output.type});
+  else
+    for (const ir::Value* output : network.outputs()) out.outputs.push_back({output->name, output->type});
   return out;
 }
 

@@ -5,9 +5,11 @@
 // byte), or values of the plan's JSON (plan_mutation.h). The checksums are always repaired.
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "../engine/conv_chain_plan.h"
+#include "../engine/program_plan.h"
 #include "../engine/wide_plan.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
@@ -22,8 +24,8 @@ using octet::engine::Plan;
 
 const Plan& seed_plan(uint8_t choice) {
   static const Plan plans[] = {octet::testing::small_plan(), octet::testing::WidePlan::make(),
-                               octet::testing::conv_chain_plan()};
-  return plans[choice % 3];
+                               octet::testing::conv_chain_plan(), octet::testing::program_plan()};
+  return plans[choice % std::size(plans)];
 }
 
 std::string engine_bytes(const uint8_t* data, size_t size) {
@@ -33,7 +35,7 @@ std::string engine_bytes(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> changes(data + 2, size - 2);
   if (data[1] % 4 != 0)
     return octet::engine::engine_file_bytes(octet::testing::changed_plan(octet::engine::plan_to_json(seed), changes),
-                                            seed.constants->bytes());
+                                            seed.constants->bytes(), octet::engine::kEngineFormatVersion);
   std::string bytes = octet::engine::engine_file_bytes(seed);
   for (size_t i = 0; i + 2 < changes.size(); i += 3) {
     // The header stays: it is repaired anyway.

@@ -5,8 +5,10 @@
 #include <functional>
 #include <protozero/pbf_writer.hpp>
 
+#include "dense/run.h"
 #include "draft_model.h"
 #include "ir/evaluate_graph.h"
+#include "onnx/export.h"
 
 namespace octet::onnx {
 namespace {
@@ -128,7 +130,27 @@ TEST(Subgraphs, IfOfASize) {
 
 TEST(Subgraphs, IfOfAnActivationIsRefused) {
   EXPECT_THAT(error(branches([](pbf_writer& g) { node(g, 1, "Identity", {"x"}, {"condition"}); })),
-              AllOf(HasSubstr("(If)"), HasSubstr("its condition 'condition' is computed by the network")));
+              AllOf(HasSubstr("(If)"), HasSubstr("its condition 'condition' is float32, expected bool")));
+}
+
+// What the branches compute alone is the graph's; the choice lies behind it.
+TEST(Subgraphs, IfThatTheNetworkDecides) {
+  const std::string bytes = branches([](pbf_writer& g) {
+    node(g, 1, "ReduceSum", {"x"}, {"sum"});
+    node(g, 1, "Greater", {"sum", "sum"}, {"condition"});
+  });
+  const ir::Graph graph = import_bytes(bytes, {});
+  ASSERT_TRUE(graph.program);
+  EXPECT_THAT(op_names(graph), testing::IsSupersetOf({"Relu", "Abs", "Neg", "ReduceSum"}));
+  dense::Memory memory;
+  std::vector<dense::Tensor> inputs;
+  for (const ir::Tensor& t : ir::evaluate_graph(graph, {floats({2}, {-1, 2})}))
+    inputs.push_back(memory.of<float>(t.shape(), t.values<float>()));
+  EXPECT_THAT(dense::run(*graph.program, inputs).at(0).values<float>(), ElementsAre(0, 4)) << "nothing is above itself";
+  // Written and read again: the same.
+  const ir::Graph again = import_bytes(export_bytes(graph), {});
+  ASSERT_TRUE(again.program);
+  EXPECT_EQ(dense::run(*again.program, inputs).at(0).values<float>()[1], 4);
 }
 
 TEST(Subgraphs, BranchOfAnotherBranch) {

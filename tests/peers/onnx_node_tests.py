@@ -9,10 +9,13 @@ tensors are float32 and parameters are constants, so a test is put into that for
 - an 8-bit input comes from a QuantizeLinear of the numbers its codes stand for; an 8-bit output goes through the
   DequantizeLinear of its scale, and the codes are compared exactly;
 - of an operator that is folded, on constants alone, all inputs are constants, and the network adds its result to zeros;
-  operators that are read elsewhere, too, run in both forms.
+  operators that are read elsewhere, too, run in both forms;
+- operators that may lie in a program behind the plan run there, too ("_behind"), or nowhere else: all their inputs are computed, floats
+  by a choice between a number and itself, integers and bools by a Cast, so that the program begins before the operator.
 Floats are compared as the package's own runner does it: rtol 1e-3, atol 1e-7.
 
-EXCEPTIONS has a line "name: reason" for every test that does not pass; the name may hold *. Such a test must be refused
+EXCEPTIONS has a line "name: reason" for every test that does not pass; the name may hold *, and is meant for the form "_behind" alone where
+it ends with that. Such a test must be refused
 with a sentence, unless the reason starts with "differs:". A failure that is not listed, and a pass that is, fail.
 """
 import fnmatch
@@ -44,9 +47,11 @@ CODES = (numpy.uint8, numpy.int8)
 
 
 def listed_operators(program):
-    """{name: "folded" where it is supported on constants alone, "both" where in some forms elsewhere, too, else "any"}."""
+    """{name: "folded" where it is supported on constants alone, "both" where in some forms elsewhere, too, "behind" in programs behind
+    the plan alone, else "any"}, and the names of all that programs may hold."""
     lines = subprocess.run([program, "--operators"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    return dict(map(str.split, lines)) | {name: "any" for name in DYNAMIC}
+    rows = [line.split() for line in lines]
+    return {name: how for name, how, _ in rows} | {name: "any" for name in DYNAMIC}, {name for name, _, place in rows if place == "behind"}
 
 
 def load_tensors(folder, what, infos):
@@ -74,6 +79,51 @@ def folded(model, arrays, expected):
                              initializers + list(graph.initializer))
     made = helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
     return made, [numpy.zeros(a.shape, numpy.float32) for a in expected], [None] * len(expected)
+
+
+class NotThere(Exception):
+    """The form lacks a type, and so there is no such test."""
+
+
+BEHIND = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL}
+
+
+def behind(model, arrays, expected):
+    """The same with every input computed where only a program can."""
+    graph = model.graph
+    nodes, inputs, feeds = [], [], []
+    for info, array in zip(graph.input, arrays):
+        name = info.name
+        if array.dtype == numpy.float64:
+            array = array.astype(numpy.float32)
+        if array.dtype.name not in BEHIND:
+            raise NotThere
+        if array.size == 0:  # no input of an engine: a constant
+            graph.initializer.append(numpy_helper.from_array(array, name))
+            continue
+        shape = array.shape or (1,)
+        inputs.append(helper.make_tensor_value_info(name + "_given", TensorProto.FLOAT, shape))
+        feeds.append(array.reshape(shape))
+        made = name if array.shape else name + "_list"
+        if array.dtype == numpy.float32:
+            nodes.append(helper.make_node("Equal", [name + "_given", name + "_given"], [name + "_same"]))
+            nodes.append(helper.make_node("Where", [name + "_same", name + "_given", name + "_given"], [made]))
+        else:
+            nodes.append(helper.make_node("Cast", [name + "_given"], [made], to=BEHIND[array.dtype.name]))
+        if not array.shape:
+            graph.initializer.append(numpy_helper.from_array(numpy.zeros(0, numpy.int64), name + "_scalar"))
+            nodes.append(helper.make_node("Reshape", [made, name + "_scalar"], [name]))
+    for info, array in zip(graph.output, expected):
+        if array.dtype == numpy.float64:
+            info.type.tensor_type.elem_type = TensorProto.FLOAT
+        elif array.dtype.name not in BEHIND:
+            raise NotThere
+    for node in graph.node:
+        for a in node.attribute:
+            if a.name == "to" and a.i == TensorProto.DOUBLE:
+                a.i = TensorProto.FLOAT
+    made = helper.make_graph(nodes + list(graph.node), graph.name, inputs, graph.output, graph.initializer)
+    return helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version), feeds, [None] * len(expected)
 
 
 def rewritten(model, arrays, expected):
@@ -187,7 +237,7 @@ def read_exceptions(path):
 def main():
     program, exceptions = sys.argv[1], read_exceptions(sys.argv[2])
     pattern = sys.argv[3] if len(sys.argv) > 3 else "*"
-    ops = listed_operators(program)
+    ops, in_programs = listed_operators(program)
     tests = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
     cases, problems = {}, {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -199,7 +249,11 @@ def main():
             if any(n.domain or n.op_type not in ops for n in nodes):
                 continue
             kinds = {ops[n.op_type] for n in nodes}
-            forms = {folder.name: folded if "folded" in kinds or "both" in kinds and len(nodes) > 1 else rewritten}
+            forms = {}
+            if "behind" not in kinds:
+                forms[folder.name] = folded if "folded" in kinds or "both" in kinds and len(nodes) > 1 else rewritten
+            if all(n.op_type in in_programs for n in nodes):
+                forms[folder.name + "_behind"] = behind
             if kinds == {"both"} and len(nodes) == 1:
                 forms[folder.name + "_on_constants"] = folded
             for name, form in forms.items():
@@ -210,6 +264,8 @@ def main():
                     arrays = load_tensors(folder, "input", model.graph.input)
                     expected = load_tensors(folder, "output", model.graph.output)
                     model, feeds, scales = form(model, arrays, expected)
+                except NotThere:
+                    continue
                 except Exception as e:
                     problems[name] = f"refused: cannot be put into the engine's form ({e})"
                     continue
@@ -225,7 +281,9 @@ def main():
 
     failed, used, counts = False, set(), {"passed": 0, "listed": 0}
     for name, problem in sorted(problems.items()):
-        listed = next(((p, reason) for p, reason in exceptions if fnmatch.fnmatchcase(name, p)), None)
+        behind_too = name.endswith("_behind")
+        listed = next(((p, reason) for p, reason in exceptions
+                       if fnmatch.fnmatchcase(name, p) and p.endswith("_behind") == behind_too), None)
         if listed:
             used.add(listed[0])
         if problem is None and not listed:

@@ -1,10 +1,11 @@
 // Compiles ONNX files and runs them in the engine, for scripts that compare with other programs:
 //   peers_run_graphs [--dump] FOLDER...
-//   peers_run_graphs --operators
+//   peers_run_graphs --operators       a line "NAME how behind-or-not" each, as onnx_node_tests.py reads them
 // FOLDER holds model.onnx and input_0.f32, input_1.f32 ... (raw float32 in the order of the shape). Afterwards it holds
-// output_0.f32 ..., evaluated_0.f32 ... (by ir/evaluate_graph.h) and steps.txt (a line "kind precision reason" for each
-// step), or error.txt with the sentence a user would read; with --dump also one file of int32 codes (codes_<n>.i32) for
-// every quantized tensor that exists in memory, named in codes.txt ("n scale zero_point name").
+// output_0.f32 ... (integers as floats), evaluated_0.f32 ... (by ir/evaluate_graph.h) and steps.txt (a line "kind
+// precision reason" for each step), or error.txt with the sentence a user would read; with --dump also one file of
+// int32 codes (codes_<n>.i32) for every quantized tensor that exists in memory, named in codes.txt ("n scale zero_point
+// name").
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "dense/operators.h"
 #include "engine/executor.h"
 #include "ir/evaluate_graph.h"
 #include "lower/lower.h"
@@ -37,6 +39,14 @@ std::vector<float> read_floats(const fs::path& path, int64_t count) {
   require(in.gcount() == static_cast<std::streamsize>(values.size() * sizeof(float)), path.string(), ": expected ",
           count, " floats");
   return values;
+}
+
+std::vector<float> as_floats(const dense::Tensor& tensor) {
+  std::vector<float> out;
+  dense::dispatch(tensor.type(), [&]<typename T>() {
+    for (const T& v : tensor.values<T>()) out.push_back(static_cast<float>(v));
+  });
+  return out;
 }
 
 // What the plain evaluator says of the same inputs, where it has all operators: evaluated_0.f32 ...
@@ -87,7 +97,12 @@ void run(const fs::path& folder, bool dump) {
       write_raw(folder / ("codes_" + std::to_string(index++) + ".i32"), t.codes);
     }
   }
-  for (size_t i = 0; i < outputs.size(); ++i) write_raw(folder / ("output_" + std::to_string(i) + ".f32"), outputs[i]);
+  const auto output_file = [&](size_t i) { return folder / ("output_" + std::to_string(i) + ".f32"); };
+  if (plan->program) {
+    for (size_t i = 0; i < executor.results().size(); ++i) write_raw(output_file(i), as_floats(executor.results()[i]));
+    return;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) write_raw(output_file(i), outputs[i]);
   evaluate(folder, graph, inputs);
 }
 
@@ -99,11 +114,17 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--operators") == 0) {
     std::set<std::string> folded;
     for (const std::string& name : octet::onnx::folded_operators()) folded.insert(name);
-    for (const std::string& name : octet::onnx::supported_operators())
-      std::printf("%s %s\n", name.c_str(),
-                  !folded.count(name)               ? "any"
-                  : octet::onnx::is_rewritten(name) ? "both"
-                                                    : "folded");
+    const std::set<std::string> elsewhere{"Constant", "If", "Shape", "Size", "QLinearConv", "QLinearMatMul"};
+    for (const std::string& name : octet::onnx::supported_operators()) {
+      const bool rewritten = octet::onnx::is_rewritten(name);
+      const bool dense = octet::dense::find_operator(name) != nullptr;
+      const bool graph = octet::ir::find_op(name) || rewritten || elsewhere.count(name);
+      std::printf("%s %s %s\n", name.c_str(),
+                  folded.count(name) ? rewritten ? "both" : "folded"
+                  : graph            ? "any"
+                                     : "behind",
+                  dense ? "behind" : "-");
+    }
     return 0;
   }
   for (int i = 1; i < argc; ++i) {

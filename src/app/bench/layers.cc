@@ -5,6 +5,7 @@
 
 #include "app/bench/windows.h"
 #include "base/error.h"
+#include "dense/program.h"
 #include "engine/step_cost.h"
 #include "report/text_table.h"
 
@@ -32,9 +33,10 @@ double LayerTime::percent_of_peak(const engine::MachinePeak& peak) const {
 
 LayerTimes time_layers(EngineLatency& engine, int64_t runs) {
   const engine::Plan& plan = engine.executor.plan();
-  const std::vector<engine::LayerInfo> infos = engine::layer_list(plan, engine.executor.isa());
+  std::vector<engine::LayerInfo> infos = engine::layer_list(plan, engine.executor.isa());
+  infos.resize(plan.steps.size());  // those of a program behind the plan are timed together
   std::vector<std::vector<double>> us(infos.size());
-  std::vector<double> waiting;
+  std::vector<double> waiting, behind;
   engine.run();
   engine.executor.set_profiling(true);
   for (int64_t r = 0; r < runs; ++r) {
@@ -44,6 +46,7 @@ LayerTimes time_layers(EngineLatency& engine, int64_t runs) {
     OCTET_CHECK(ns.size() == infos.size(), ns.size(), " against ", infos.size());
     for (size_t i = 0; i < us.size(); ++i) us[i].push_back(static_cast<double>(ns[i]) * 1e-3);
     waiting.push_back(static_cast<double>(engine.executor.waiting_nanoseconds()) * 1e-3);
+    behind.push_back(static_cast<double>(engine.executor.program_nanoseconds()) * 1e-3);
   }
   engine.executor.set_profiling(false);
   LayerTimes times{.waiting_us = median_of(std::move(waiting))};
@@ -54,6 +57,15 @@ LayerTimes time_layers(EngineLatency& engine, int64_t runs) {
   }
   for (const engine::BandedSteps& group : engine.executor.banded_steps())
     for (size_t i = group.first; i <= group.last; ++i) layers[i].in_bands = true;
+  if (plan.program)
+    layers.push_back({{.name = "behind the plan",
+                       .op = str(dense::operation_count(*plan.program), " operations"),
+                       .precision = "fp32",
+                       .kernel = "program",
+                       .reason = "their sizes come up in a run"},
+                      median_of(std::move(behind)),
+                      std::nullopt,
+                      0});
   return times;
 }
 

@@ -1,0 +1,177 @@
+#include "dense/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include "dense/operators.h"
+
+namespace octet::dense {
+namespace {
+
+constexpr int kDeepest = 16;  // Ifs in Ifs
+
+class Validator {
+ public:
+  explicit Validator(const Program& program)
+      : program_(program), types_(program.values.size()), made_(program.values.size(), false) {}
+
+  std::vector<Type> take_types() { return std::move(types_); }
+
+  void run() {
+    for (const Input& input : program_.inputs) make(input.value, input.type, "an input");
+    for (const auto& [value, tensor] : program_.constants) make(value, tensor.type(), "a constant");
+    std::unordered_set<int> known;
+    for (size_t v = 0; v < made_.size(); ++v)
+      if (made_[v]) known.insert(static_cast<int>(v));
+    check(program_.operations, known, 0);
+    require(!program_.outputs.empty(), "the program behind the plan has no output");
+    for (const Output& output : program_.outputs) {
+      require(known.count(output.value) > 0, "an output of the program behind the plan is made by no operation");
+      const auto value = static_cast<size_t>(output.value);
+      require(types_[value] == output.type, "output '", program_.values[value], "' should be ", type_name(output.type),
+              ", and the program behind the plan makes ", type_name(types_[value]));
+    }
+  }
+
+ private:
+  void make(int value, Type type, const char* what) {
+    require(value >= 0 && static_cast<size_t>(value) < made_.size(), what, " of the program is the value ", value,
+            " of ", made_.size());
+    require(!made_[static_cast<size_t>(value)], "the value '", program_.values[static_cast<size_t>(value)],
+            "' of the program behind the plan is made twice");
+    made_[static_cast<size_t>(value)] = true;
+    types_[static_cast<size_t>(value)] = type;
+  }
+
+  void check(const std::vector<Operation>& operations, std::unordered_set<int>& known, int depth) {
+    for (const Operation& operation : operations) {
+      try {
+        check(operation, known, depth);
+      } catch (const UserError& e) {
+        if (explained_) throw;
+        explained_ = true;
+        fail("node '", operation.name, "' (", operation.op, "): ", e.what());
+      }
+    }
+  }
+
+  void check(const Operation& operation, std::unordered_set<int>& known, int depth) {
+    std::vector<Type> types;
+    for (const int v : operation.inputs) {
+      require(v == -1 || known.count(v) > 0, "reads a value that nothing before it makes");
+      types.push_back(v < 0 ? Type::kInt64 : types_[static_cast<size_t>(v)]);  // absent ones fit everywhere
+    }
+    require(!operation.outputs.empty(), "has no outputs");
+    if (operation.op == "If") {
+      check_if(operation, known, depth);
+      return;
+    }
+    const Operator* row = find_operator(operation.op);
+    require(row, "this operator is not supported in a program behind the plan");
+    require(operation.branches.empty(), "has branches, which only an If has");
+    require(operation.inputs.size() >= row->least_inputs && operation.inputs.size() <= row->most_inputs, "has ",
+            operation.inputs.size(), " inputs, expected ", row->least_inputs, " to ", row->most_inputs);
+    for (size_t i = 0; i < row->least_inputs; ++i) require(operation.inputs[i] >= 0, "input ", i, " is absent");
+    require(operation.outputs.size() <= row->most_outputs, "has ", operation.outputs.size(), " outputs, expected ",
+            row->most_outputs);
+    for (const auto& attribute : operation.attributes) {
+      const std::string& key = attribute.first;
+      const bool known =
+          std::any_of(row->attributes.begin(), row->attributes.end(), [&](const char* a) { return key == a; });
+      require(known, "attribute '", key, "' is not supported");
+    }
+    require_integers(operation.op, types);
+    for (size_t i = 0; i < operation.outputs.size(); ++i) {
+      if (operation.outputs[i] == -1) continue;
+      make(operation.outputs[i], output_type(operation, i, types), "an output of an operation");
+      known.insert(operation.outputs[i]);
+    }
+  }
+
+  void check_if(const Operation& operation, std::unordered_set<int>& known, int depth) {
+    require(depth < kDeepest, "lies too deep in other Ifs");
+    require(operation.inputs.size() == 1 && operation.inputs[0] >= 0 && operation.branches.size() == 2 &&
+                operation.attributes.empty(),
+            "should have one input, its condition, and two branches");
+    const auto condition = static_cast<size_t>(operation.inputs[0]);
+    require(types_[condition] == Type::kBool, "its condition '", program_.values[condition], "' is ",
+            type_name(types_[condition]), ", expected bool");
+    std::vector<Type> types;
+    for (const Block& branch : operation.branches) {
+      std::unordered_set<int> inside = known;
+      check(branch.operations, inside, depth + 1);
+      require(branch.outputs.size() == operation.outputs.size(), "a branch has ", branch.outputs.size(),
+              " outputs, expected ", operation.outputs.size());
+      std::vector<Type> found;
+      for (const int v : branch.outputs) {
+        require(inside.count(v) > 0, "an output of a branch is made by no operation");
+        found.push_back(types_[static_cast<size_t>(v)]);
+      }
+      require(types.empty() || types == found, "its branches make tensors of different types");
+      types = found;
+    }
+    for (size_t i = 0; i < operation.outputs.size(); ++i) {
+      if (operation.outputs[i] == -1) continue;
+      make(operation.outputs[i], types[i], "an output of an If");
+      known.insert(operation.outputs[i]);
+    }
+  }
+
+  const Program& program_;
+  std::vector<Type> types_;
+  std::vector<bool> made_;
+  bool explained_ = false;
+};
+
+void add_weighted(const std::vector<Operation>& operations, const std::unordered_set<int>& constants,
+                  const Program& program, std::vector<WeightedOperation>& out) {
+  for (const Operation& operation : operations) {
+    for (const Block& branch : operation.branches) add_weighted(branch.operations, constants, program, out);
+    if (operation.op != "Gemm" && operation.op != "MatMul") continue;
+    int64_t parameters = 0;
+    bool weighted = false;
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      if (constants.count(operation.inputs[i]) == 0) continue;
+      weighted = weighted || i < 2;
+      for (const auto& [value, tensor] : program.constants)
+        if (value == operation.inputs[i]) parameters += tensor.size();
+    }
+    if (weighted) out.push_back({operation.name, operation.op, parameters});
+  }
+}
+
+int64_t count(const std::vector<Operation>& operations) {
+  int64_t sum = 0;
+  for (const Operation& operation : operations) {
+    ++sum;
+    for (const Block& branch : operation.branches) sum += count(branch.operations);
+  }
+  return sum;
+}
+
+}  // namespace
+
+void validate(const Program& program) {
+  Validator(program).run();
+}
+
+std::vector<Type> value_types(const Program& program) {
+  Validator validator(program);
+  validator.run();
+  return validator.take_types();
+}
+
+std::vector<WeightedOperation> weighted_operations(const Program& program) {
+  std::unordered_set<int> constants;
+  for (const auto& [value, tensor] : program.constants) constants.insert(value);
+  std::vector<WeightedOperation> out;
+  add_weighted(program.operations, constants, program, out);
+  return out;
+}
+
+int64_t operation_count(const Program& program) {
+  return count(program.operations);
+}
+
+}  // namespace octet::dense

@@ -1,0 +1,47 @@
+// Programs behind plans: whatever bytes come, the reader refuses them with a UserError, or the program runs within its
+// memory and stays the same when it is written again.
+// The first byte chooses: the rest is a program, or changes to a good one (16-bit position, new byte).
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "../dense/program_maker.h"
+#include "base/error.h"
+
+namespace {
+
+std::string bytes_of(const uint8_t* data, size_t size) {
+  if (data[0] % 4 == 0) return {reinterpret_cast<const char*>(data + 1), size - 1};
+  static const std::string seed = octet::dense::program_bytes(octet::testing::selecting_program());
+  std::string bytes = seed;
+  for (size_t i = 1; i + 2 < size; i += 3)
+    bytes[(data[i] | data[i + 1] << 8) % bytes.size()] = static_cast<char>(data[i + 2]);
+  return bytes;
+}
+
+octet::dense::Tensor some(octet::dense::Type type, octet::dense::Memory& memory) {
+  octet::dense::Tensor out = memory.make(type, {2, 3});
+  std::memset(out.data(), 0, out.bytes().size());
+  if (type == octet::dense::Type::kFloat)
+    for (int i = 0; i < 6; ++i) out.mutable_values<float>()[static_cast<size_t>(i)] = 0.25f * static_cast<float>(i);
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2 || size > 1 << 16) return 0;
+  const std::string bytes = bytes_of(data, size);
+  try {
+    const octet::dense::Program program = octet::dense::parse_program(std::as_bytes(std::span(bytes)));
+    const std::string again = octet::dense::program_bytes(program);
+    OCTET_CHECK(octet::dense::program_bytes(octet::dense::parse_program(std::as_bytes(std::span(again)))) == again);
+    octet::dense::validate(program);
+    octet::dense::Memory memory;
+    std::vector<octet::dense::Tensor> inputs;
+    for (const octet::dense::Input& input : program.inputs) inputs.push_back(some(input.type, memory));
+    octet::dense::run(program, inputs, {.memory_bytes = 1 << 16});
+  } catch (const octet::UserError&) {
+  }
+  return 0;
+}

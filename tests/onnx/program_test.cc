@@ -1,0 +1,133 @@
+// Files of which a part becomes a program behind the graph.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "dense/run.h"
+#include "draft_model.h"
+#include "ir/evaluate_graph.h"
+#include "onnx/export.h"
+
+namespace octet::onnx {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<dense::Tensor> run(const ir::Graph& graph, const ir::Tensor& x) {
+  dense::Memory memory;
+  std::vector<dense::Tensor> inputs;
+  const std::vector<ir::Tensor> outputs = ir::evaluate_graph(graph, {x});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    inputs.push_back(memory.make(graph.program->inputs.at(i).type, outputs[i].shape()));
+    std::copy(outputs[i].bytes().begin(), outputs[i].bytes().end(), inputs.back().data());
+  }
+  return dense::run(*graph.program, inputs);
+}
+
+std::vector<std::string> operations(const ir::Graph& graph) {
+  std::vector<std::string> out;
+  for (const dense::Operation& operation : graph.program->operations) out.push_back(operation.op);
+  return out;
+}
+
+// Places and values of what is positive of x * 2.
+Draft positive() {
+  Draft draft(17, {4});
+  draft.constant("two", floats({}, {2})).constant("zero", floats({}, {0})).constant("first", ints({0}));
+  draft.node("Mul", {"x", "two"}, {"doubled"})
+      .node("Greater", {"doubled", "zero"}, {"good"})
+      .node("NonZero", {"good"}, {"places"})
+      .node("Squeeze", {"places", "first"}, {"list"})
+      .node("Gather", {"doubled", "list"}, {"y"})
+      .node("Identity", {"doubled"}, {"all"});
+  draft.outputs.push_back({"list", {ir::DataType::kInt64, std::nullopt}});
+  draft.outputs.push_back({"all", {ir::DataType::kFloat32, std::nullopt}});
+  return draft;
+}
+
+TEST(Program, BeginsWhereSizesComeUp) {
+  const ir::Graph graph = positive().import();
+  ASSERT_TRUE(graph.program);
+  EXPECT_THAT(op_names(graph), ElementsAre("Mul", "Identity"));
+  EXPECT_THAT(operations(graph), ElementsAre("Greater", "NonZero", "Squeeze", "Gather"));
+  const std::vector<dense::Tensor> found = run(graph, floats({4}, {-1, 2, 0, 3}));
+  EXPECT_THAT(found.at(0).values<float>(), ElementsAre(4, 6));
+  EXPECT_THAT(found.at(1).values<int64_t>(), ElementsAre(1, 3));
+  EXPECT_THAT(found.at(2).values<float>(), ElementsAre(-2, 4, 0, 6));
+}
+
+TEST(Program, ComesBackFromTheWrittenFile) {
+  const ir::Graph graph = positive().import();
+  const ir::Graph again = import_bytes(export_bytes(graph), {});
+  ASSERT_TRUE(again.program);
+  EXPECT_EQ(operations(again), operations(graph));
+  EXPECT_EQ(op_names(again), op_names(graph));
+  EXPECT_THAT(run(again, floats({4}, {-1, 2, 0, 3})).at(1).values<int64_t>(), ElementsAre(1, 3));
+  EXPECT_THAT(graph.clone().program, graph.program);
+}
+
+TEST(Program, IsWrittenInNewOpsetsOnly) {
+  try {
+    export_bytes(positive().import(), {.opset = 13});
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("take 19, 20 or 21"));
+  }
+}
+
+TEST(Program, TakesOldForms) {
+  Draft draft(9, {1, 4});
+  draft.node("NonZero", {"x"}, {"places"})
+      .node("Unsqueeze", {"places"}, {"wide"}, {{"axes", std::vector<int64_t>{0}}})
+      .node(
+          "Slice", {"wide"}, {"y"},
+          {{"starts", std::vector<int64_t>{1}}, {"ends", std::vector<int64_t>{2}}, {"axes", std::vector<int64_t>{1}}});
+  draft.outputs[0].type.data_type = ir::DataType::kInt64;
+  const std::vector<dense::Tensor> found = run(draft.import(), floats({1, 4}, {5, 0, 0, 7}));
+  EXPECT_EQ(found.at(0).shape(), (dense::Shape{1, 1, 2}));
+  EXPECT_THAT(found.at(0).values<int64_t>(), ElementsAre(0, 3));
+}
+
+TEST(Program, FoldsWhatItsConstantsGive) {
+  Draft draft(17, {3});
+  draft.constant("c", floats({4}, {1, 9, 3, 5})).constant("k", ints({3}));
+  draft.node("TopK", {"c", "k"}, {"best", "order"}).node("Add", {"x", "best"}, {"y"});
+  const ir::Graph graph = draft.import();
+  EXPECT_FALSE(graph.program);
+  EXPECT_EQ(graph.find_node("n_y")->input(1)->constant->to_floats(), (std::vector<float>{9, 5, 3}));
+}
+
+TEST(Program, IndicesOfTheGraphAreIntegers) {
+  Draft draft(17, {1, 4});
+  draft.constant("table", floats({4}, {10, 20, 30, 40}));
+  draft.node("ArgMax", {"x"}, {"best"}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}})
+      .node("Gather", {"table", "best"}, {"y"});
+  const ir::Graph graph = draft.import();
+  EXPECT_THAT(op_names(graph), ElementsAre("ArgMax"));
+  EXPECT_THAT(run(graph, floats({1, 4}, {0, 1, 7, 2})).at(0).values<float>(), ElementsAre(30));
+}
+
+TEST(Program, TakesNoConvolution) {
+  Draft draft(17, {1, 1, 4, 4});
+  draft.constant("w", floats({1, 1, 1, 1}, {1})).constant("shape", ints({1, 1, 1, -1}));
+  draft.node("NonZero", {"x"}, {"places"})
+      .node("Cast", {"places"}, {"numbers"}, {{"to", int64_t{1}}})
+      .node("Reshape", {"numbers", "shape"}, {"image"})
+      .node("Conv", {"image", "w"}, {"y"});
+  EXPECT_THAT(draft.error(), testing::AllOf(HasSubstr("node 'n_y' (Conv)"), HasSubstr("depend on what the network")));
+}
+
+TEST(Program, TypesThatItLacksAreRefused) {
+  Draft draft(17, {4});
+  draft.node("NonZero", {"x"}, {"places"}).node("Cast", {"places"}, {"y"}, {{"to", int64_t{11}}});
+  EXPECT_THAT(draft.error(), HasSubstr("node 'n_y' (Cast): the type number 11 is not supported"));
+}
+
+TEST(Program, SizesThatAreOpenWhenTheFileIsReadAreRefused) {
+  Draft draft(17, {ir::kDynamic, 4});
+  draft.node("Shape", {"x"}, {"shape"}).node("NonZero", {"x"}, {"places"}).node("Expand", {"places", "shape"}, {"y"});
+  EXPECT_THAT(draft.error(), HasSubstr("--input-shape"));
+}
+
+}  // namespace
+}  // namespace octet::onnx

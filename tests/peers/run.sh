@@ -83,6 +83,22 @@ case "$what" in
     "$bin/octet" quantize -m "$work/resnet20.onnx" --images "$work/images" -o "$work/resnet20.q.onnx" --quiet
     "$bin/octet" export -m "$work/resnet20.q.onnx" -o "$work/resnet20.trt.onnx" --target tensorrt --quiet
     "$python" "$here/tensorrt_layers.py" "$work"/*.trt.onnx
+    # What octet lint says of TensorRT is what TensorRT does.
+    lint() { "$bin/octet" lint "$1" --target tensorrt; }
+    for rules in auto tao dla; do
+      file="$work/$rules.rules.onnx"
+      "$bin/octet" quantize -m "$work/resnet20.onnx" --images "$work/images" -o "$file" --rules "$rules" --quiet
+      said="$(lint "$file" | sed -n 's/.*takes the file; \([0-9]*\) of .*/\1/p')"
+      seen="$("$python" "$here/tensorrt_layers.py" "$file" | sed -n 's/.*onnx: \([0-9]*\) of .*/\1/p')"
+      [[ -n "$said" && "$said" == "$seen" ]] || { echo "--rules $rules: lint says $said in INT8, TensorRT $seen" >&2; exit 1; }
+    done
+    for flag in --asymmetric "--rules tfmot" "--target onnxruntime"; do
+      file="$work/refused.onnx"
+      # shellcheck disable=SC2086
+      "$bin/octet" quantize -m "$work/resnet20.onnx" --images "$work/images" -o "$file" --force $flag --quiet
+      ! lint "$file" >/dev/null || { echo "$flag: lint says that TensorRT takes it" >&2; exit 1; }
+      ! "$python" "$here/tensorrt_layers.py" "$file" >/dev/null 2>&1 || { echo "$flag: TensorRT takes it" >&2; exit 1; }
+    done
     # The names of a calibration cache are those that TensorRT gives the tensors of the file beside it.
     for arch in resnet50 efficientnet_b0; do
       printf 'model: {arch: %s}\ndata: {train: {format: image_folder, path: %s}}\nquant: {calibration: {images: 4}}\n' \

@@ -1,5 +1,7 @@
 // Operators that choose some of many: the largest, those that are not zero, boxes that no better one covers.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "dense/operators.h"
@@ -87,6 +89,44 @@ bool overlap(const Corners& a, const Corners& b, float threshold) {
   return shared / (a.area + b.area - shared) > threshold;
 }
 
+// The kept boxes by columns of the plane, so that a box is compared with those alone that it may overlap. Detectors
+// move the boxes of each class to a place of their own, where they meet no others.
+class Columns {
+ public:
+  explicit Columns(const std::vector<Corners>& all) : cells_(kCells) {
+    low_ = std::numeric_limits<float>::infinity();
+    float high = -low_;
+    for (const Corners& c : all)
+      if (std::isfinite(c.low_x) && std::isfinite(c.high_x))
+        low_ = std::min(low_, c.low_x), high = std::max(high, c.high_x);
+    per_cell_ = high > low_ ? static_cast<double>(kCells) / (static_cast<double>(high) - low_) : 0;
+  }
+  void keep(const Corners& c) {
+    for (size_t i = first(c); i <= last(c); ++i) cells_[i].push_back(c);
+  }
+  bool cover(const Corners& c, float threshold) const {
+    for (size_t i = first(c); i <= last(c); ++i)
+      for (const Corners& kept : cells_[i])
+        if (overlap(c, kept, threshold)) return true;
+    return false;
+  }
+
+ private:
+  static constexpr size_t kCells = 512;
+  // Numbers that are none of the plane lie everywhere.
+  size_t cell(float x, size_t otherwise) const {
+    const double at = (static_cast<double>(x) - low_) * per_cell_;
+    if (!std::isfinite(at)) return otherwise;
+    return static_cast<size_t>(std::clamp(at, 0.0, static_cast<double>(kCells - 1)));
+  }
+  size_t first(const Corners& c) const { return cell(c.low_x, 0); }
+  size_t last(const Corners& c) const { return cell(c.high_x, kCells - 1); }
+
+  std::vector<std::vector<Corners>> cells_;
+  double per_cell_ = 0;
+  float low_ = 0;
+};
+
 Tensors non_maximum_suppression(const Call& call) {
   const Tensor &boxes = call.input(0), &scores = call.input(1);
   require(boxes.type() == Type::kFloat && scores.type() == Type::kFloat && boxes.rank() == 3 && scores.rank() == 3 &&
@@ -105,7 +145,9 @@ Tensors non_maximum_suppression(const Call& call) {
       corners.push_back(corners_of(boxes.values<float>().data() + (image * count + i) * 4, by_center));
     for (int64_t c = 0; c < classes; ++c) {
       const float* score = scores.values<float>().data() + (image * classes + c) * count;
-      std::vector<int64_t> order, kept;
+      std::vector<int64_t> order;
+      Columns columns(corners);
+      int64_t kept = 0;
       for (int64_t i = 0; i < count; ++i)
         if (!has_least || score[i] > least) order.push_back(i);
       std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -115,12 +157,11 @@ Tensors non_maximum_suppression(const Call& call) {
         return !x_is_nan && x != y ? x > y : a < b;
       });
       for (const int64_t i : order) {
-        if (static_cast<int64_t>(kept.size()) >= most) break;
-        const bool covered = std::any_of(kept.begin(), kept.end(), [&](int64_t k) {
-          return overlap(corners[static_cast<size_t>(i)], corners[static_cast<size_t>(k)], threshold);
-        });
-        if (covered) continue;
-        kept.push_back(i);
+        if (kept >= most) break;
+        const Corners& box = corners[static_cast<size_t>(i)];
+        if (columns.cover(box, threshold)) continue;
+        columns.keep(box);
+        ++kept;
         found.insert(found.end(), {image, c, i});
       }
     }

@@ -28,6 +28,18 @@ int64_t model_parameters(const std::string& name) {
   return 0;
 }
 
+// Layers of the transformers and of ConvNeXt that make what a layer normalization reads.
+bool is_normalized(const std::string& layer) {
+  const auto ends_with_one_of = [&](const std::vector<const char*>& ends) {
+    return std::any_of(ends.begin(), ends.end(), [&](const char* end) { return layer.ends_with(end); });
+  };
+  const std::string& network = PruneZoo::GetParam();
+  if (network.starts_with("vit")) return ends_with_one_of({"proj", "fc2"});
+  if (network == "swin_t") return ends_with_one_of({"features.0.0", "proj", "mlp.3", "reduction"});
+  return network == "convnext_tiny" && (ends_with_one_of({"features.0.0", "block.0", "block.5"}) ||
+                                        layer == "features.2.1" || layer == "features.4.1" || layer == "features.6.1");
+}
+
 TEST_P(PruneZoo, PrunedEqualsMasked) {
   models::ModelOptions options = models::default_options(GetParam());
   options.num_classes = 10;
@@ -56,12 +68,9 @@ TEST_P(PruneZoo, PrunedEqualsMasked) {
       EXPECT_LE(summary.pruning_ratio(), ratio);
       ratio = summary.pruning_ratio();
     }
-    // Only the last layer keeps all: it makes the output. So do those that make a transformer's residual stream, whose
-    // channels are normalized together.
-    for (const PrunedLayer& layer : summary.layers) {
-      const bool stream = GetParam() == "vit_tiny" && (layer.name.ends_with("proj") || layer.name.ends_with("fc2"));
-      EXPECT_EQ(layer.group < 0, stream || &layer == &summary.layers.back()) << layer.name;
-    }
+    // Only the last layer keeps all: it makes the output. So do those whose channels are normalized together.
+    for (const PrunedLayer& layer : summary.layers)
+      EXPECT_EQ(layer.group < 0, is_normalized(layer.name) || &layer == &summary.layers.back()) << layer.name;
   }
   EXPECT_LT(ratio, 0.45);
 }

@@ -10,22 +10,22 @@
 
 namespace octet::onnx {
 
-struct SourceBranch;
+struct SourceNode;
+
+struct SourceBranch {
+  std::string key;  // "then_branch", "else_branch"
+  std::vector<SourceNode> nodes;
+  std::vector<std::pair<std::string, ir::TensorType>> outputs;
+};
 
 // A node of the file, or one made from it. Names as in the file; "" is an absent optional input or output.
 struct SourceNode {
   std::string op, name;
   std::vector<std::string> inputs, outputs;
   ir::Attributes attributes;
-  std::vector<SourceBranch> branches = {};  // of an If on its way out
+  std::vector<SourceBranch> branches;  // of an If on its way out
 
   bool has_input(size_t i) const { return i < inputs.size() && !inputs[i].empty(); }
-};
-
-struct SourceBranch {
-  std::string key;  // "then_branch", "else_branch"
-  std::vector<SourceNode> nodes;
-  std::vector<std::pair<std::string, ir::TensorType>> outputs;
 };
 
 // What the rewrites may ask and add.

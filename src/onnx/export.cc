@@ -1,6 +1,7 @@
 #include "onnx/export.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -8,6 +9,7 @@
 #include "base/name_lines.h"
 #include "dense/program.h"
 #include "ir/axes.h"
+#include "ir/infer.h"
 #include "ir/query.h"
 #include "ir/verify.h"
 #include "numerics/quantize.h"
@@ -53,13 +55,15 @@ class Exporter {
     }
     add_constants();
     for (const Value* v : graph_.inputs()) out_.inputs.push_back({v->name, v->type});
+    const std::set<std::string> open = values_of_open_sizes();
+    const auto described = [&](const Value* v) { return OutValue{v->name, v->type, open.contains(v->name)}; };
     if (graph_.program)
       add_program(*graph_.program);
     else
-      for (const Value* v : graph_.outputs()) out_.outputs.push_back({v->name, v->type});
+      for (const Value* v : graph_.outputs()) out_.outputs.push_back(described(v));
     if (options_.value_info)
       for (const Value* v : graph_.values())
-        if (v->producer && (graph_.program || !graph_.is_output(v))) out_.values.push_back({v->name, v->type});
+        if (v->producer && (graph_.program || !graph_.is_output(v))) out_.values.push_back(described(v));
     if (!notes_.empty()) out_.metadata[kFakeQuantizeKey] = notes_;
     std::string trainable;
     for (const Value* v : graph_.constants())
@@ -69,6 +73,25 @@ class Exporter {
   }
 
  private:
+  // Those whose leading size is not known and not the batch: rows of all images' tokens, windows of all images.
+  std::set<std::string> values_of_open_sizes() const {
+    constexpr int64_t kBatch = 3;
+    std::set<std::string> out;
+    for (const Value* v : graph_.values())
+      if (v->producer && v->type.shape && !v->type.shape->empty() && v->type.shape->front() == ir::kDynamic)
+        out.insert(v->name);
+    if (out.empty()) return out;
+    ir::Graph three = graph_.clone();
+    try {
+      ir::set_batch(three, kBatch);
+    } catch (const UserError&) {
+      return out;  // a network that takes no other batch
+    }
+    for (const Value* v : three.values())
+      if (v->type.shape && !v->type.shape->empty() && v->type.shape->front() == kBatch) out.erase(v->name);
+    return out;
+  }
+
   void add_program(const dense::Program& program) {
     require(options_.opset >= 19, "opset ", options_.opset,
             " cannot be written, since sizes of the outputs come up in a run; take 19, 20 or 21");

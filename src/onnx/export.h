@@ -21,11 +21,12 @@ struct ExportOptions {
   bool value_info = true;  // write the types of values between the nodes
 };
 
-// Names of values, nodes and initializers are kept; a dynamic leading dimension is called "batch". A FakeQuantize
-// becomes a Q/DQ pair: its DequantizeLinear has its name and output. Codes are uint8 where qmin >= 0, int8 otherwise;
-// what a pair cannot say (a range other than the whole type, the states "observing" and "learned", trainable flags) is
-// kept in metadata_props, so that import_bytes(export_bytes(graph)) is the same graph. Runtimes that ignore metadata
-// clip activations to the whole type. UserError names a node that the opset cannot express.
+// Names of values, nodes and initializers are kept; a dynamic leading dimension that is that of the inputs is called
+// "batch". A FakeQuantize becomes a Q/DQ pair: its DequantizeLinear has its name and output. Codes are uint8 where qmin
+// >= 0, int8 otherwise; what a pair cannot say (a range other than the whole type, the states "observing" and
+// "learned", trainable flags) is kept in metadata_props, so that import_bytes(export_bytes(graph)) is the same graph.
+// Runtimes that ignore metadata clip activations to the whole type. UserError names a node that the opset cannot
+// express.
 std::string export_bytes(const ir::Graph& graph, const ExportOptions& options = {});
 
 // Writes the file atomically; nothing is left behind on failure.

@@ -35,6 +35,15 @@ TEST_P(ZooRoundTrip, KeepsTheGraph) {
 INSTANTIATE_TEST_SUITE_P(Zoo, ZooRoundTrip, testing::Values("resnet18", "mobilenet_v2", "efficientnet_b0"),
                          [](const auto& info) { return info.param; });
 
+// Tensors of one symbolic size have one memory in ONNX Runtime, so rows of tokens must not be called the batch.
+TEST(OpenSizes, OnlyTheBatchIsCalledSo) {
+  const std::string bytes = export_bytes(models::build_model({.arch = "vit_tiny", .input = {3, 32, 32}}));
+  EXPECT_NE(bytes.find("batch"), std::string::npos);
+  EXPECT_NE(bytes.find("blocks.0.add1_size0"), std::string::npos);
+  EXPECT_EQ(bytes.find("pos_add_size0"), std::string::npos);
+  EXPECT_EQ(bytes.find("logits_size0"), std::string::npos);
+}
+
 // input -> FakeQuantize -> Conv(FakeQuantize(weight)) -> output
 struct QuantizedConv {
   std::vector<float> weight_scales = {0.5f, 0.25f};

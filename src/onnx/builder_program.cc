@@ -5,6 +5,7 @@
 #include "dense/operators.h"
 #include "dense/run.h"
 #include "ir/data_type_codes.h"
+#include "ir/program_types.h"
 #include "onnx/at_node.h"
 #include "onnx/builder.h"
 
@@ -27,20 +28,6 @@ dense::Type type_in_program(DataType type, const std::string& name) {
       fail("'", name, "' holds ", ir::data_type_name(type),
            "; where sizes depend on what the network computes, supported are float32, int32, int64 and bool");
   }
-}
-
-DataType type_in_graph(dense::Type type) {
-  switch (type) {
-    case dense::Type::kFloat:
-      return DataType::kFloat32;
-    case dense::Type::kInt64:
-      return DataType::kInt64;
-    case dense::Type::kInt32:
-      return DataType::kInt32;
-    case dense::Type::kBool:
-      break;
-  }
-  return DataType::kBool;
 }
 
 dense::Tensor to_dense(const ir::Tensor& tensor, const std::string& name, dense::Memory& memory) {
@@ -229,7 +216,7 @@ void Builder::fold_operation(const dense::Operation& operation, const SourceNode
   const std::vector<dense::Tensor> results = dense::run(alone, {}, {.memory_bytes = kMost});
   for (size_t i = 0; i < results.size(); ++i) {
     budget_.charge(static_cast<int64_t>(results[i].bytes().size()));
-    define(node.outputs[i]).constant = ir::Tensor(type_in_graph(results[i].type()), results[i].shape(),
+    define(node.outputs[i]).constant = ir::Tensor(ir::data_type_of(results[i].type()), results[i].shape(),
                                                   {results[i].bytes().begin(), results[i].bytes().end()});
   }
 }

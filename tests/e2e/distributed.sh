@@ -3,7 +3,7 @@
 #   tests/e2e/distributed.sh BIN_FOLDER workers|faults|torchrun|network
 #   tests/e2e/distributed.sh BIN_FOLDER kills [HOW_MANY]          default 8; the promise is made for 100, which takes some six minutes
 set -euo pipefail
-octet="$1/octet" what="$2"
+octet="$(cd "$1" && pwd)/octet" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
 spec="$here/distributed.yaml"
 work="$(mktemp -d /tmp/octet-distributed-$$-XXXXXX)"

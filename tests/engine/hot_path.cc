@@ -15,7 +15,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <new>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -63,6 +66,16 @@ bool install_filter() {
          ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
 }
 
+// Until every other thread of this process has computed for 10 ms. What starts a thread are system calls, too, and on a
+// busy machine they come late; workers that wait awake get there by themselves.
+void wait_for_started_threads() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+    for (long nanoseconds = 0; nanoseconds < 10'000'000;) {
+      if (!(std::ifstream(task.path() / "schedstat") >> nanoseconds)) break;  // a kernel that does not count it
+      if (std::stol(task.path().filename()) == ::getpid()) break;
+    }
+}
+
 // In a process of its own: runs with `threads` threads, at first freely, then behind the filter. Its exit status.
 int watched(const char* path, int threads, bool c_interface) {
   std::fflush(stdout);
@@ -93,6 +106,7 @@ int watched(const char* path, int threads, bool c_interface) {
         context.run();
     };
     for (int i = 0; i < 3; ++i) run();
+    wait_for_started_threads();
     const long before = allocations;
     if (!install_filter()) ::_exit(77);
     for (int i = 0; i < kRuns; ++i) run();

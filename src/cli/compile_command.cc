@@ -83,6 +83,38 @@ bool batch_is_free(const ir::Graph& graph) {
          graph.inputs()[0]->type.shape->front() == ir::kDynamic;
 }
 
+// Without the names of tensors, which differ from layer to layer.
+std::string kind_of(const std::string& reason) {
+  std::string out;
+  bool inside = false;
+  for (const char c : reason) {
+    if (c == '\'') inside = !inside;
+    if (!inside) out += c;
+  }
+  return out;
+}
+
+// All layers, or what stays float: of those that do for one reason, the first.
+std::string layer_table(const engine::Plan& plan, Isa isa, bool all) {
+  std::vector<engine::LayerInfo> shown;
+  std::map<std::string, std::pair<size_t, int64_t>> alike;  // the place of the first in `shown`, and how many there are
+  for (const engine::LayerInfo& layer : engine::layer_list(plan, isa)) {
+    if (!all && layer.reason.empty()) continue;
+    const std::string kind = layer.op + "/" + layer.kernel + "/" + kind_of(layer.reason);
+    const auto [entry, is_new] = alike.emplace(kind, std::pair(shown.size(), int64_t{0}));
+    ++entry->second.second;
+    if (all || is_new) shown.push_back(layer);
+  }
+  if (!all)
+    for (const auto& [kind, place] : alike)
+      if (const int64_t others = place.second - 1; others > 0)
+        shown[place.first].name += str(" and ", others, others == 1 ? " other" : " others");
+  report::TextTable table({"layer", "operation", "precision", "kernel", "why not INT8"});
+  for (const engine::LayerInfo& layer : shown)
+    table.add_row({layer.name, layer.op, layer.precision, layer.kernel, layer.reason});
+  return table.rows() > 0 ? table.text() : "";
+}
+
 ExitCode run(const Options& options) {
   require_file(options.model, "-m");
   options.output.check();
@@ -106,11 +138,7 @@ ExitCode run(const Options& options) {
   const engine::Plan plan = engine::merge_profiles(std::move(plans));
   if (!plan.profiles.empty()) log_info("profiles: ", engine::profile_list(plan));
   engine::save_engine(plan, options.output.path);
-  report::TextTable table({"layer", "operation", "precision", "kernel", "why not INT8"});
-  for (const engine::LayerInfo& layer : engine::layer_list(plan, isa))
-    if (options.layers || !layer.reason.empty())
-      table.add_row({layer.name, layer.op, layer.precision, layer.kernel, layer.reason});
-  if (table.rows() > 0) std::cout << table.text();
+  std::cout << layer_table(plan, isa, options.layers);
   log_info("wrote ", options.output.path, ": ", app::engine_summary(plan, isa));
   return ExitCode::kDone;
 }
@@ -122,7 +150,8 @@ Command compile_command() {
       .name = "compile",
       .summary = "Compile an ONNX file for the INT8 CPU engine",
       .details =
-          "Quantized parts become INT8, everything else stays FP32; a table lists what stays and why. A model "
+          "Quantized parts become INT8, everything else stays FP32; a table lists what stays and why, one layer "
+          "for all that stay for the same reason (--layers lists every one). A model "
           "without quantizers becomes an FP32 engine. The file runs on every CPU; its choice of kernels is made for "
           "this one (--isa, --threads), and --tactics timing makes it with a stopwatch.",
       .examples = {"octet compile -m results/model.qdq.onnx -o results/model.octet",

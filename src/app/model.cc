@@ -17,6 +17,21 @@ const engine::Buffer& buffer(const engine::Plan& plan, int id) {
   return plan.buffers[static_cast<size_t>(id)];
 }
 
+std::vector<float> as_floats(const dense::Tensor& tensor) {
+  const auto converted = [](auto values) { return std::vector<float>(values.begin(), values.end()); };
+  switch (tensor.type()) {
+    case dense::Type::kFloat:
+      return converted(tensor.values<float>());
+    case dense::Type::kInt64:
+      return converted(tensor.values<int64_t>());
+    case dense::Type::kInt32:
+      return converted(tensor.values<int32_t>());
+    case dense::Type::kBool:
+      return converted(tensor.values<bool>());
+  }
+  return {};
+}
+
 class EngineModel : public Model {
  public:
   // `task` may be nullptr: any.
@@ -24,14 +39,14 @@ class EngineModel : public Model {
               const RunOptions& options)
       : signature_(app::signature_of(*plan)),
         executor_(plan, {.threads = static_cast<int>(options.threads), .isa = chosen_isa(options.isa)}) {
-    require_fixed_outputs(file);
     if (task) task->check(signature_, 0);
     input_ = tasks::image_input(signature_);
+    require_one_image(file, input_.batch);
     read_class_names(file, task ? task->classes(signature_) : -1);
     images_.resize(static_cast<size_t>(buffer(*plan, plan->inputs[0]).elements()));
     for (size_t i = 0; i < plan->outputs.size(); ++i) {
       const engine::Buffer& output = buffer(*plan, plan->outputs[i]);
-      if (output.shape.empty() || output.shape[0] != input_.batch)
+      if (!plan->program && (output.shape.empty() || output.shape[0] != input_.batch))
         fail_usage(file.path, ": output '", output.name, "' is ", ir::shape_string(output.shape), " for ", input_.batch,
                    " images; it must have a row for each");
       results_.emplace_back(static_cast<size_t>(output.elements()));
@@ -46,6 +61,7 @@ class EngineModel : public Model {
     data::arrange(batch, input_, images_);
     const float* in = images_.data();
     executor_.run(&in, pointers_.data());
+    if (executor_.plan().program) return made_outputs();
     tasks::Outputs out;
     for (size_t i = 0; i < results_.size(); ++i) {
       std::vector<int64_t> shape = *signature_.outputs[i].type.shape;
@@ -64,11 +80,24 @@ class EngineModel : public Model {
   }
 
  private:
+  // What a program behind the plan made; labels of classes are exact as floats.
+  tasks::Outputs made_outputs() {
+    const std::vector<dense::Tensor>& made = executor_.results();
+    made_.resize(made.size());
+    tasks::Outputs out;
+    for (size_t i = 0; i < made.size(); ++i) {
+      made_[i] = as_floats(made[i]);
+      out.push_back({signature_.outputs[i].name, made[i].shape(), made_[i]});
+    }
+    return out;
+  }
+
   tasks::Signature signature_;
   engine::Executor executor_;
   data::NetworkInput input_;
   std::vector<float> images_;
-  std::vector<std::vector<float>> results_;
+  std::vector<std::vector<float>> results_;  // of the plan
+  std::vector<std::vector<float>> made_;
   std::vector<float*> pointers_;
   std::vector<metrics::ScoreKind> kinds_;
 };

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/model_info.h"
 #include "schema/tree.h"
+#include "tasks/registry.h"
 #include "tasks/signature.h"
 
 namespace octet::app {
@@ -157,6 +158,19 @@ void keep_description(Metadata& metadata, const spec::ExperimentSpec& spec, cons
   keep_description(metadata, spec, network,
                    {key::kTask, key::kMean, key::kStd, key::kColorOrder, key::kLayout, key::kResize,
                     key::kExifOrientation, key::kDecoder});
+}
+
+void recognize_task(ModelFacts& model) {
+  if (engine::standard_metadata(model.metadata).count(key::kTask) > 0) return;
+  for (const tasks::TaskInfo& info : tasks::all_tasks()) {
+    const std::unique_ptr<tasks::Task> task = info.make();
+    if (!task->recognize(model.signature)) continue;
+    model.metadata[key::kTask] = info.name;
+    schema::Section decoder;
+    task->describe_decoder(decoder);
+    if (!decoder.fields().empty()) model.metadata[key::kDecoder] = text(json_of(decoder));
+    return;
+  }
 }
 
 std::string experiment_text(const ModelFacts& model, bool with_input) {

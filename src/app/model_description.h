@@ -19,6 +19,9 @@ void keep_description(Metadata& metadata, const spec::ExperimentSpec& spec, cons
 void keep_description(Metadata& metadata, const spec::ExperimentSpec& spec, const tasks::Signature& network,
                       const std::set<std::string>& only);
 
+// Where the model does not say its task and a task knows its outputs (tasks::Task::recognize), its entries are added.
+void recognize_task(ModelFacts& model);
+
 // The experiment that says what the model carries, as YAML; keys for which it carries nothing are left out.
 // `with_input` false: leaves out how images become the input. UserError naming the file for an entry that is malformed.
 std::string experiment_text(const ModelFacts& model, bool with_input = true);

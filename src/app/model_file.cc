@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "app/model_description.h"
 #include "app/network_file.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
@@ -39,14 +40,19 @@ ModelFile read_model_file(const std::string& path, const std::vector<ir::InputSh
   } else {
     fail_usage(path, ": unknown kind of model '", ending, "'; expected .onnx or .octet");
   }
+  recognize_task(file);
   return file;
 }
 
-void require_fixed_outputs(const ModelFile& file) {
-  if ((file.network && file.network->program) || (file.plan && file.plan->program))
-    fail_usage(file.path,
-               ": the sizes of its outputs come up in a run, which no task reads; octet compile, bench and "
-               "verify take it, and the engine's interfaces give its outputs");
+bool has_open_outputs(const ModelFile& file) {
+  return (file.network && file.network->program) || (file.plan && file.plan->program);
+}
+
+void require_one_image(const ModelFile& file, int64_t batch) {
+  if (has_open_outputs(file) && batch != 1)
+    fail_usage(file.path, ": takes ", batch == 0 ? "any number of" : std::to_string(batch),
+               " images at a time, and the sizes of its outputs come up in a run, so that ",
+               "none of their rows says which image it is of; export it for one image");
 }
 
 }  // namespace octet::app

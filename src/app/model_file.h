@@ -25,12 +25,15 @@ struct ModelFile : ModelFacts {
   std::shared_ptr<const engine::Plan> plan;
 };
 
+// Where the file does not say its task, and one task alone knows such outputs, the metadata say that it does.
 // `shapes` are those of load_network(), for an ONNX file. UserError (exit 2) for another ending than .onnx or .octet.
 ModelFile read_model_file(const std::string& path, const std::vector<ir::InputShape>& shapes = {});
 
 tasks::Signature signature_of(const engine::Plan& plan);
 
-// UserError (exit 2) where the sizes of the outputs come up in a run, which no task reads.
-void require_fixed_outputs(const ModelFile& file);
+// Whether the sizes of the outputs come up in a run: who suppresses by itself has as many rows as it found things.
+bool has_open_outputs(const ModelFile& file);
+// UserError (exit 2) where that is so and the input has more than one image: no row says which it is of.
+void require_one_image(const ModelFile& file, int64_t batch);
 
 }  // namespace octet::app

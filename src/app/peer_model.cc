@@ -33,9 +33,13 @@ class PeerModel : public Model {
                   .batch = 1,
                   .mode = "outputs",
                   .environment = {}}) {
-    require_fixed_outputs(file);
+    require_one_image(file, input_.batch);
     read_class_names(file, classes);
-    for (const ir::Value* output : file.network->outputs()) kinds_.push_back(score_kind_of(output));
+    open_outputs_ = has_open_outputs(file);
+    if (open_outputs_)
+      kinds_.resize(signature_.outputs.size(), metrics::ScoreKind::kLogits);
+    else
+      for (const ir::Value* output : file.network->outputs()) kinds_.push_back(score_kind_of(output));
     results_.resize(kinds_.size());
   }
 
@@ -55,7 +59,7 @@ class PeerModel : public Model {
       for (const int64_t side : shape) elements *= static_cast<size_t>(side);
       results_[i].resize(elements);
       process_.read(results_[i]);
-      shape[0] = batch.size;
+      if (!open_outputs_) shape[0] = batch.size;
       const size_t used = elements / static_cast<size_t>(images) * static_cast<size_t>(batch.size);
       out.push_back({signature_.outputs[i].name, shape, {results_[i].data(), used}, kinds_[i]});
     }
@@ -67,7 +71,7 @@ class PeerModel : public Model {
   std::string description() const override { return process_.name() + " " + process_.version(); }
 
  private:
-  // Each has a row for each image.
+  // Each has a row for each image, or all are of one.
   std::vector<std::vector<int64_t>> read_shapes(int64_t images) {
     const nlohmann::json answer = nlohmann::json::parse(process_.read_line(), nullptr, false);
     if (answer.is_object()) fail(process_.name(), " refuses the images: ", answer.value("error", "no reason given"));
@@ -75,7 +79,7 @@ class PeerModel : public Model {
       fail(process_.name(), " stopped, or gave other outputs than the ", results_.size(), " of the file");
     auto shapes = answer.get<std::vector<std::vector<int64_t>>>();
     for (size_t i = 0; i < shapes.size(); ++i)
-      if (shapes[i].empty() || shapes[i][0] != images)
+      if (!open_outputs_ && (shapes[i].empty() || shapes[i][0] != images))
         fail(process_.name(), ": output '", signature_.outputs[i].name, "' is ", ir::shape_string(shapes[i]), " for ",
              images, " images; it must have a row for each");
     return shapes;
@@ -87,6 +91,7 @@ class PeerModel : public Model {
   std::vector<metrics::ScoreKind> kinds_;
   std::vector<float> images_;
   std::vector<std::vector<float>> results_;
+  bool open_outputs_ = false;
 };
 
 void require_onnx(const ModelFile& file, const std::string& flag, const std::string& runtime) {

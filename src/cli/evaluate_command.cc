@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/peer_model.h"
+#include "base/error.h"
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/evaluation.h"
@@ -29,6 +30,9 @@ ExitCode run(const Options& options) {
   app::ModelFile file = app::read_model_file(options.model, options.spec.input_shapes(options.model));
   spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, file);
   const tasks::Task& task = *spec.task;
+  if (options.runtime == "libtorch" && app::has_open_outputs(file))
+    fail_usage(options.model,
+               ": ends with its own suppression, which the engine runs, not LibTorch; leave out --runtime");
   const app::RunOptions run_options{.threads = options.threads, .isa = options.isa, .input = spec.model.input};
   const std::unique_ptr<app::Model> model = options.runtime == "onnxruntime" || options.runtime == "openvino"
                                                 ? app::open_peer_model(file, options.runtime, task, run_options)

@@ -19,7 +19,8 @@ bool libtorch_is_there() {
 
 std::unique_ptr<app::Model> open_model(const app::ModelFile& file, const tasks::Task& task,
                                        const app::RunOptions& options, Runtime runtime) {
-  if (file.network && (runtime == Runtime::kLibTorch || (runtime == Runtime::kAuto && libtorch_is_there())))
+  const bool graph = file.network && !app::has_open_outputs(file);
+  if (graph && (runtime == Runtime::kLibTorch || (runtime == Runtime::kAuto && libtorch_is_there())))
     throw NeedsTraining(file.path + ": is to be run as a graph in float32");
   return app::open_engine_model(file, task, options);
 }

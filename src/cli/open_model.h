@@ -9,7 +9,7 @@
 namespace octet::cli {
 
 // Who runs an ONNX file. kAuto: LibTorch where it is there, which computes FakeQuantize in float as training does; else
-// the engine, which runs it as it would be deployed.
+// the engine, which runs it as it would be deployed. What ends with its own suppression only the engine runs.
 enum class Runtime { kAuto, kEngine, kLibTorch };
 
 // UserError (exit 2) for a network that is none of the task. NeedsTraining in the program without LibTorch where that

@@ -199,10 +199,14 @@ void translate_ultralytics(const Metadata& metadata, Metadata& out) {
   if (task != "classify" && task != "detect") return;
   out[key::kMean] = "[0.0]", out[key::kStd] = "[1.0]", out[key::kColorOrder] = "rgb";
   if (task == "detect") {
-    // With the suppression in the network the output is another one, of boxes that need no reading.
-    if (text_at(metadata, "end2end") == "True" || text_at(metadata, "args").find("'nms': True") != std::string::npos)
-      return;
     out[key::kTask] = "detector";
+    // With the suppression in the network a row is a thing: corners, score, class.
+    if (text_at(metadata, "end2end") == "True" || text_at(metadata, "args").find("'nms': True") != std::string::npos) {
+      out[key::kDecoder] =
+          R"({"scores": {"first": 4, "classes": )" + std::to_string(names->size()) +
+          R"(}, "labels": {"value": 5}, "nms": {"score_threshold": 0.001, "iou_threshold": 1, "most": 0}})";
+      return;
+    }
     out[key::kDecoder] =
         R"({"boxes": {"layout": "columns", "code": "center"}, "scores": {"layout": "columns", "first": 4, "classes": )" +
         std::to_string(names->size()) + R"(}, "nms": {"iou_threshold": 0.7, "most": 300}})";

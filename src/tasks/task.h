@@ -72,6 +72,10 @@ class Task {
   // option of a class that there is not.
   virtual void name_classes(const std::vector<std::string>& /*names*/) {}
 
+  // For a file that does not say its task: whether networks of this task alone have such outputs. The options that
+  // decode() needs are then those of such a network.
+  virtual bool recognize(const Signature& /*network*/) { return false; }
+
   // The network that a training starts from.
   virtual ir::Graph build(const models::ModelOptions& options) const = 0;
   // UserError (exit 2) for a network that is none of this task, or has another number of classes (0: any).

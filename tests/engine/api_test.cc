@@ -243,6 +243,9 @@ TEST_F(Api, ReadsWhatOtherProgramsWrite) {
   detector["task"] = "detect";
   EXPECT_EQ(with(detector).model_info().task, "detector");
   EXPECT_EQ(with(detector).model_info().resize, "");
+  EXPECT_EQ(with(detector).model_info().decoder.find("labels"), std::string::npos);
+  detector["end2end"] = "True";
+  EXPECT_NE(with(detector).model_info().decoder.find(R"("labels": {"value": 5})"), std::string::npos);
   const ModelInfo onnx =
       with({{"Image.BitmapPixelFormat", "Bgr8"}, {"Image.NominalPixelRange", "NominalRange_0_255"}}).model_info();
   EXPECT_EQ(onnx.color_order, "bgr");

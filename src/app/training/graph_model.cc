@@ -14,7 +14,6 @@ class GraphModel : public Model {
       : signature_(file.signature),
         runner_(task.executed_graph(*file.network)),
         input_(tasks::image_input(runner_.graph())) {
-    require_fixed_outputs(file);
     read_class_names(file, task.classes(signature_));
   }
   tasks::Outputs run(const data::Batch& batch) override {

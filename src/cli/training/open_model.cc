@@ -9,8 +9,9 @@ namespace octet::cli {
 
 std::unique_ptr<app::Model> open_model(const app::ModelFile& file, const tasks::Task& task,
                                        const app::RunOptions& options, Runtime runtime) {
-  return file.network && runtime != Runtime::kEngine ? app::open_graph_model(file, task)
-                                                     : app::open_engine_model(file, task, options);
+  return file.network && !app::has_open_outputs(file) && runtime != Runtime::kEngine
+             ? app::open_graph_model(file, task)
+             : app::open_engine_model(file, task, options);
 }
 
 std::string reference_name(const std::string& name) {

@@ -12,7 +12,8 @@ namespace {
 
 using vision::Box;
 
-const char* layout_text(Layout layout) {
+const char* layout_text(Layout layout, bool labels) {
+  if (labels) return "[things, values] or [batch, things, values]";
   if (layout == Layout::kRows) return "[batch, anchors, values]";
   return layout == Layout::kColumns ? "[batch, values, anchors]" : "[batch, shapes * values, rows, columns]";
 }
@@ -20,11 +21,11 @@ const char* layout_text(Layout layout) {
 // The values of the anchors of one image.
 class Values {
  public:
-  Values(const OutputView& output, Layout layout, int64_t shapes, int64_t image) {
-    const std::vector<int64_t>& shape = output.shape;
+  Values(std::span<const float> values, const std::vector<int64_t>& shape, Layout layout, int64_t shapes,
+         int64_t image) {
     int64_t size = 1;
     for (size_t i = 1; i < shape.size(); ++i) size *= shape[i];
-    values_ = output.values.subspan(static_cast<size_t>(image * size), static_cast<size_t>(size));
+    values_ = values.subspan(static_cast<size_t>(image * size), static_cast<size_t>(size));
     if (layout == Layout::kGrid) {
       const int64_t cells = shape[2] * shape[3];
       anchors_ = cells * shapes;
@@ -68,6 +69,14 @@ bool usable(const Box& box) {
          vision::area(box) > 0;
 }
 
+// Of a network that suppresses by itself, as [batch, things, values]: there need be no batch, and no values where each
+// thing has one.
+std::vector<int64_t> with_all_dimensions(const std::vector<int64_t>& shape, bool boxes) {
+  if (shape.size() == 1) return {1, shape[0], 1};
+  if (shape.size() != 2) return shape;
+  return boxes ? std::vector<int64_t>{1, shape[0], shape[1]} : std::vector<int64_t>{shape[0], shape[1], 1};
+}
+
 bool relative_to_levels(const BoxOptions& boxes) {
   return boxes.code == BoxCode::kAnchorCenter || boxes.code == BoxCode::kYolo || boxes.code == BoxCode::kDistances ||
          boxes.unit == Unit::kStride;
@@ -96,11 +105,21 @@ Decoder::Decoder(const Options& options, std::vector<OutputShape> outputs, int64
   if (boxes.empty()) {
     if (outputs_.size() != 1)
       fail_usage("the network has ", outputs_.size(), " outputs; name those of boxes and scores in the task's section");
-    add_group(outputs_[0].name, outputs_[0].name, outputs_[0].name, levels);
   }
-  const std::vector<std::string>& objectness = options_.scores.objectness_outputs;
+  if (has_labels())
+    for (OutputShape& output : outputs_)
+      output.shape = with_all_dimensions(
+          output.shape, boxes.empty() || std::find(boxes.begin(), boxes.end(), output.name) != boxes.end());
+  if (boxes.empty()) {
+    const std::string& only = outputs_[0].name;
+    add_group({.boxes = only, .scores = only, .objectness = only, .labels = only}, levels);
+  }
+  const std::vector<std::string>&objectness = options_.scores.objectness_outputs, &labels = options_.labels.outputs;
   for (size_t i = 0; i < boxes.size(); ++i)
-    add_group(boxes[i], scores[i], objectness.empty() ? scores[i] : objectness[i],
+    add_group({.boxes = boxes[i],
+               .scores = scores[i],
+               .objectness = objectness.empty() ? scores[i] : objectness[i],
+               .labels = labels.empty() ? scores[i] : labels[i]},
               boxes.size() == 1 || levels.empty() ? levels : levels.subspan(i, 1));
 }
 
@@ -123,7 +142,7 @@ void Decoder::require_values(size_t output, Layout layout, const Group& group, i
   const OutputShape& port = outputs_[output];
   const auto refuse = [&](const auto&... why) {
     fail_usage("output '", port.name, "' is ", ir::shape_string(ir::Shape(port.shape.begin(), port.shape.end())),
-               ", and the ", what, " in it must be ", layout_text(layout), ": ", why...);
+               ", and the ", what, " in it must be ", layout_text(layout, has_labels()), ": ", why...);
   };
   if (port.shape.size() != (layout == Layout::kGrid ? 4 : 3)) refuse("it has another number of dimensions");
   if (layout == Layout::kGrid && port.shape[1] >= 0 && port.shape[1] % group.shapes != 0)
@@ -162,10 +181,13 @@ void Decoder::add_anchors(Group& group, const LevelOptions& level) const {
   group.strides.resize(group.anchors.size(), stride);
 }
 
-void Decoder::add_group(const std::string& boxes, const std::string& scores, const std::string& objectness,
-                        std::span<const LevelOptions> levels) {
-  Group group{
-      .boxes = find(boxes), .scores = find(scores), .objectness = find(objectness), .anchors = {}, .strides = {}};
+void Decoder::add_group(const Names& outputs, std::span<const LevelOptions> levels) {
+  Group group{.boxes = find(outputs.boxes),
+              .scores = find(outputs.scores),
+              .objectness = find(outputs.objectness),
+              .labels = find(outputs.labels),
+              .anchors = {},
+              .strides = {}};
   if (options_.boxes.layout == Layout::kGrid || options_.scores.layout == Layout::kGrid) {
     if (levels.size() > 1) fail_usage("layout grid: give an output for each of the ", levels.size(), " levels");
     if (!levels.empty()) group.shapes = std::max<int64_t>(1, std::ssize(levels[0].shapes) / 2);
@@ -174,12 +196,15 @@ void Decoder::add_group(const std::string& boxes, const std::string& scores, con
     for (const LevelOptions& level : levels) add_anchors(group, level);
   const ScoreOptions& s = options_.scores;
   const int64_t background = s.background == Background::kNone ? 0 : 1;
-  require_values(group.scores, s.layout, group, s.first + background + std::max<int64_t>(s.classes, 1), "scores");
+  const int64_t of_classes = has_labels() ? 1 : std::max<int64_t>(s.classes, 1);
+  require_values(group.scores, s.layout, group, s.first + background + of_classes, "scores");
+  require_values(group.labels, s.layout, group, options_.labels.value + 1, "labels");
   require_values(group.objectness, s.layout, group, s.objectness + 1, "objectness");
   const int64_t values = values_of(group.scores, s.layout, group);
-  const int64_t classes = s.classes > 0 ? s.classes : values < 0 ? -1 : values - s.first - background;
+  const bool open = values < 0 || has_labels();
+  const int64_t classes = s.classes > 0 ? s.classes : open ? -1 : values - s.first - background;
   if (!groups_.empty() && classes != classes_)
-    fail_usage("output '", scores, "' has scores of ", classes, " classes, those before it of ", classes_);
+    fail_usage("output '", outputs.scores, "' has scores of ", classes, " classes, those before it of ", classes_);
   classes_ = classes;
   require_values(group.boxes, options_.boxes.layout, group,
                  options_.boxes.first + 4 * (options_.boxes.per_class ? std::max<int64_t>(classes_, 1) : 1), "boxes");
@@ -194,6 +219,8 @@ Box Decoder::box(const Group& group, const vision::BoxCode& code, size_t anchor)
   switch (boxes.code) {
     case BoxCode::kCorners:
       return {code[0] * x, code[1] * y, code[2] * x, code[3] * y};
+    case BoxCode::kCornersYx:
+      return {code[1] * x, code[0] * y, code[3] * x, code[2] * y};
     case BoxCode::kCenter:
       return {(code[0] - 0.5f * code[2]) * x, (code[1] - 0.5f * code[3]) * y, (code[0] + 0.5f * code[2]) * x,
               (code[1] + 0.5f * code[3]) * y};
@@ -215,6 +242,15 @@ Box Decoder::box(const Group& group, const vision::BoxCode& code, size_t anchor)
   return {};
 }
 
+int64_t Decoder::class_of(const Group& group, float label) const {
+  const double number = std::round(static_cast<double>(label)) - static_cast<double>(options_.labels.first);
+  if (!(number >= 0 && number < 1e6)) return -1;
+  if (classes_ >= 0 && number >= static_cast<double>(classes_))
+    fail("output '", outputs_[group.labels].name, "' calls a thing ", label, "; there are ", classes_,
+         " classes, and the label of the first is ", options_.labels.first, " (detector.labels.first)");
+  return static_cast<int64_t>(number);
+}
+
 Objects Decoder::propose(const Outputs& outputs, int64_t index) const {
   const BoxOptions& b = options_.boxes;
   const ScoreOptions& s = options_.scores;
@@ -222,17 +258,22 @@ Objects Decoder::propose(const Outputs& outputs, int64_t index) const {
   const int64_t background = s.background == Background::kNone ? 0 : 1;
   const int64_t first_class = s.background == Background::kFirst ? 1 : 0;
   Objects out;
-  std::vector<float> scores(static_cast<size_t>(classes_ + background));
+  const int64_t score_count = has_labels() ? 1 : classes_;
+  std::vector<float> scores(static_cast<size_t>(score_count + background));
   for (const Group& group : groups_) {
-    const Values boxes(outputs[group.boxes], b.layout, group.shapes, index);
-    const Values values(outputs[group.scores], s.layout, group.shapes, index);
-    const Values objectness(outputs[group.objectness], s.layout, group.shapes, index);
-    if (objectness.anchors() != values.anchors())
-      fail("output '", outputs[group.objectness].name, "' has objectness of ", objectness.anchors(), " anchors, '",
-           outputs[group.scores].name, "' scores of ", values.anchors());
-    if (boxes.anchors() != values.anchors())
-      fail("output '", outputs[group.boxes].name, "' has boxes of ", boxes.anchors(), " anchors, '",
-           outputs[group.scores].name, "' scores of ", values.anchors());
+    const auto values_in = [&](size_t output, Layout layout) {
+      return Values(outputs[output].values, outputs_[output].shape, layout, group.shapes, index);
+    };
+    const Values boxes = values_in(group.boxes, b.layout), values = values_in(group.scores, s.layout);
+    const Values objectness = values_in(group.objectness, s.layout), labels = values_in(group.labels, s.layout);
+    const auto require_as_many = [&](const Values& others, size_t output, const char* what) {
+      if (others.anchors() != values.anchors())
+        fail("output '", outputs[output].name, "' has ", what, " of ", others.anchors(), " anchors, '",
+             outputs[group.scores].name, "' scores of ", values.anchors());
+    };
+    require_as_many(boxes, group.boxes, "boxes");
+    require_as_many(objectness, group.objectness, "objectness");
+    require_as_many(labels, group.labels, "labels");
     for (int64_t anchor = 0; anchor < values.anchors(); ++anchor) {
       float object = 1;
       if (s.objectness >= 0) {
@@ -242,9 +283,9 @@ Objects Decoder::propose(const Outputs& outputs, int64_t index) const {
       }
       for (size_t i = 0; i < scores.size(); ++i) scores[i] = values.at(anchor, s.first + static_cast<int64_t>(i));
       activate(scores, s.activation);
-      const std::span<const float> of_classes(scores.data() + first_class, static_cast<size_t>(classes_));
+      const std::span<const float> of_classes(scores.data() + first_class, static_cast<size_t>(score_count));
       const auto best = std::max_element(of_classes.begin(), of_classes.end()) - of_classes.begin();
-      for (int64_t c = s.best_only ? best : 0; c < (s.best_only ? best + 1 : classes_); ++c) {
+      for (int64_t c = s.best_only ? best : 0; c < (s.best_only ? best + 1 : score_count); ++c) {
         const float product = of_classes[static_cast<size_t>(c)] * object;
         const float score = s.geometric_mean ? std::sqrt(product) : product;
         if (!(score >= threshold)) continue;
@@ -253,7 +294,9 @@ Objects Decoder::propose(const Outputs& outputs, int64_t index) const {
           code[static_cast<size_t>(i)] = boxes.at(anchor, b.first + (b.per_class ? 4 * c : 0) + i);
         const Box found = vision::clipped(box(group, code, static_cast<size_t>(anchor)), static_cast<float>(width_),
                                           static_cast<float>(height_));
-        if (usable(found)) out.push_back({.box = found, .label = static_cast<int>(c), .score = score});
+        if (!usable(found)) continue;
+        const int64_t label = has_labels() ? class_of(group, labels.at(anchor, options_.labels.value)) : c;
+        if (label >= 0) out.push_back({.box = found, .label = static_cast<int>(label), .score = score});
       }
     }
   }

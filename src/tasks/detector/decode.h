@@ -34,18 +34,22 @@ class Decoder {
  private:
   // An output of boxes, that of their scores, and the anchors that they tell of.
   struct Group {
-    size_t boxes = 0, scores = 0, objectness = 0;  // indices of outputs
-    int64_t shapes = 1;                            // anchors of a cell, for Layout::kGrid
+    size_t boxes = 0, scores = 0, objectness = 0, labels = 0;  // indices of outputs
+    int64_t shapes = 1;                                        // anchors of a cell, for Layout::kGrid
     std::vector<vision::Box> anchors;       // a whole cell where a level has no shapes; empty: the code needs none
     std::vector<vision::CellSize> strides;  // of each anchor
   };
-  void add_group(const std::string& boxes, const std::string& scores, const std::string& objectness,
-                 std::span<const LevelOptions> levels);
+  struct Names {
+    std::string boxes, scores, objectness, labels;
+  };
+  void add_group(const Names& outputs, std::span<const LevelOptions> levels);
   void add_anchors(Group& group, const LevelOptions& level) const;
   size_t find(const std::string& output) const;
   void require_values(size_t output, Layout layout, const Group& group, int64_t least, const char* what) const;
   int64_t values_of(size_t output, Layout layout, const Group& group) const;  // of an anchor; -1: open
   vision::Box box(const Group& group, const vision::BoxCode& code, size_t anchor) const;
+  int64_t class_of(const Group& group, float label) const;  // -1: of none
+  bool has_labels() const { return options_.labels.value >= 0; }
 
   Options options_;
   std::vector<OutputShape> outputs_;

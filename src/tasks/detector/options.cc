@@ -3,8 +3,8 @@
 namespace octet::tasks::detector {
 
 OCTET_ENUM_NAMES(Layout, {Layout::kRows, "rows"}, {Layout::kColumns, "columns"}, {Layout::kGrid, "grid"})
-OCTET_ENUM_NAMES(BoxCode, {BoxCode::kCorners, "corners"}, {BoxCode::kCenter, "center"},
-                 {BoxCode::kAnchorCenter, "anchor_center"}, {BoxCode::kYolo, "yolo"},
+OCTET_ENUM_NAMES(BoxCode, {BoxCode::kCorners, "corners"}, {BoxCode::kCornersYx, "corners_yx"},
+                 {BoxCode::kCenter, "center"}, {BoxCode::kAnchorCenter, "anchor_center"}, {BoxCode::kYolo, "yolo"},
                  {BoxCode::kDistances, "distances"})
 OCTET_ENUM_NAMES(Unit, {Unit::kPixels, "pixels"}, {Unit::kImage, "image"}, {Unit::kStride, "stride"})
 OCTET_ENUM_NAMES(Activation, {Activation::kNone, "none"}, {Activation::kSigmoid, "sigmoid"},
@@ -49,12 +49,14 @@ void describe_boxes(schema::Section& s, BoxOptions& boxes) {
   s.field("code", boxes.code)
       .known_elsewhere_as({"box_coder", "codec"})
       .help(
-          "corners: x0, y0, x1, y1; center: x, y, width, height; anchor_center: offsets from an anchor (SSD, "
-          "RetinaNet, "
-          "R-CNN); yolo: YOLOv3 and v4 before the sigmoid; distances: from the center of a cell to left, top, right, "
+          "corners: x0, y0, x1, y1; corners_yx: y0, x0, y1, x1 (TensorFlow); center: x, y, width, height; "
+          "anchor_center: offsets from an anchor (SSD, RetinaNet, R-CNN); yolo: YOLOv3 and v4 before the sigmoid; "
+          "distances: from the center of a cell to left, top, right, "
           "bottom (FCOS).");
   s.field("unit", boxes.unit)
-      .help("corners, center, distances: pixels of the input, shares of it (image), or strides of the level.");
+      .help(
+          "corners, corners_yx, center, distances: pixels of the input, shares of it (image), or strides of the "
+          "level.");
   s.field("variances", boxes.variances)
       .above(0, 1e6)
       .length(4, 4)
@@ -75,7 +77,9 @@ void describe_scores(schema::Section& s, ScoreOptions& scores) {
       .help("Of an anchor's values, the first of its scores, the background's included.");
   s.field("classes", scores.classes)
       .range(0, 1e6)
-      .help("How many classes, without the background; 0: all values from `first` on.");
+      .help(
+          "How many classes, without the background; 0: all values from `first` on; with labels, as many as have "
+          "names.");
   s.field("activation", scores.activation)
       .help("What makes probabilities of the values; none: the network did that itself.");
   s.field("background", scores.background).help("Whether one more score says that there is nothing, and where it is.");
@@ -87,6 +91,20 @@ void describe_scores(schema::Section& s, ScoreOptions& scores) {
       .help("Names of the outputs that hold it where those of the scores do not, in their order.");
   s.field("geometric_mean", scores.geometric_mean).help("The score is the square root of that product, as FCOS's.");
   s.field("best_only", scores.best_only).help("An anchor proposes its best class alone, not every one that is sure.");
+}
+
+void describe_labels(schema::Section& s, LabelOptions& labels) {
+  s.field("outputs", labels.outputs)
+      .help(
+          "Names of the outputs that hold the labels, in the order of those of the scores; none: those of the scores.");
+  s.field("value", labels.value)
+      .range(-1, 1e6)
+      .help(
+          "Of a thing's values, its label; -1: the network suppresses nothing, and a place has a score for each "
+          "class.");
+  s.field("first", labels.first)
+      .range(-1'000'000, 1'000'000)
+      .help("Label of the first class: 1 where 0 is the background, as in torchvision's detectors.");
 }
 
 void describe_nms(schema::Section& s, NmsSettings& nms) {
@@ -112,6 +130,10 @@ void describe_decoder(schema::Section& section, Options& options) {
       .help("Where the boxes are, and how they are written.");
   section.section("scores", [&](schema::Section& s) { describe_scores(s, options.scores); })
       .help("Where the scores of the classes are.");
+  section.section("labels", [&](schema::Section& s) { describe_labels(s, options.labels); })
+      .help(
+          "Of networks that suppress by themselves, and say of each thing they found one score and its class "
+          "(docs/foreign_detectors.md).");
   section.list("levels", options.levels)
       .help(
           "Feature maps that anchors or places belong to, in the order of the outputs or, joined, of the rows. Needed "
@@ -132,6 +154,20 @@ void describe_decoder(schema::Section& section, Options& options) {
     return own == scores.outputs.size()
                ? ""
                : str("are ", own, ", those of the scores ", scores.outputs.size(), "; they belong together in order");
+  });
+  section.rule("labels", [&options]() -> std::string {
+    const LabelOptions& labels = options.labels;
+    const ScoreOptions& scores = options.scores;
+    if (labels.value < 0)
+      return labels.outputs.empty() ? "" : "have outputs, and labels.value does not say which value";
+    if (!labels.outputs.empty() && labels.outputs.size() != scores.outputs.size())
+      return str("have ", labels.outputs.size(), " outputs, the scores ", scores.outputs.size(),
+                 "; they belong together in order");
+    const bool rows = options.boxes.layout == Layout::kRows && scores.layout == Layout::kRows;
+    if (!rows) return "need the layout rows of boxes and scores";
+    if (scores.background != Background::kNone || scores.activation == Activation::kSoftmax || options.boxes.per_class)
+      return "do not go with what is of all classes: scores.background, the activation softmax, boxes.per_class";
+    return "";
   });
   section.rule("scores.geometric_mean", [&options]() -> std::string {
     return options.scores.geometric_mean && options.scores.objectness < 0 ? "needs scores.objectness, its other factor"

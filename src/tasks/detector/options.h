@@ -21,13 +21,14 @@ enum class Layout {
 // What the four numbers of a box are (vision/box_coder.h).
 enum class BoxCode {
   kCorners,       // x0, y0, x1, y1
+  kCornersYx,     // y0, x0, y1, x1: TensorFlow
   kCenter,        // center x, center y, width, height
   kAnchorCenter,  // relative to an anchor: R-CNN, SSD, RetinaNet
   kYolo,          // YOLOv3, YOLOv4, before the sigmoid
   kDistances,     // from the center of a cell to left, top, right, bottom: FCOS
 };
 
-// In which kCorners, kCenter and kDistances count.
+// In which corners, kCenter and kDistances count.
 enum class Unit { kPixels, kImage, kStride };
 
 enum class Activation { kNone, kSigmoid, kSoftmax };
@@ -57,6 +58,14 @@ struct ScoreOptions {
   bool best_only = false;                       // an anchor proposes its best class alone
 };
 
+// Networks that end with their own suppression: a row is a thing they found, which has one score and says its class.
+// Without batches outputs are then [things, 4] of boxes and [things] of scores and labels, as torchvision's are.
+struct LabelOptions {
+  std::vector<std::string> outputs;  // as those of the scores; empty: those themselves
+  int64_t value = -1;                // of a thing's values its label; -1: there are none, but a score for each class
+  int64_t first = 0;                 // label of the first class; things with a lower one are none
+};
+
 // One feature map. It has a stride, from which its cells follow (the input divided by it, rounded up); or a number of
 // cells, from which the strides follow (the input divided by it: SSD's default boxes); or both.
 struct LevelOptions {
@@ -77,6 +86,7 @@ struct NmsSettings {
 struct Options {
   BoxOptions boxes;
   ScoreOptions scores;
+  LabelOptions labels;
   std::vector<LevelOptions> levels;
   NmsSettings nms;
   ObjectMetricOptions metrics;

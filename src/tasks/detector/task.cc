@@ -27,6 +27,42 @@ std::unique_ptr<tasks::Task> make_task() {
 
 void Task::name_classes(const std::vector<std::string>& names) {
   options_.metrics.matching.resolve(names, "detector.evaluation.target_class_config");
+  if (options_.labels.value >= 0 && options_.scores.classes == 0) options_.scores.classes = std::ssize(names);
+}
+
+bool Task::recognize(const Signature& network) {
+  const auto shape_of = [](const Port& port) { return port.type.shape ? *port.type.shape : ir::Shape(); };
+  const auto read = [&](const Port* boxes, const Port* scores, const Port* labels) {
+    if (!boxes || !scores || !labels) return false;
+    const size_t rank = shape_of(*boxes).size();
+    if (rank < 2 || rank > 3 || shape_of(*scores).size() != rank - 1 || shape_of(*labels).size() != rank - 1)
+      return false;
+    options_ = {.boxes = {.outputs = {boxes->name}},
+                .scores = {.outputs = {scores->name}},
+                .labels = {.outputs = {labels->name}, .value = 0},
+                .nms = {.score_threshold = 0, .iou_threshold = 1, .candidates = 0, .most = 0}};
+    return true;
+  };
+  const auto named = [&](const std::string& name) -> const Port* {
+    for (const Port& port : network.outputs)
+      if (port.name == name) return &port;
+    return nullptr;
+  };
+  if (read(named("detection_boxes"), named("detection_scores"), named("detection_classes"))) {
+    options_.boxes.code = BoxCode::kCornersYx;
+    options_.boxes.unit = Unit::kImage;
+    return true;
+  }
+  if (network.outputs.size() != 3) return false;
+  const Port *boxes = nullptr, *scores = nullptr, *labels = nullptr;
+  for (const Port& port : network.outputs) {
+    const ir::Shape shape = shape_of(port);
+    const bool is_float = port.type.data_type == ir::DataType::kFloat32;
+    if (is_float && shape.size() == 2 && shape[1] == 4) boxes = &port;
+    if (is_float && shape.size() == 1) scores = &port;
+    if (port.type.data_type == ir::DataType::kInt64 && shape.size() == 1) labels = &port;
+  }
+  return read(boxes, scores, labels);
 }
 
 ir::Graph Task::build(const models::ModelOptions&) const {

@@ -15,6 +15,9 @@ class Task : public tasks::Task {
   void describe(schema::Section& section) override { detector::describe(section, options_); }
   void describe_decoder(schema::Section& section) override { detector::describe_decoder(section, options_); }
   void name_classes(const std::vector<std::string>& names) override;
+  // Those that suppress by themselves: torchvision's, by the types and shapes of their outputs, and those of
+  // TensorFlow's Object Detection API, by the names (detection_boxes ...). Class c is then what the network calls c.
+  bool recognize(const Signature& network) override;
   // UserError (exit 2): there is no network of this task but in files.
   ir::Graph build(const models::ModelOptions& options) const override;
   // Whose outputs are as the options say.

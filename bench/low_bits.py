@@ -5,7 +5,7 @@
 
 The quick start's network is trained in float, calibrated with 4-bit weights and 8- or 4-bit activations (first and last layers 8), its
 weights rounded to the nearest code or adaptively (quant.adaround), and trained on with 4 bits, the scales following what they see
-(quant.*.averaging_constant) or learned (quant.*.learned: lsq, pact). All are measured on the test images, the best of them as an
+(quant.*.averaging_constant) or learned (quant.*.learned: lsq, lsq_plus, pact). All are measured on the test images, the best of them as an
 engine, too. Writes results/low_bits and goes on where it was interrupted. With --check, exit 1 unless training with lsq ends within
 1.5 points of float and adaptive rounding at least 1 point above rounding to the nearest at 4 bits.
 """
@@ -20,13 +20,14 @@ W4A8 = ["quant.weights.bits=4"]
 W4A4 = [*W4A8, "quant.activations.bits=4", "quant.activations.unsigned=auto"]
 ADAROUND = ["quant.adaround.iterations=1000"]
 LSQ = ["quant.weights.learned=lsq", "quant.activations.learned=lsq"]
+LSQ_PLUS = ["quant.weights.learned=lsq", "quant.activations.learned=lsq_plus", "quant.activations.asymmetric=yes"]
 PACT = ["quant.weights.learned=lsq", "quant.activations.learned=pact"]
 TRAINED = ["finetune.epochs=3"]
 # Name, whether it is trained on, settings.
 ROWS = [("W4A8, nearest", False, W4A8), ("W4A8, adaptive", False, W4A8 + ADAROUND),
         ("W4A4, nearest", False, W4A4), ("W4A4, adaptive", False, W4A4 + ADAROUND),
         ("W4A4, trained, scales follow", True, W4A4 + TRAINED), ("W4A4, trained, pact", True, W4A4 + TRAINED + PACT),
-        ("W4A4, trained, lsq", True, W4A4 + TRAINED + LSQ)]
+        ("W4A4, trained, lsq", True, W4A4 + TRAINED + LSQ), ("W4A4, trained, lsq_plus", True, W4A4 + TRAINED + LSQ_PLUS)]
 
 
 class Study:

@@ -39,11 +39,13 @@ using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>
 using Attributes = std::map<std::string, Attribute>;
 
 // The states of a FakeQuantize node (attribute "state").
-inline constexpr const char* kObserving = "observing";  // collects a range, passes its input through
-inline constexpr const char* kFrozen = "frozen";        // quantizes with a fixed scale
-inline constexpr const char* kLearned = "learned";      // quantizes, the scale is trained: LSQ
-inline constexpr const char* kLearnedClip = "clip";     // the same, by where it clips: PACT
-inline constexpr std::array<const char*, 4> kQuantizerStates = {kObserving, kFrozen, kLearned, kLearnedClip};
+inline constexpr const char* kObserving = "observing";   // collects a range, passes its input through
+inline constexpr const char* kFrozen = "frozen";         // quantizes with a fixed scale
+inline constexpr const char* kLearned = "learned";       // quantizes, the scale is trained: LSQ
+inline constexpr const char* kLearnedOffset = "offset";  // scale and zero point are trained: LSQ+
+inline constexpr const char* kLearnedClip = "clip";      // the scale is trained by where it clips: PACT
+inline constexpr std::array<const char*, 5> kQuantizerStates = {kObserving, kFrozen, kLearned, kLearnedOffset,
+                                                                kLearnedClip};
 
 struct Node {
   OpKind kind = OpKind::kIdentity;

@@ -41,7 +41,8 @@ void verify_attributes(const Node& node) {
 void verify_fake_quantize(const Node& node) {
   const std::string state = node.get_string("state", kFrozen);
   if (std::find(kQuantizerStates.begin(), kQuantizerStates.end(), state) == kQuantizerStates.end())
-    misfit(node, "state is '", state, "', expected ", kObserving, ", ", kFrozen, ", ", kLearned, " or ", kLearnedClip);
+    misfit(node, "state is '", state, "', expected ", kObserving, ", ", kFrozen, ", ", kLearned, ", ", kLearnedOffset,
+           " or ", kLearnedClip);
   const int64_t qmin = node.get_int("qmin"), qmax = node.get_int("qmax");
   if (qmin >= qmax) misfit(node, "qmin ", qmin, " is not below qmax ", qmax);
   for (size_t i = 1; i < 3; ++i)

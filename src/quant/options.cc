@@ -11,7 +11,7 @@ OCTET_ENUM_NAMES(Heads, {Heads::kAuto, "auto"}, {Heads::kInt8, "int8"}, {Heads::
 OCTET_ENUM_NAMES(QatMode, {QatMode::kFuseBn, "fuse_bn"}, {QatMode::kWithBn, "with_bn"})
 
 OCTET_ENUM_NAMES(ScaleGradient, {ScaleGradient::kNo, "no"}, {ScaleGradient::kLsq, "lsq"},
-                 {ScaleGradient::kPact, "pact"})
+                 {ScaleGradient::kLsqPlus, "lsq_plus"}, {ScaleGradient::kPact, "pact"})
 
 OCTET_ENUM_NAMES(Equalization, {Equalization::kNo, "no"}, {Equalization::kExact, "exact"},
                  {Equalization::kUnreached, "unreached"}, {Equalization::kRelaxed, "relaxed"})
@@ -72,8 +72,9 @@ void describe(schema::Section& s, QuantOptions& quant) {
      activations.field("learned", quant.training.activations)
          .written_when([&quant] { return quant.training.activations != ScaleGradient::kNo; })
          .help(
-             "Stage qat trains the scales: lsq by what rounding and clipping cost, pact by what clipping costs alone; "
-             "they begin as calibrated. Worth it below 8 bits. no: averaging_constant says what they do.");
+             "Stage qat trains the scales: lsq by what rounding and clipping cost, lsq_plus the zero points, too, pact "
+             "by what clipping costs alone; they begin as calibrated. Worth it below 8 bits. no: averaging_constant "
+             "says what they do.");
      describe_bits(activations, quant.placement.activation_bits);
      activations.choice("unsigned", quant.placement.unsigned_activations, {{false, "no"}, {true, "auto"}})
          .help(
@@ -85,6 +86,12 @@ void describe(schema::Section& s, QuantOptions& quant) {
              "yes: codes reach from the least to the largest value, with a zero point that calibration finds; for "
              "CPUs, "
              "as TensorRT takes zero points of 0 alone.");
+     activations.rule("learned", [&quant]() -> std::string {
+       const bool moves = quant.training.activations == ScaleGradient::kLsqPlus;
+       return moves && !quant.placement.asymmetric_activations
+                  ? "is lsq_plus, which moves zero points; say asymmetric: yes beside it, or lsq"
+                  : "";
+     });
    }).help("Quantization of activations: one scale a tensor.");
   s.section("weights", [&](schema::Section& weights) {
      weights.field("averaging_constant", quant.averaging.weights)
@@ -94,7 +101,9 @@ void describe(schema::Section& s, QuantOptions& quant) {
          .written_when([&quant] { return quant.training.weights != ScaleGradient::kNo; })
          .help("As for activations, by lsq; averaging_constant means nothing then.");
      weights.rule("learned", [&quant]() -> std::string {
-       return quant.training.weights == ScaleGradient::kPact ? "is pact, which clips activations; use lsq" : "";
+       if (quant.training.weights == ScaleGradient::kPact) return "is pact, which clips activations; use lsq";
+       return quant.training.weights == ScaleGradient::kLsqPlus ? "is lsq_plus, and weights are symmetric; use lsq"
+                                                                : "";
      });
      describe_bits(weights, quant.placement.weight_bits);
      weights.field("method", quant.weights.method)

@@ -6,12 +6,17 @@
 
 namespace octet::quant {
 
-enum class ScaleGradient { kNo, kLsq, kPact };  // no: scales stay, or follow what they see (scale_averaging.h)
+enum class ScaleGradient {
+  kNo,
+  kLsq,
+  kLsqPlus,
+  kPact
+};  // no: scales stay, or follow what they see (scale_averaging.h)
 std::span<const schema::EnumName<ScaleGradient>> enum_names(ScaleGradient);
 
 struct ScaleTraining {
   ScaleGradient activations = ScaleGradient::kNo;
-  ScaleGradient weights = ScaleGradient::kNo;  // not PACT, which is about clipping activations
+  ScaleGradient weights = ScaleGradient::kNo;  // none or LSQ: the others are about activations
 };
 
 }  // namespace octet::quant

@@ -33,6 +33,10 @@ struct Executor::State {
   void execute(Run& run, const std::vector<Step>& steps);
   void refresh_weight_scales();
   bool is_scale(const std::string& name) const;  // of a quantizer
+  void add_offset(const ir::Node& quantizer);
+  // The quantizer that has the parameter of this name for an offset, in the place of its zero point; or nullptr.
+  const ir::Node* quantizer_with_offset(const std::string& name) const;
+  const at::Tensor& parameter(const std::string& name) const;
   const ir::Value& matching(const ir::Graph& other, const std::string& name, const at::Tensor& tensor) const;
 
   ExecutorOptions options;
@@ -61,6 +65,38 @@ void Executor::State::add_named(const ir::Value* value, bool parameter, Held hel
     }
 }
 
+namespace {
+
+FakeQuantOptions codes_of(const ir::Node& quantizer) {
+  return {.qmin = static_cast<int32_t>(quantizer.get_int("qmin")),
+          .qmax = static_cast<int32_t>(quantizer.get_int("qmax"))};
+}
+
+}  // namespace
+
+// It has the name and the slot of the zero point.
+void Executor::State::add_offset(const ir::Node& quantizer) {
+  const int scale = slots.of(quantizer.input(1)), zero_point = slots.of(quantizer.input(2));
+  const auto constant = [&](int slot) -> at::Tensor& {
+    return std::find_if(constants.begin(), constants.end(), [&](const auto& c) { return c.first == slot; })->second;
+  };
+  constant(zero_point) = offset_of(constant(zero_point), constant(scale).detach());
+  add_named(quantizer.input(2), true, Held::kScale);
+}
+
+const ir::Node* Executor::State::quantizer_with_offset(const std::string& name) const {
+  const ir::Value* value = graph.find_value(name);
+  for (const ir::Node* user : value->users)
+    if (user->kind == ir::OpKind::kFakeQuantize && user->input(2) == value &&
+        user->get_string("state") == ir::kLearnedOffset)
+      return user;
+  return nullptr;
+}
+
+const at::Tensor& Executor::State::parameter(const std::string& name) const {
+  return std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.first == name; })->second;
+}
+
 void Executor::State::make_constants() {
   const at::ScalarType master = master_type(options.precision);
   for (const ir::Value* value : graph.constants()) {
@@ -77,8 +113,10 @@ void Executor::State::make_constants() {
       const bool statistics = node->kind == ir::OpKind::kBatchNormalization && i >= 3;
       const bool scale = node->kind == ir::OpKind::kFakeQuantize && i == 1;
       const std::string state = scale ? node->get_string("state") : "";
-      const bool learned = state == ir::kLearned || state == ir::kLearnedClip;
+      const bool learned = state == ir::kLearned || state == ir::kLearnedOffset || state == ir::kLearnedClip;
       if (!seen.insert(value).second) continue;
+      if (node->kind == ir::OpKind::kFakeQuantize && i == 2 && node->get_string("state") == ir::kLearnedOffset)
+        add_offset(*node);
       const bool normalizes = node->kind == ir::OpKind::kBatchNormalization;
       const Held held = scale ? Held::kScale : normalizes ? Held::kNormalization : Held::kWeight;
       if (learned || (value->trainable && !statistics && !scale)) {
@@ -275,7 +313,12 @@ void Executor::write_back(ir::Graph& graph) {
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::DataType type = s.matching(graph, name, tensor).constant->data_type();
-      graph.find_value(name)->constant = to_constant(s.is_scale(name) ? usable_scale(tensor.detach()) : tensor, type);
+      at::Tensor written = tensor.detach();
+      if (s.is_scale(name)) written = usable_scale(written);
+      if (const ir::Node* quantizer = s.quantizer_with_offset(name))
+        written =
+            zero_point_of(written, usable_scale(s.parameter(quantizer->input(1)->name).detach()), codes_of(*quantizer));
+      graph.find_value(name)->constant = to_constant(written, type);
     }
 }
 
@@ -285,7 +328,10 @@ void Executor::load_from(const ir::Graph& graph) {
   for (const auto* list : {&s.parameters, &s.buffers})
     for (const auto& [name, tensor] : *list) {
       const ir::Value& value = s.matching(graph, name, tensor);
-      at::Tensor(tensor).copy_(to_torch(*value.constant));
+      at::Tensor given = to_torch(*value.constant);
+      if (const ir::Node* quantizer = s.quantizer_with_offset(name))
+        given = offset_of(given, to_torch(*graph.find_value(quantizer->input(1)->name)->constant));
+      at::Tensor(tensor).copy_(given);
       s.graph.find_value(name)->constant = value.constant;
     }
   s.scales_stale = false;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "numerics/quantize.h"
@@ -35,8 +36,9 @@ Bounds bounds(const at::Tensor& x, const FakeQuantOptions& o) {
 
 // Any device, any scale: the formula of numerics::fake_quantize in ATen operations.
 struct Generic : torch::autograd::Function<Generic> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& scale, FakeQuantOptions o,
-                            at::ScalarType result) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& scale,
+                            const std::optional<at::Tensor>& offset, FakeQuantOptions o, at::ScalarType result) {
+    if (offset) o.zero_point = zero_point_of(offset->detach(), scale.detach(), o);
     const Bounds b = bounds(x, o);
     const at::Tensor s = along_axis(scale.detach().reshape({-1}), o.axis, x.dim());
     const at::Tensor ratio = x.to(at::kFloat) / s, rounded = at::round(ratio);
@@ -45,11 +47,12 @@ struct Generic : torch::autograd::Function<Generic> {
         pact ? (ratio > b.low).logical_and_(ratio < b.high) : (rounded >= b.low).logical_and_(rounded <= b.high);
     // + 0: a code has no negative zero.
     const at::Tensor codes = at::nan_to_num(at::minimum(at::maximum(rounded, b.low), b.high), 0) + 0;
-    ctx->save_for_backward(
-        {inside, scale.detach().clone(), learned ? ratio : at::Tensor(), learned ? codes : at::Tensor()});
+    ctx->save_for_backward({inside, scale.detach().clone(), learned ? ratio : at::Tensor(),
+                            learned ? codes : at::Tensor(), offset ? o.zero_point : at::Tensor()});
     ctx->saved_data["axis"] = o.axis;
     ctx->saved_data["codes"] = o.codes;
     ctx->saved_data["gradient"] = static_cast<int64_t>(o.gradient);
+    ctx->saved_data["qmin"] = static_cast<int64_t>(o.qmin);
     ctx->saved_data["qmax"] = static_cast<int64_t>(o.qmax);
     ctx->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
     return (o.codes ? codes : codes * s).to(result);
@@ -65,26 +68,27 @@ struct Generic : torch::autograd::Function<Generic> {
     const bool codes = ctx->saved_data["codes"].toBool();
     const auto kind = static_cast<ScaleGradient>(ctx->saved_data["gradient"].toInt());
     const at::Tensor upstream = grads[0].to(math), g = codes ? upstream / s : upstream;
-    at::Tensor grad_x = at::where(inside, g, 0).to(type), grad_scale;
+    at::Tensor grad_x = at::where(inside, g, 0).to(type), grad_scale, grad_offset;
     if (kind != ScaleGradient::kNo) {
       const at::Tensor &ratio = saved[2], &code = saved[3];
       // That of the number, also where codes are asked for: whoever multiplies them takes the scale as a constant.
       const at::Tensor of_inside = kind == ScaleGradient::kPact ? at::zeros({}, code.options()) : code - ratio;
-      const at::Tensor local = at::where(inside, of_inside, code) * g;
+      const at::Tensor of_clipped =
+          kind == ScaleGradient::kLsqPlus ? code + along_axis(saved[4].reshape({-1}), axis, inside.dim()) : code;
       const double per_scale = static_cast<double>(inside.numel()) / static_cast<double>(scale.numel());
       const double qmax = static_cast<double>(ctx->saved_data["qmax"].toInt());
       const double factor = kind == ScaleGradient::kPact ? 1 / (qmax * qmax) : 1 / std::sqrt(per_scale * qmax);
-      if (scale.numel() == 1) {
-        grad_scale = local.sum();
-      } else {
+      const auto of_each_scale = [&](const at::Tensor& local) {
         std::vector<int64_t> others;
         for (int64_t i = 0; i < inside.dim(); ++i)
-          if (i != axis) others.push_back(i);
-        grad_scale = local.sum(others);
-      }
-      grad_scale = (grad_scale.reshape(scale.sizes()) * factor).to(scale.scalar_type());
+          if (scale.numel() == 1 || i != axis) others.push_back(i);
+        const at::Tensor sum = others.empty() ? local : local.sum(others);
+        return (sum.reshape(scale.sizes()) * factor).to(scale.scalar_type());
+      };
+      grad_scale = of_each_scale(at::where(inside, of_inside, of_clipped) * g);
+      if (kind == ScaleGradient::kLsqPlus) grad_offset = of_each_scale(at::where(inside, 0, g));
     }
-    return {grad_x, grad_scale, {}, {}};
+    return {grad_x, grad_scale, grad_offset, {}, {}};
   }
 };
 
@@ -165,7 +169,16 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const Fak
     // In bf16 a number is rounded twice; codes and float32 are exact.
     return pointwise(o.codes || x.scalar_type() == result ? x : x.to(result), p).to(result);
   }
-  return Generic::apply(x, scale, o, result);
+  OCTET_CHECK(o.offset.defined() == (o.gradient == ScaleGradient::kLsqPlus));
+  return Generic::apply(x, scale, o.offset.defined() ? std::optional(o.offset) : std::nullopt, o, result);
+}
+
+at::Tensor zero_point_of(const at::Tensor& offset, const at::Tensor& scale, const FakeQuantOptions& o) {
+  return at::clamp(at::round(-offset / scale), o.qmin, o.qmax);
+}
+
+at::Tensor offset_of(const at::Tensor& zero_point, const at::Tensor& scale) {
+  return -zero_point.to(at::kFloat) * scale;
 }
 
 at::Tensor usable_scale(const at::Tensor& scale) {

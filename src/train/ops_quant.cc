@@ -66,15 +66,16 @@ StepFunction dequantize_linear(const ir::Node& node, const Wiring& w) {
 StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
   const std::string state = node.get_string("state");
   require(std::find(ir::kQuantizerStates.begin(), ir::kQuantizerStates.end(), state) != ir::kQuantizerStates.end(),
-          node_text(node), ": state '", state, "' is not known; use observing, frozen, learned or clip");
+          node_text(node), ": state '", state, "' is not known; use observing, frozen, learned, offset or clip");
   FakeQuantOptions fixed;
   fixed.qmin = static_cast<int32_t>(node.get_int("qmin"));
   fixed.qmax = static_cast<int32_t>(node.get_int("qmax"));
   require(fixed.qmin < fixed.qmax && fixed.qmax - fixed.qmin <= 255, node_text(node), ": codes from ", fixed.qmin,
           " to ", fixed.qmax, " are not 8 bits");
-  fixed.gradient = state == ir::kLearned       ? quant::ScaleGradient::kLsq
-                   : state == ir::kLearnedClip ? quant::ScaleGradient::kPact
-                                               : quant::ScaleGradient::kNo;
+  fixed.gradient = state == ir::kLearned         ? quant::ScaleGradient::kLsq
+                   : state == ir::kLearnedOffset ? quant::ScaleGradient::kLsqPlus
+                   : state == ir::kLearnedClip   ? quant::ScaleGradient::kPact
+                                                 : quant::ScaleGradient::kNo;
   const bool learned = fixed.gradient != quant::ScaleGradient::kNo;
   if (state == ir::kObserving) return [w](Run& run) { run.slots[w.out[0]] = run.slots[w.in[0]]; };
   const int64_t axis = node.get_int("axis");
@@ -82,11 +83,11 @@ StepFunction fake_quantize(const ir::Node& node, const Wiring& w) {
   return [=](Run& run) {
     // Parameters are quantized from their float32 masters, activations from what flows.
     const at::Tensor x = run.plain(w.in[0]);
-    const at::Tensor zero = run.plain(w.in[2]);
+    const at::Tensor zero = run.plain(w.in[2]);  // or the offset, which learns
     at::Tensor scale = run.plain(w.in[1]);
     FakeQuantOptions o = fixed;
     o.axis = axis < 0 ? axis + x.dim() : axis;
-    o.zero_point = zero;
+    (fixed.gradient == quant::ScaleGradient::kLsqPlus ? o.offset : o.zero_point) = zero;
     const float c = of_weights ? run.weight_constant : run.activation_constant;
     if (run.training && c > 0 && !learned) update_scale(scale, x, o, c);
     if (learned) scale = usable_scale(scale);

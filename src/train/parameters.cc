@@ -19,9 +19,9 @@ std::vector<NamedParameter> classify_parameters(const Executor& executor, bool m
       const bool normalizes =
           user->kind == ir::OpKind::kBatchNormalization || user->kind == ir::OpKind::kLayerNormalization;
       p.is_norm |= normalizes;
-      p.is_bias |= user->input(2) == value && !normalizes;
-      p.is_scale |= user->kind == ir::OpKind::kFakeQuantize && user->get_string("state") == ir::kLearned &&
-                    user->input(1) == value;
+      const bool quantizes = user->kind == ir::OpKind::kFakeQuantize;
+      p.is_bias |= user->input(2) == value && !normalizes && !quantizes;
+      p.is_scale |= quantizes && user->get_string("state") != ir::kLearnedClip && user->input(0) != value;
     }
     if (master_weights && is_low(tensor.scalar_type())) p.master = tensor.detach().to(at::kFloat);
     out.push_back(std::move(p));

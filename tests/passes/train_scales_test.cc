@@ -48,6 +48,21 @@ TEST(TrainScales, OfWeightsAndOfActivations) {
   EXPECT_EQ(states(g, false), (std::map<std::string, int>{{ir::kLearned, activations}}));
 }
 
+TEST(TrainScales, GivesEachScaleAZeroPointOfItsOwn) {
+  ir::Graph g = calibrated();
+  ir::Value* common = g.add_constant("common", ir::Tensor::scalar<int8_t>(0));
+  for (const auto& node : g.nodes())
+    if (node->kind == ir::OpKind::kFakeQuantize && !node->input(0)->is_constant()) g.set_input(node.get(), 2, common);
+  EXPECT_GT(train_scales(g, {.activations = ScaleGradient::kLsqPlus}), 10);
+  std::map<const ir::Value*, const ir::Value*> scale_of;
+  for (const auto& node : g.nodes()) {
+    if (node->kind != ir::OpKind::kFakeQuantize || node->input(0)->is_constant()) continue;
+    EXPECT_EQ(node->get_string("state"), ir::kLearnedOffset);
+    EXPECT_EQ(scale_of.emplace(node->input(2), node->input(1)).first->second, node->input(1)) << node->name;
+  }
+  EXPECT_EQ(states(g, true).count(ir::kLearnedOffset), 0u);
+}
+
 TEST(TrainScales, LeavesQuantizersThatObserve) {
   ir::Graph g = calibrated();
   for (const auto& node : g.nodes())

@@ -134,6 +134,38 @@ TEST(FakeQuantize, GivesALearnedScaleItsGradient) {
   }
 }
 
+// Bhalgat et al. 2020, equations 5 and 6: x^ = s (q - z) with q = clamp(round((x - b) / s), n, p) and z = -b / s; then
+// dx^/ds = q - (x - b) / s inside, n or p outside; dx^/db = 0 inside, 1 outside; both times 1 / sqrt(N p).
+TEST(FakeQuantize, GivesALearnedOffsetItsGradient) {
+  const std::vector<float> in = floats(random_tensor({300}, 8, -1, 2)), upstream = floats(random_tensor({300}, 9));
+  const double s = 0.125, b = -0.5, n = -8, p = 7;  // z = 4: from -1.5 to 0.375
+  for (const bool codes : {false, true}) {
+    const auto parameter = [](double value) {
+      return at::scalar_tensor(value, at::TensorOptions().dtype(at::kFloat)).set_requires_grad(true);
+    };
+    at::Tensor x = at::tensor(in).set_requires_grad(true), scale = parameter(s), offset = parameter(b);
+    const FakeQuantOptions o{
+        .qmin = -8, .qmax = 7, .codes = codes, .gradient = quant::ScaleGradient::kLsqPlus, .offset = offset};
+    EXPECT_EQ(zero_point_of(offset.detach(), scale.detach(), o).item<float>(), 4);
+    const at::Tensor y = fake_quantize(x, scale, o, at::kFloat), g = at::tensor(upstream);
+    const numerics::QuantParams params{.scale = 0.125f, .zero_point = 4, .qmin = -8, .qmax = 7};
+    // A gradient of codes is that of numbers times the scale.
+    const auto grads = torch::autograd::grad({y}, {x, scale, offset}, {codes ? g * s : g});
+    const std::vector<float> of_x = floats(grads[0]), values = floats(y.detach());
+    double of_scale = 0, of_offset = 0;
+    for (size_t i = 0; i < in.size(); ++i) {
+      EXPECT_EQ(values[i] * (codes ? 0.125f : 1), numerics::fake_quantize(in[i], params)) << in[i];
+      const double ratio = (in[i] - b) / s, q = std::nearbyint(ratio);
+      const bool inside = q >= n && q <= p;
+      EXPECT_FLOAT_EQ(of_x[i], inside ? upstream[i] : 0) << in[i];
+      of_scale += upstream[i] * (inside ? q - ratio : q > p ? p : n);
+      of_offset += inside ? 0 : upstream[i];
+    }
+    EXPECT_NEAR(grads[1].item<double>(), of_scale / std::sqrt(300 * p), 1e-4 * (1 + std::abs(of_scale)));
+    EXPECT_NEAR(grads[2].item<double>(), of_offset / std::sqrt(300 * p), 1e-4 * (1 + std::abs(of_offset)));
+  }
+}
+
 // Choi et al.: the clip a = s qmax gets dy where x >= a and nothing elsewhere. A step on s moves a as a step on a
 // would.
 TEST(FakeQuantize, GivesALearnedClipItsGradient) {

@@ -47,7 +47,7 @@ std::vector<double> gradients(const std::string& state, Precision precision) {
 }
 
 TEST(LearnedScales, HaveTheSameGradientsWhereCodesFlow) {
-  for (const char* state : {ir::kLearned, ir::kLearnedClip}) {
+  for (const char* state : {ir::kLearned, ir::kLearnedOffset, ir::kLearnedClip}) {
     const std::vector<double> numbers = gradients(state, Precision::kFloat32),
                               codes = gradients(state, Precision::kBFloat16);
     ASSERT_EQ(numbers.size(), 2u);
@@ -75,6 +75,41 @@ TEST(LearnedScales, AreWrittenAsTheyCount) {
   EXPECT_TRUE(at::equal(Executor(graph).forward({x}, Mode::kEval).at(0), trained));
 }
 
+// The offset is a number of its own while it learns, and a zero point wherever the graph is written.
+TEST(LearnedScales, WriteAnOffsetAsAZeroPoint) {
+  ir::Graph graph = one_convolution(ir::kFrozen);
+  graph.find_node("xq")->attributes["state"] = std::string(ir::kLearnedOffset);
+  graph.find_value("xq/zero_point")->constant = ir::Tensor::scalar<int8_t>(-3);
+  Executor executor(graph);
+  const at::Tensor x = at::arange(96).div(16).sub(3).reshape({3, 2, 4, 4}).to(at::kFloat);
+  const at::Tensor before = executor.forward({x}, Mode::kEval).at(0);
+  ir::Graph frozen = graph.clone();
+  frozen.find_node("xq")->attributes["state"] = std::string(ir::kFrozen);
+  EXPECT_TRUE(at::equal(Executor(frozen).forward({x}, Mode::kEval).at(0), before));
+  const auto set = [&](const std::string& parameter, double value) {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : executor.named_parameters())
+      if (name == parameter) {
+        EXPECT_EQ(tensor.scalar_type(), at::kFloat);
+        at::Tensor(tensor).fill_(value);
+      }
+  };
+  set("xq/zero_point", 0.3);
+  set("xq/scale", -0.125);
+  const at::Tensor trained = executor.forward({x}, Mode::kEval).at(0);
+  EXPECT_FALSE(at::equal(trained, before));
+  executor.write_back(graph);
+  EXPECT_EQ(graph.find_value("xq/zero_point")->constant->to_floats(), std::vector<float>{-2});  // -0.3 / 0.125
+  EXPECT_EQ(graph.find_value("xq/zero_point")->constant->data_type(), ir::DataType::kInt8);
+  EXPECT_TRUE(at::equal(Executor(graph).forward({x}, Mode::kEval).at(0), trained));
+  set("xq/zero_point", 7);
+  executor.load_from(graph);
+  EXPECT_TRUE(at::equal(executor.forward({x}, Mode::kEval).at(0), trained));
+  set("xq/zero_point", -100);  // beyond the codes
+  executor.write_back(graph);
+  EXPECT_EQ(graph.find_value("xq/zero_point")->constant->to_floats(), std::vector<float>{7});
+}
+
 TEST(LearnedScales, AreParametersThatHaveNoDecayUnlessTheyClip) {
   const auto decay = [](const std::string& state) {
     const Executor executor(one_convolution(state));
@@ -85,6 +120,9 @@ TEST(LearnedScales, AreParametersThatHaveNoDecayUnlessTheyClip) {
   };
   EXPECT_EQ(decay(ir::kFrozen), (std::map<std::string, double>{{"w", 0.5}}));
   EXPECT_EQ(decay(ir::kLearned), (std::map<std::string, double>{{"w", 0.5}, {"wq/scale", 0}, {"xq/scale", 0}}));
+  EXPECT_EQ(decay(ir::kLearnedOffset),
+            (std::map<std::string, double>{
+                {"w", 0.5}, {"wq/scale", 0}, {"wq/zero_point", 0}, {"xq/scale", 0}, {"xq/zero_point", 0}}));
   EXPECT_EQ(decay(ir::kLearnedClip), (std::map<std::string, double>{{"w", 0.5}, {"wq/scale", 0.5}, {"xq/scale", 0.5}}));
 }
 

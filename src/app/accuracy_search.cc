@@ -14,7 +14,7 @@ class Search {
   Search(const ir::Graph& network, const quant::QuantOptions& options, const SearchBounds& bounds,
          bool higher_is_better, const AccuracyTools& tools)
       : bounds_(bounds), tools_(tools) {
-    OCTET_CHECK(bounds.drop || bounds.has_budget());
+    OCTET_CHECK(bounds.drop || bounds.has_budget() || bounds.methods);
     const Measured whole = tools.measure(network);
     result_.float_score = whole.score, result_.float_ms = whole.ms, result_.float_bytes = whole.bytes;
     result_.higher_is_better = higher_is_better;
@@ -22,7 +22,9 @@ class Search {
   }
 
   AccuracySearch run() {
-    try_step("calibrated", result_.options, true);
+    try_step(bounds_.methods ? text_of(result_.options.calibration.method) : "calibrated", result_.options, true);
+    if (bounds_.methods) try_methods();
+    if (!bounds_.drop && !bounds_.has_budget()) return std::move(result_);
     // With everything in INT8 it is as fast and as small as it gets.
     if (!fits(result_.ms, result_.bytes)) return std::move(result_);
     boost("quant.equalize: exact", result_.options.equalize == quant::Equalization::kNo,
@@ -36,6 +38,20 @@ class Search {
   }
 
  private:
+  static std::string text_of(quant::CalibrationMethod method) {
+    return "quant.calibration.method: " + std::string(schema::enum_name(method));
+  }
+  // All of them: which is best depends on the network, and none costs time later.
+  void try_methods() {
+    const quant::CalibrationMethod own = result_.options.calibration.method;
+    for (const auto& [method, name] : enum_names(quant::CalibrationMethod())) {
+      if (method == own) continue;
+      quant::QuantOptions options = result_.options;
+      options.calibration.method = method;
+      try_step(text_of(method), options, false);
+    }
+  }
+
   bool better(double a, double b) const { return result_.higher_is_better ? a > b : a < b; }
   bool is_accurate(double score) const {
     const double lost = result_.higher_is_better ? result_.float_score - score : score - result_.float_score;

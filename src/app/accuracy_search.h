@@ -13,11 +13,12 @@
 
 namespace octet::app {
 
-// What the result is to keep; at least one is given.
+// What the result is to keep, and what is tried for it; at least one is given.
 struct SearchBounds {
   std::optional<double> drop;    // at most so much worse than the float network, in the metric's unit
   std::optional<double> ms;      // that an image takes the engine at most
   std::optional<int64_t> bytes;  // that the ONNX file has at most
+  bool methods = false;          // every method of calibration is tried, and the one with the best score taken
   bool has_budget() const { return ms || bytes; }
 };
 
@@ -57,11 +58,11 @@ struct AccuracyTools {
   std::function<void(const AccuracyStep&)> progress;  // may be empty
 };
 
-// Tries, in this order: `options` as they are; channel equalization, bias correction, adaptive rounding, each where
-// `options` do not have it, on top of the others that helped; then the most harmful layers in float: 1, 2, 4 ... of
-// them until the bar holds, and then fewer, by bisection. Ends as soon as a score is at most `bounds.drop` worse
-// than that of `network`, the float one. Without it, it takes of a budget the largest number of these layers that fits,
-// and of all that fits the best score.
+// Tries, in this order: `options` as they are; with bounds.methods the other methods of calibration; channel
+// equalization, bias correction, adaptive rounding, each where `options` do not have it, on top of the others that
+// helped; then the most harmful layers in float: 1, 2, 4 ... of them until the bar holds, and then fewer, by bisection.
+// Ends as soon as a score is at most `bounds.drop` worse than that of `network`, the float one. Without it, it takes of
+// a budget the largest number of these layers that fits, and of all that fits the best score.
 AccuracySearch search_accuracy(const ir::Graph& network, const quant::QuantOptions& options, const SearchBounds& bounds,
                                bool higher_is_better, const AccuracyTools& tools);
 

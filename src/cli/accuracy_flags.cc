@@ -34,6 +34,7 @@ app::SearchBounds BoundFlags::bounds() const {
   if (drop >= 0) out.drop = drop;
   if (ms > 0) out.ms = ms;
   if (mebibytes > 0) out.bytes = static_cast<int64_t>(mebibytes * kMebibyte);
+  out.methods = best_method;
   return out;
 }
 
@@ -50,7 +51,11 @@ void add_bound_flags(CLI::App& app, BoundFlags& flags, const std::string& judged
           ->type_name("MS"),
       add_number_flag(app, "--size-budget", flags.mebibytes, 0, 1e6,
                       "The same for the size of the ONNX file with the codes of weights")
-          ->type_name("MIB")};
+          ->type_name("MIB"),
+      app.add_flag("--best-method", flags.best_method,
+                   "Calibrate by every method (max, mse, percentile, entropy, mix, ema) and take the one that does "
+                   "best on " +
+                       judged_by + ", before anything else that these flags try")};
   for (CLI::Option* option : options) option->excludes("--cal_cache_file");
 }
 

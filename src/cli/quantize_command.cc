@@ -105,7 +105,8 @@ ExitCode run(const Options& options) {
   if (options.images.empty() == options.cache.empty())
     fail_usage("give either typical images (--images) or a calibration cache that has their ranges (--cal_cache_file)");
   if (!options.validation.empty() && !options.bounds.given())
-    fail_usage("--validation says what --accuracy-drop, --latency-budget and --size-budget judge by; give one of them");
+    fail_usage("--validation says what --accuracy-drop, --latency-budget, --size-budget and --best-method judge by; ",
+               "give one of them");
   options.output.check();
   ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};

@@ -61,6 +61,37 @@ TEST(AccuracySearch, EndsWhereTheBarHolds) {
   EXPECT_NEAR(plain.lost(), 0.3, 1e-9);
 }
 
+TEST(AccuracySearch, TakesTheMethodThatScoresBest) {
+  Model model;
+  model.losses = {2};
+  AccuracyTools tools = model.tools();
+  const auto quantize = tools.quantize;
+  const auto measure = tools.measure;
+  tools.quantize = [&](const quant::QuantOptions& options) {
+    ir::Graph g = quantize(options);
+    g.metadata["method"] = schema::enum_name(options.calibration.method);
+    return g;
+  };
+  tools.measure = [&](const ir::Graph& g) {
+    Measured out = measure(g);
+    if (g.metadata.count("method"))
+      out.score += g.metadata.at("method") == "entropy" ? 1 : g.metadata.at("method") == "mix" ? 1.5 : 0;
+    return out;
+  };
+  const AccuracySearch search = search_accuracy({}, {}, {.methods = true}, true, tools);
+  EXPECT_THAT(tried(search),
+              ElementsAre("quant.calibration.method: mse", "quant.calibration.method: max (not kept)",
+                          "quant.calibration.method: percentile (not kept)", "quant.calibration.method: entropy",
+                          "quant.calibration.method: mix", "quant.calibration.method: ema (not kept)"));
+  EXPECT_EQ(search.options.calibration.method, quant::CalibrationMethod::kMix);
+  EXPECT_TRUE(search.holds);
+  EXPECT_NEAR(search.lost(), 0.5, 1e-9);
+  // A bar goes on from there.
+  model.corrected = 1;
+  EXPECT_THAT(tried(search_accuracy({}, {}, {.drop = 0, .methods = true}, true, tools)),
+              testing::Contains("quant.bias_correction: true"));
+}
+
 TEST(AccuracySearch, TakesBoostersThatHelp) {
   Model model;
   model.losses = {2};

@@ -27,7 +27,7 @@ TRAINED = ["finetune.epochs=3"]
 ROWS = [("W4A8, nearest", False, W4A8), ("W4A8, adaptive", False, W4A8 + ADAROUND),
         ("W4A4, nearest", False, W4A4), ("W4A4, adaptive", False, W4A4 + ADAROUND),
         ("W4A4, trained, scales follow", True, W4A4 + TRAINED), ("W4A4, trained, pact", True, W4A4 + TRAINED + PACT),
-        ("W4A4, trained, lsq", True, W4A4 + TRAINED + LSQ), ("W4A4, trained, lsq_plus", True, W4A4 + TRAINED + LSQ_PLUS)]
+        ("W4A4, trained, lsq_plus", True, W4A4 + TRAINED + LSQ_PLUS), ("W4A4, trained, lsq", True, W4A4 + TRAINED + LSQ)]
 
 
 class Study:

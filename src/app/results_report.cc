@@ -9,6 +9,7 @@
 
 #include "app/evaluation_record.h"
 #include "app/network_file.h"
+#include "app/training_record.h"
 #include "app/weight_ranges.h"
 #include "app/worst_images.h"
 #include "base/cpu_features.h"
@@ -234,6 +235,26 @@ void add_origin(const ResultsFolder& r, report::Report& out) {
     out.facts.push_back({"runs timed", str(r.bench.at("runs").get<int64_t>())});
 }
 
+// What was typed, so that it can be typed again.
+void add_commands(const ResultsFolder& r, report::Report& out) {
+  report::Table table{"How it was made", {"what", "command"}, {}, ""};
+  const auto say = [&](const std::string& what, const std::string& command) {
+    if (!command.empty()) table.rows.push_back({what, command});
+  };
+  const auto of = [](const ordered_json& json) { return json.is_object() ? json.value("command", "") : ""; };
+  for (const char* stage : {"float", "qat", "control"})
+    if (const auto record = read_training_record(r.path / stage)) {
+      say(str("training, ", stage), record->command);
+      if (record->images > 0) out.facts.push_back({str("images trained on, ", stage), str(record->images)});
+    }
+  say("calibration", of(r.ranges));
+  say("diagnosis", of(r.diagnosis));
+  for (const auto& [stage, result] : r.evaluations) say(str("measurement, ", stage->title), of(result));
+  say("verification", of(r.verification));
+  say("time", of(r.bench));
+  if (!table.rows.empty()) out.tables.push_back(table);
+}
+
 void add_verification(const ResultsFolder& r, report::Report& out) {
   if (r.verification.is_null()) return;
   report::Table tensors{
@@ -285,6 +306,7 @@ report::Report results_report(const ResultsFolder& r, const spec::ExperimentSpec
   add_weights(r, out);
   add_verification(r, out);
   add_origin(r, out);
+  add_commands(r, out);
   return out;
 }
 

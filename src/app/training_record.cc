@@ -50,6 +50,8 @@ std::optional<TrainingRecord> read_training_record(const fs::path& results) {
     record.workers = j.value("workers", int64_t{1});
     record.threads = j.at("threads").get<int64_t>();
     record.precision = j.at("precision").get<std::string>();
+    record.command = j.value("command", "");
+    record.images = j.value("images", int64_t{0});
     for (const auto& [name, hash] : j.at("outputs").items()) record.outputs[name] = parse_hex(hash.get<std::string>());
     record.spec = spec::parse_experiment(j.at("spec").get<std::string>(), path.string(), {.check_files = false});
     return record;
@@ -72,6 +74,8 @@ void write_training_record(const fs::path& results, const TrainingRecord& record
                           {"threads", record.threads},
                           {"precision", record.precision},
                           {"outputs", outputs},
+                          {"command", record.command},
+                          {"images", record.images},
                           {"spec", spec::to_yaml(record.spec)}};
   write_file_atomically(results / kFile, j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }

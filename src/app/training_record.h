@@ -23,6 +23,8 @@ struct TrainingRecord {
   int64_t threads = 0;                      // as they are, never 0: sums depend on how they are split
   std::string precision;                    // as it is: what `auto` meant on that machine
   std::map<std::string, uint64_t> outputs;  // hash of each finished model by its file name
+  std::string command;                      // that made it, for people
+  int64_t images = 0;                       // that it learned from
 };
 
 // Nothing when the folder has none, or one that this version cannot read.

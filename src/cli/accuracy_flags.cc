@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/output_guard.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 
 namespace octet::cli {
 namespace {
@@ -61,7 +62,7 @@ void add_bound_flags(CLI::App& app, BoundFlags& flags, const std::string& judged
 
 void report_search(const app::AccuracySearch& search, const BoundFlags& flags, const std::string& json) {
   if (json != "-") std::cout << app::search_text(search);
-  if (!json.empty()) write_text_output(json, app::search_json(search).dump(1) + "\n");
+  if (!json.empty()) write_json_output(json, app::search_json(search));
   if (!search.holds) throw UserError(broken_bound(search, flags), ExitCode::kCheckFailed);
 }
 

@@ -26,6 +26,7 @@
 #include "cli/bench_rows.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 
 namespace octet::cli {
@@ -309,7 +310,7 @@ ExitCode run(const Options& options) {
   json["totals"] = totals;
   json["waiting_us"] = times.waiting_us;
   json["layers"] = app::layers_json(layers, peak);
-  write_text_output(options.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_json_output(options.json, std::move(json));
   return ExitCode::kDone;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/calibration.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "cli/rules_flag.h"
 #include "onnx/export.h"
@@ -37,8 +38,7 @@ void collect_ranges(ir::Graph& graph, const spec::ExperimentSpec& spec, const Op
   const app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
   const quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), options.dump_passes);
   app::mark_calibrated(graph, spec);
-  if (!options.json.empty())
-    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, app::calibration_json(observed, spec.quant.calibration));
 }
 
 // As few layers in float as the bar wants, and a spec that makes the same again.

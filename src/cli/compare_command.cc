@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "engine/foreign_metadata.h"
 #include "engine/model_info.h"
@@ -231,10 +232,7 @@ ExitCode run(const Options& options) {
     print(result, a, b, options);
     if (!objection.empty()) std::cout << printable_line("NOT HELD: " + objection) << '\n';
   }
-  if (!options.json.empty()) {
-    const auto replace = Json::error_handler_t::replace;  // names of files may be any bytes
-    write_text_output(options.json, to_json(result, a, b, options, objection).dump(1, ' ', false, replace) + "\n");
-  }
+  if (!options.json.empty()) write_json_output(options.json, to_json(result, a, b, options, objection));
   if (!options.csv.empty()) write_text_output(options.csv, to_csv(result, a, b));
   return objection.empty() ? ExitCode::kDone : ExitCode::kCheckFailed;
 }

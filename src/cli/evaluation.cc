@@ -12,6 +12,7 @@
 #include "base/output_guard.h"
 #include "base/printable.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "report/progress.h"
 #include "report/text_table.h"
 
@@ -82,10 +83,7 @@ void evaluate(spec::ExperimentSpec& spec, app::Model& model, const std::string& 
     std::cout << printable_line(str(file, " (", model.description(), "): ", metrics_text(infos, metrics), speed))
               << '\n';
   }
-  if (!json.empty()) {
-    const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // names of files may be any bytes
-    write_text_output(json, j.dump(1, ' ', false, replace) + "\n");
-  }
+  if (!json.empty()) write_json_output(json, std::move(j));
 }
 
 }  // namespace octet::cli

@@ -15,6 +15,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "cli/open_model.h"
 #include "metrics/top_k.h"
@@ -161,11 +162,9 @@ ExitCode run(Options& options) {
     log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
   teller.finish();
   if (!options.json.empty())
-    write_text_output(
+    write_json_output(
         options.json,
-        ordered_json{{"model", options.model}, {"ran_as", model->description()}, {"predictions", teller.predictions}}
-                .dump(1) +
-            "\n");
+        {{"model", options.model}, {"ran_as", model->description()}, {"predictions", std::move(teller.predictions)}});
   return ExitCode::kDone;
 }
 

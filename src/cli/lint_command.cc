@@ -11,6 +11,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 
 namespace octet::cli {
 namespace {
@@ -35,10 +36,7 @@ ExitCode run(const Options& options) {
     else
       for (const app::LintVerdict& verdict : verdicts) std::cout << app::lint_text(verdict);
   }
-  if (!options.json.empty())
-    write_text_output(
-        options.json,
-        app::lint_json(verdicts).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, app::lint_json(verdicts));
   // Whoever names runtimes wants to know whether they take it; the table is for looking.
   for (const app::LintVerdict& verdict : verdicts)
     if (!options.targets.empty() && !verdict.is_taken()) return ExitCode::kCheckFailed;

@@ -15,6 +15,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
@@ -143,10 +144,7 @@ ExitCode run(const Options& options) {
       app::prove_pruned(passes::mask_channels(sized, kept), app::with_sizes(onnx::import_bytes(bytes, {})),
                         proof_inputs(options, sized), static_cast<int>(options.threads));
   tell(search, summary, proof);
-  if (!options.json.empty())
-    write_text_output(
-        options.json,
-        result_json(options, search, summary, proof).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, result_json(options, search, summary, proof));
   if (!proof.holds())
     throw UserError(
         "the pruned network does not compute what the masked one does, and nothing was written; this is a fault of "

@@ -16,6 +16,7 @@
 #include "cli/calibration.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "cli/rules_flag.h"
 #include "onnx/export.h"
@@ -72,8 +73,7 @@ void quantize(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options&
   const quant::CalibrationSet observed =
       calibrate(graph, *stream.loader, spec.quant, options.dump_passes,
                 options.runtime == "libtorch" ? Runtime::kLibTorch : Runtime::kEngine);
-  if (!options.json.empty())
-    write_text_output(options.json, app::calibration_json(observed, spec.quant.calibration).dump(1) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, app::calibration_json(observed, spec.quant.calibration));
 }
 
 void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {

@@ -13,6 +13,7 @@
 #include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "report/progress.h"
 #include "tasks/image_graph.h"
@@ -51,7 +52,7 @@ ExitCode run(const Options& options) {
     log_warning(options.model, ": holds the codes of weights, so that what these lost is not seen; take the file that ",
                 "octet calibrate writes, which keeps them");
   if (options.json != "-") std::cout << app::sensitivity_table(result, static_cast<size_t>(options.rows));
-  if (!options.json.empty()) write_text_output(options.json, app::sensitivity_json(result).dump(1) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, app::sensitivity_json(result));
   return ExitCode::kDone;
 }
 

@@ -16,6 +16,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "cli/model_flags.h"
 #include "cli/open_model.h"
 #include "engine/engine_file.h"
@@ -238,7 +239,7 @@ ExitCode run(const Options& options) {
       std::printf("%s\n", objection.empty() ? str("verified: all ", file->profiles.size() + 1, " profiles").c_str()
                                             : ("NOT VERIFIED: " + printable_line(objection)).c_str());
   }
-  if (!options.json.empty()) write_text_output(options.json, json.dump(1) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, std::move(json));
   return objection.empty() ? ExitCode::kDone : ExitCode::kCheckFailed;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/scratch_folder.h"
+#include "app/training_record.h"
 #include "base/error.h"
 
 namespace octet::app {
@@ -78,6 +79,19 @@ TEST_F(ResultsReport, SaysOnHowManyImagesItStands) {
   EXPECT_EQ(facts["images verified"], "20");
   EXPECT_THAT(facts["Octet"], ::testing::MatchesRegex("[0-9.]+"));
   EXPECT_EQ(facts.count("runs timed"), 0u);
+}
+
+TEST_F(ResultsReport, ShowsTheCommandsThatMadeIt) {
+  write("float.json", R"({"metric": "map", "metric_title": "mAP %", "map": 50, "command": "octet evaluate -m 'a b.onnx'"})");
+  std::filesystem::create_directories(folder_ / "float");
+  write_training_record(folder_ / "float", {.command = "octet train -e spec.yaml", .images = 1234});
+  const report::Report report = results_report(read_results_folder(folder_), {});
+  const report::Table& table = report.tables.back();
+  EXPECT_EQ(table.title, "How it was made");
+  ASSERT_THAT(table.rows, SizeIs(2));
+  EXPECT_THAT(table.rows[0], ElementsAre("training, float", "octet train -e spec.yaml"));
+  EXPECT_THAT(table.rows[1], ElementsAre("measurement, float", "octet evaluate -m 'a b.onnx'"));
+  EXPECT_THAT(report.facts, ::testing::Contains(::testing::Field(&report::Fact::value, "1234")));
 }
 
 TEST_F(ResultsReport, WhatDidNotHoldIsMarkedAsBad) {

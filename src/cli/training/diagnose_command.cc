@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/json_output.h"
 #include "passes/pipelines.h"
 #include "report/progress.h"
 #include "report/text_table.h"
@@ -106,7 +107,7 @@ ExitCode run(const Options& options) {
                                          [&](int64_t done, int64_t of) { progress.update(100 * done / of); });
   progress.finish();
   if (options.json != "-") print(graph, found, options.rows);
-  if (!options.json.empty()) write_text_output(options.json, to_json(graph, found, options.model).dump(1) + "\n");
+  if (!options.json.empty()) write_json_output(options.json, to_json(graph, found, options.model));
   return ExitCode::kDone;
 }
 

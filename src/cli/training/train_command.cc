@@ -17,6 +17,7 @@
 #include "app/training/validation_pictures.h"
 #include "app/training_folder.h"
 #include "app/training_record.h"
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/folder_lock.h"
@@ -146,6 +147,8 @@ Start start_of(const Options& options, const Ranks& ranks) {
   if (!s.record.model.empty()) s.record.model_hash = hash64(read_file(s.record.model));
   if (!schedule.distill.teacher.empty()) s.record.teacher_hash = hash64(read_file(schedule.distill.teacher));
   s.record.data_hash = s.training.dataset->content_hash();
+  s.record.images = s.training.dataset->size();
+  s.record.command = command_line();
   s.record.workers = ranks.world.size;
   s.record.threads = schedule.threads > 0 ? schedule.threads : train::torch_threads();
   s.record.precision = train::precision_name(s.trainer.executor.precision);

@@ -7,12 +7,13 @@
     product_models.py accuracy FLOAT.onnx PICTURES octet=ENGINE openvino=XML onnxruntime=ONNX
                                                                  prints JSON: {product: {"sqnr_db": ..., "differences_db": ...}}
 
-Run by the Python of `scripts/peers_venv.sh --nncf`. PICTURES is a folder of PPM files as bench/make_images.py writes them.
+Run by the Python of `scripts/peers_venv.sh --nncf`. PICTURES is a folder of PPM files of one size.
 accuracy takes Octet's library from OCTET_LIB.
 """
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -28,9 +29,10 @@ STD = tuple(map(float, os.environ.get("PICTURES_STD", "0.229,0.224,0.225").split
 def pictures(folder, count=None):
     """Arrays 1 x 3 x H x W, normalized."""
     for path in sorted(pathlib.Path(folder).glob("*.ppm"))[:count]:
-        header, pixels = path.read_bytes().split(b" 255\n", 1)
-        width, height = map(int, header.split()[1:3])
-        image = np.frombuffer(pixels, np.uint8).reshape(height, width, 3).astype(np.float32) / 255
+        content = path.read_bytes()
+        header = re.match(rb"P6\s+(\d+)\s+(\d+)\s+255\s", content)
+        width, height = int(header[1]), int(header[2])
+        image = np.frombuffer(content[header.end():], np.uint8).reshape(height, width, 3).astype(np.float32) / 255
         yield np.ascontiguousarray(((image - np.float32(MEAN)) / np.float32(STD)).transpose(2, 0, 1)[None])
 
 

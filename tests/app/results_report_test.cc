@@ -82,7 +82,8 @@ TEST_F(ResultsReport, SaysOnHowManyImagesItStands) {
 }
 
 TEST_F(ResultsReport, ShowsTheCommandsThatMadeIt) {
-  write("float.json", R"({"metric": "map", "metric_title": "mAP %", "map": 50, "command": "octet evaluate -m 'a b.onnx'"})");
+  write("float.json",
+        R"({"metric": "map", "metric_title": "mAP %", "map": 50, "command": "octet evaluate -m 'a b.onnx'"})");
   std::filesystem::create_directories(folder_ / "float");
   write_training_record(folder_ / "float", {.command = "octet train -e spec.yaml", .images = 1234});
   const report::Report report = results_report(read_results_folder(folder_), {});

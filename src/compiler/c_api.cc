@@ -10,58 +10,28 @@
 #include <string>
 
 #include "base/error.h"
+#include "engine/c_interface.h"
 
 namespace {
 
 using octet::Error;
 using octet::str;
+using octet::c_interface::need;
+using octet::c_interface::read_struct;
 
 thread_local std::string last_compile_error;
 
-// Allocation may be what fails, so even keeping the sentence must not throw.
-octet_status failed(octet_status status, const char* sentence) noexcept {
-  try {
-    last_compile_error = sentence;
-  } catch (...) {
-    last_compile_error.clear();
-  }
-  return status;
-}
-
 template <typename Work>
 octet_status guarded(Work work) noexcept {
-  try {
-    last_compile_error.clear();
+  return octet::c_interface::guarded(last_compile_error, [&] {
     work();
     return OCTET_OK;
-  } catch (const Error& e) {
-    return failed(OCTET_ERROR, e.what());
-  } catch (const std::bad_alloc&) {
-    return failed(OCTET_ERROR, "memory is used up");
-  } catch (const std::exception& e) {
-    return failed(OCTET_INTERNAL, e.what());
-  } catch (...) {
-    return failed(OCTET_INTERNAL, "unknown failure");
-  }
+  });
 }
 
-void need(const void* pointer, const char* what) {
-  if (pointer == nullptr) throw Error(str(what, " is a null pointer"));
-}
-
-// As octet/octet.h has it: what an older header lacks keeps its default, what a newer one has more must be zero.
 octet::CompileOptions read_options(const octet_compile_options* given) {
-  octet_compile_options options = OCTET_COMPILE_OPTIONS_INIT;
-  if (given != nullptr) {
-    const size_t size = given->struct_size;
-    if (size < sizeof(size) || size > 4096)
-      throw Error(str("octet_compile_options: struct_size is ", size, "; start from its ..._INIT macro"));
-    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-    if (size > sizeof(options) &&
-        std::any_of(bytes + sizeof(options), bytes + size, [](unsigned char b) { return b != 0; }))
-      throw Error("octet_compile_options: uses members that this version of the library does not have");
-    std::memcpy(&options, given, std::min(size, sizeof(options)));
-  }
+  const octet_compile_options options =
+      read_struct(given, octet_compile_options(OCTET_COMPILE_OPTIONS_INIT), "octet_compile_options");
   if (options.input_shape_count < 0) throw Error(str("input_shape_count is ", options.input_shape_count));
   if (options.input_shape_count > 0) need(options.input_shapes, "input_shapes");
   octet::CompileOptions out;

@@ -61,4 +61,12 @@ void matrix_product(const float* a, const float* b, float* c, int64_t m, int64_t
   });
 }
 
+void transpose(const float* from, float* to, int64_t rows, int64_t columns) {
+  constexpr int64_t kBlock = 32;  // so that both are read and written in lines of the cache
+  for (int64_t i = 0; i < rows; i += kBlock)
+    for (int64_t j = 0; j < columns; j += kBlock)
+      for (int64_t r = i; r < std::min(rows, i + kBlock); ++r)
+        for (int64_t c = j; c < std::min(columns, j + kBlock); ++c) to[c * rows + r] = from[r * columns + c];
+}
+
 }  // namespace octet::dense

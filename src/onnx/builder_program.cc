@@ -157,10 +157,11 @@ void Builder::add_to_program(SourceNode node) {
   if (!row) {
     std::string all;
     for (const std::string& op : dense::operator_names()) all += (all.empty() ? "" : ", ") + op;
-    fail(
-        "sizes of its inputs depend on what the network computes, and there this operator is not supported; "
-        "supported there: ",
-        all);
+    fail("its inputs are computed behind the plan, ",
+         program_.operations.empty()
+             ? ""
+             : str("where '", program_.operations.front().name, "' (", program_.operations.front().op, ") begins, "),
+         "and this operator is not supported there; supported are ", all);
   }
   for (const Moved& moved : kMoved) {
     if (node.op != moved.op) continue;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "dense/functions.h"
 #include "dense/operators.h"
 
 namespace octet::dense {
@@ -204,15 +205,6 @@ Tensors elu(const Call& call) {
 Tensors hard_sigmoid(const Call& call) {
   const float alpha = call.float_attribute("alpha", 0.2f), beta = call.float_attribute("beta", 0.5f);
   return floats(call, [=](float x) { return std::fmax(0.0f, std::fmin(1.0f, alpha * x + beta)); });
-}
-
-// Of the machine's long form, so that the sum that is rounded does not overflow.
-float sigmoid(float x) {
-  return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
-}
-
-float softplus(float x) {
-  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
 }
 
 template <float (*F)(float)>

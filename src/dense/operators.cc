@@ -9,9 +9,9 @@ namespace {
 const std::unordered_map<std::string_view, Operator>& table() {
   static const std::unordered_map<std::string_view, Operator> rows = [] {
     std::unordered_map<std::string_view, Operator> all;
-    for (const auto& group :
-         {elementwise_operators(), choice_operators(), reduction_operators(), gather_operators(), scatter_operators(),
-          selection_operators(), shape_operators(), movement_operators(), region_operators(), product_operators()})
+    for (const auto& group : {elementwise_operators(), choice_operators(), reduction_operators(), gather_operators(),
+                              scatter_operators(), selection_operators(), shape_operators(), movement_operators(),
+                              region_operators(), sampling_operators(), product_operators(), recurrent_operators()})
       for (const Operator& row : group) OCTET_CHECK(all.emplace(row.name, row).second, row.name);
     return all;
   }();
@@ -68,6 +68,9 @@ void require_integers(std::string_view op, const std::vector<Type>& inputs) {
                                                                                    {"TopK", {1}},
                                                                                    {"NonMaxSuppression", {2}},
                                                                                    {"RoiAlign", {2}},
+                                                                                   {"LSTM", {4}},
+                                                                                   {"GRU", {4}},
+                                                                                   {"RNN", {4}},
                                                                                    {"Reshape", {1}},
                                                                                    {"Squeeze", {1}},
                                                                                    {"Unsqueeze", {1}},
@@ -154,28 +157,38 @@ float Call::one_float(size_t i, float fallback) const {
   return t->values<float>()[0];
 }
 
-const Attribute* Call::attribute(const char* key) const {
+const Attribute* AttributeReader::attribute(const char* key) const {
   const auto it = operation_.attributes.find(key);
   return it == operation_.attributes.end() ? nullptr : &it->second;
 }
 
-int64_t Call::int_attribute(const char* key, int64_t fallback) const {
+int64_t AttributeReader::int_attribute(const char* key, int64_t fallback) const {
   const int64_t* v = attribute_as<int64_t>(operation_.attributes, key, "an integer");
   return v ? *v : fallback;
 }
 
-float Call::float_attribute(const char* key, float fallback) const {
+float AttributeReader::float_attribute(const char* key, float fallback) const {
   const float* v = attribute_as<float>(operation_.attributes, key, "a float");
   return v ? *v : fallback;
 }
 
-std::string Call::string_attribute(const char* key, const std::string& fallback) const {
+std::string AttributeReader::string_attribute(const char* key, const std::string& fallback) const {
   const std::string* v = attribute_as<std::string>(operation_.attributes, key, "a string");
   return v ? *v : fallback;
 }
 
-std::optional<std::vector<int64_t>> Call::ints_attribute(const char* key) const {
+std::optional<std::vector<int64_t>> AttributeReader::ints_attribute(const char* key) const {
   const auto* v = attribute_as<std::vector<int64_t>>(operation_.attributes, key, "a list of integers");
+  return v ? std::optional(*v) : std::nullopt;
+}
+
+std::optional<std::vector<float>> AttributeReader::floats_attribute(const char* key) const {
+  const auto* v = attribute_as<std::vector<float>>(operation_.attributes, key, "a list of floats");
+  return v ? std::optional(*v) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> AttributeReader::strings_attribute(const char* key) const {
+  const auto* v = attribute_as<std::vector<std::string>>(operation_.attributes, key, "a list of strings");
   return v ? std::optional(*v) : std::nullopt;
 }
 

@@ -7,17 +7,34 @@
 
 namespace octet::dense {
 
-// One operation with the tensors that it reads.
-class Call {
+// The attributes of an operation. UserError where one is of another kind than is asked for.
+class AttributeReader {
  public:
-  Call(const Operation& operation, std::vector<const Tensor*> inputs, Memory& memory, int threads = 1)
-      : operation_(operation), inputs_(std::move(inputs)), memory_(memory), threads_(threads) {}
+  explicit AttributeReader(const Operation& operation) : operation_(operation) {}
 
   const Operation& operation() const { return operation_; }
+  int64_t int_attribute(const char* key, int64_t fallback) const;
+  float float_attribute(const char* key, float fallback) const;
+  std::string string_attribute(const char* key, const std::string& fallback) const;
+  std::optional<std::vector<int64_t>> ints_attribute(const char* key) const;
+  std::optional<std::vector<float>> floats_attribute(const char* key) const;
+  std::optional<std::vector<std::string>> strings_attribute(const char* key) const;
+  const Attribute* attribute(const char* key) const;
+
+ private:
+  const Operation& operation_;
+};
+
+// One operation with the tensors that it reads.
+class Call : public AttributeReader {
+ public:
+  Call(const Operation& operation, std::vector<const Tensor*> inputs, Memory& memory, int threads = 1)
+      : AttributeReader(operation), inputs_(std::move(inputs)), memory_(memory), threads_(threads) {}
+
   Memory& memory() const { return memory_; }
   int threads() const { return threads_; }
   size_t input_count() const { return inputs_.size(); }
-  size_t output_count() const { return operation_.outputs.size(); }
+  size_t output_count() const { return operation().outputs.size(); }
   const Tensor* optional(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   const Tensor& input(size_t i) const;  // UserError where it is absent
   // The input as integers, whatever integer type it has; UserError where it has another.
@@ -26,14 +43,7 @@ class Call {
   int64_t one_int(size_t i) const;
   float one_float(size_t i, float fallback) const;  // the fallback where it is absent
 
-  int64_t int_attribute(const char* key, int64_t fallback) const;
-  float float_attribute(const char* key, float fallback) const;
-  std::string string_attribute(const char* key, const std::string& fallback) const;
-  std::optional<std::vector<int64_t>> ints_attribute(const char* key) const;
-  const Attribute* attribute(const char* key) const;
-
  private:
-  const Operation& operation_;
   std::vector<const Tensor*> inputs_;
   Memory& memory_;
   int threads_;
@@ -50,6 +60,8 @@ struct Operator {
   size_t least_inputs = 1, most_inputs = 1, most_outputs = 1;
   Typing typing = Typing::kFirst;
   std::vector<const char*> attributes = {};
+  // What validate() asks beyond names and counts. UserError where the operator is not there for such attributes.
+  void (*check)(const AttributeReader&) = nullptr;
 };
 
 std::vector<Operator> elementwise_operators();
@@ -60,8 +72,10 @@ std::vector<Operator> scatter_operators();
 std::vector<Operator> selection_operators();  // TopK, NonZero, NonMaxSuppression
 std::vector<Operator> shape_operators();
 std::vector<Operator> movement_operators();  // Transpose, Concat, Slice ...
-std::vector<Operator> region_operators();    // RoiAlign, GridSample
+std::vector<Operator> region_operators();    // RoiAlign
+std::vector<Operator> sampling_operators();  // GridSample
 std::vector<Operator> product_operators();
+std::vector<Operator> recurrent_operators();  // LSTM, GRU, RNN
 
 // nullptr: there is none. "If" is no row: run() has it.
 const Operator* find_operator(std::string_view name);

@@ -1,6 +1,4 @@
 // Products of matrices.
-#include <algorithm>
-
 #include "dense/matrix_product.h"
 #include "dense/operators.h"
 
@@ -38,15 +36,8 @@ Tensors mat_mul(const Call& call) {
 }
 
 Tensor transposed(const Tensor& x, Memory& memory) {
-  const int64_t rows = x.shape()[0], columns = x.shape()[1];
-  Tensor out = memory.make<float>({columns, rows});
-  const float* from = x.values<float>().data();
-  float* to = out.mutable_values<float>().data();
-  constexpr int64_t kBlock = 32;  // so that both are read and written in lines of the cache
-  for (int64_t i = 0; i < rows; i += kBlock)
-    for (int64_t j = 0; j < columns; j += kBlock)
-      for (int64_t r = i; r < std::min(rows, i + kBlock); ++r)
-        for (int64_t c = j; c < std::min(columns, j + kBlock); ++c) to[c * rows + r] = from[r * columns + c];
+  Tensor out = memory.make<float>({x.shape()[1], x.shape()[0]});
+  transpose(x.values<float>().data(), out.mutable_values<float>().data(), x.shape()[0], x.shape()[1]);
   return out;
 }
 

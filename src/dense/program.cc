@@ -82,6 +82,7 @@ class Validator {
       require(known, "attribute '", key, "' is not supported");
     }
     require_integers(operation.op, types);
+    if (row->check) row->check(AttributeReader(operation));
     for (size_t i = 0; i < operation.outputs.size(); ++i) {
       if (operation.outputs[i] == -1) continue;
       make(operation.outputs[i], output_type(operation, i, types), "an output of an operation");
@@ -128,11 +129,13 @@ void add_weighted(const std::vector<Operation>& operations, const std::unordered
                   const Program& program, std::vector<WeightedOperation>& out) {
   for (const Operation& operation : operations) {
     for (const Block& branch : operation.branches) add_weighted(branch.operations, constants, program, out);
-    if (operation.op != "Gemm" && operation.op != "MatMul") continue;
+    const bool recurrent = operation.op == "LSTM" || operation.op == "GRU" || operation.op == "RNN";
+    if (operation.op != "Gemm" && operation.op != "MatMul" && !recurrent) continue;
     int64_t parameters = 0;
     bool weighted = false;
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
       if (constants.count(operation.inputs[i]) == 0) continue;
+      if (recurrent && (i == 0 || (i > 3 && i < 7))) continue;  // sequences, their lengths, states
       weighted = weighted || i < 2;
       for (const auto& [value, tensor] : program.constants)
         if (value == operation.inputs[i]) parameters += tensor.size();

@@ -12,7 +12,8 @@
 
 namespace octet::dense {
 
-using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>>;
+using Attribute =
+    std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
 struct Operation;

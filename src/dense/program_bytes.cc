@@ -44,6 +44,7 @@ class Writer {
     if (const auto* s = std::get_if<std::string>(&a)) text(*s);
     if (const auto* is = std::get_if<std::vector<int64_t>>(&a)) integers(*is);
     if (const auto* fs = std::get_if<std::vector<float>>(&a)) list(*fs, [&](float v) { real(v); });
+    if (const auto* texts = std::get_if<std::vector<std::string>>(&a)) list(*texts, [&](const auto& v) { text(v); });
   }
   void operation(const Operation& o) {
     text(o.op), text(o.name);
@@ -132,6 +133,11 @@ class Reader {
       case 4: {
         std::vector<float> out;
         list([&] { out.push_back(real()); });
+        return out;
+      }
+      case 5: {
+        std::vector<std::string> out;
+        list([&] { out.push_back(text()); });
         return out;
       }
       default:

@@ -234,7 +234,7 @@ std::vector<LayerInfo> layer_list(const Plan& plan, Isa isa) {
                    .op = w.op,
                    .precision = "fp32",
                    .kernel = "program",
-                   .reason = "its number of rows is known only when it runs"});
+                   .reason = "lies behind the plan, where all is FP32"});
   return out;
 }
 

@@ -75,6 +75,8 @@ dense::Attributes attributes_in_program(const SourceNode& node) {
       out[key] = *is;
     } else if (const auto* fs = std::get_if<std::vector<float>>(&value)) {
       out[key] = *fs;
+    } else if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+      out[key] = *texts;
     } else if (const auto* t = std::get_if<ir::Tensor>(&value); t && node.op == "ConstantOfShape" && t->size() == 1) {
       out["value_type"] = int64_t{ir::data_type_to_onnx(t->data_type())};
       out["value_int"] = t->data_type() == DataType::kBool ? int64_t{t->bytes()[0] != std::byte{0}} : t->to_ints()[0];
@@ -84,6 +86,14 @@ dense::Attributes attributes_in_program(const SourceNode& node) {
     }
   }
   return out;
+}
+
+// "bilinear" and "bicubic" became "linear" and "cubic" as GridSample came to know images over other than two axes.
+void name_as_in_opset_20(SourceNode& node) {
+  const auto it = node.attributes.find("mode");
+  if (it == node.attributes.end()) return;
+  std::string* mode = std::get_if<std::string>(&it->second);
+  if (mode && (*mode == "bilinear" || *mode == "bicubic")) mode->erase(0, 2);
 }
 
 // Reads where, or chooses what, the network computes, which no step of a plan can.
@@ -147,10 +157,11 @@ void Builder::add_to_program(SourceNode node) {
   if (!row) {
     std::string all;
     for (const std::string& op : dense::operator_names()) all += (all.empty() ? "" : ", ") + op;
-    fail(
-        "sizes of its inputs depend on what the network computes, and there this operator is not supported; "
-        "supported there: ",
-        all);
+    fail("its inputs are computed behind the plan, ",
+         program_.operations.empty()
+             ? ""
+             : str("where '", program_.operations.front().name, "' (", program_.operations.front().op, ") begins, "),
+         "and this operator is not supported there; supported are ", all);
   }
   for (const Moved& moved : kMoved) {
     if (node.op != moved.op) continue;
@@ -165,6 +176,7 @@ void Builder::add_to_program(SourceNode node) {
     node.attributes["num_outputs"] = static_cast<int64_t>(node.outputs.size());
   if (node.op == "RoiAlign" && opset_ < 16)
     node.attributes["coordinate_transformation_mode"] = std::string("output_half_pixel");
+  if (node.op == "GridSample") name_as_in_opset_20(node);
   if ((node.op == "Softmax" || node.op == "LogSoftmax") && opset_ < 13)
     fail(
         "normalizes over all axes behind one, as before opset 13, which is not supported where sizes depend on what "

@@ -95,7 +95,8 @@ class Exporter {
   void add_program(const dense::Program& program) {
     require(options_.opset >= 19, "opset ", options_.opset,
             " cannot be written, since sizes of the outputs come up in a run; take 19, 20 or 21");
-    ProgramNodes nodes = program_nodes(graph_, program, [&](const std::string& hint) { return fresh_name(hint); });
+    ProgramNodes nodes =
+        program_nodes(graph_, program, options_.opset, [&](const std::string& hint) { return fresh_name(hint); });
     for (SourceNode& node : nodes.nodes) add_node(std::move(node));
     for (auto& constant : nodes.constants) out_.initializers.push_back(std::move(constant));
     out_.outputs = std::move(nodes.outputs);

@@ -9,11 +9,22 @@
 namespace octet::onnx {
 namespace {
 
+void name_as_before_opset_20(ir::Attributes& grid_sample) {
+  const auto it = grid_sample.find("mode");
+  if (it == grid_sample.end()) return;
+  std::string* mode = std::get_if<std::string>(&it->second);
+  if (mode && (*mode == "linear" || *mode == "cubic")) *mode = "bi" + *mode;
+}
+
 class Writer {
  public:
-  Writer(const ir::Graph& graph, const dense::Program& program,
+  Writer(const ir::Graph& graph, const dense::Program& program, int opset,
          const std::function<std::string(const std::string& hint)>& fresh_name)
-      : program_(program), fresh_name_(fresh_name), names_(program.values.size()), types_(value_types(program)) {
+      : program_(program),
+        opset_(opset),
+        fresh_name_(fresh_name),
+        names_(program.values.size()),
+        types_(value_types(program)) {
     for (size_t i = 0; i < program.inputs.size(); ++i) name_of(program.inputs[i].value) = graph.outputs()[i]->name;
     for (const dense::Output& output : program.outputs) {
       std::string& name = name_of(output.value);
@@ -80,10 +91,11 @@ class Writer {
     return out;
   }
 
-  static ir::Attributes attributes(const dense::Operation& operation) {
+  ir::Attributes attributes(const dense::Operation& operation) const {
     ir::Attributes out;
     for (const auto& [key, value] : operation.attributes)
       std::visit([&, &name = key](const auto& v) { out[name] = v; }, value);
+    if (operation.op == "GridSample" && opset_ < 20) name_as_before_opset_20(out);
     if (operation.op != "ConstantOfShape" || operation.attributes.count("value_type") == 0) return out;
     const auto* type = std::get_if<int64_t>(&operation.attributes.at("value_type"));
     const auto* whole = std::get_if<int64_t>(&operation.attributes.at("value_int"));
@@ -107,6 +119,7 @@ class Writer {
   }
 
   const dense::Program& program_;
+  int opset_;
   const std::function<std::string(const std::string& hint)>& fresh_name_;
   std::vector<std::string> names_;
   std::vector<dense::Type> types_;
@@ -115,9 +128,9 @@ class Writer {
 
 }  // namespace
 
-ProgramNodes program_nodes(const ir::Graph& graph, const dense::Program& program,
+ProgramNodes program_nodes(const ir::Graph& graph, const dense::Program& program, int opset,
                            const std::function<std::string(const std::string& hint)>& fresh_name) {
-  return Writer(graph, program, fresh_name).run();
+  return Writer(graph, program, opset, fresh_name).run();
 }
 
 }  // namespace octet::onnx

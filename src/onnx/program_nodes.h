@@ -15,8 +15,9 @@ struct ProgramNodes {
   std::vector<OutValue> outputs;
 };
 
-// Names are those of the program, but where `fresh_name` finds them taken; those of outputs must not be.
-ProgramNodes program_nodes(const ir::Graph& graph, const dense::Program& program,
+// In the forms of `opset`, 19 or newer. Names are those of the program, but where `fresh_name` finds them taken; those
+// of outputs must not be.
+ProgramNodes program_nodes(const ir::Graph& graph, const dense::Program& program, int opset,
                            const std::function<std::string(const std::string& hint)>& fresh_name);
 
 }  // namespace octet::onnx

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/query.h"
+#include "passes/channel_arithmetic.h"
 #include "passes/rewrite.h"
 
 namespace octet::passes {
@@ -49,9 +50,12 @@ int fold_batch_norm(Graph& graph) {
   int folded = 0;
   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
     Node* node = (it++)->get();  // first, because folding erases the node
-    if (!can_fold(graph, *node)) continue;
-    fold(graph, node);
-    ++folded;
+    if (fold_channel_arithmetic(graph, node)) {
+      ++folded;
+    } else if (can_fold(graph, *node)) {
+      fold(graph, node);
+      ++folded;
+    }
   }
   graph.remove_dead();
   return folded;

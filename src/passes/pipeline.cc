@@ -51,7 +51,7 @@ const std::vector<Pass>& all_passes() {
       {"cancel_transposes", "take out pairs of layout changes", cancel_transposes},
       {"fuse_pad", "move zero padding into convolutions and pools", fuse_pad},
       {"canonicalize_activations", "write ReLU and clipped ReLU in one form", canonicalize_activations},
-      {"fold_batch_norm", "fold batch normalization into weights", fold_batch_norm},
+      {"fold_batch_norm", "fold batch normalization, as a node or as arithmetic, into weights", fold_batch_norm},
       {"equalize_channels", "even out the ranges of channels across layers, by powers of two",
        [](ir::Graph& g) { return equalize_channels(g).pairs; }},
       {"place_fake_quant", "put quantizers where the rules want them",

@@ -43,6 +43,12 @@ Tensor scaled_weights(const Node& node, const std::vector<double>& scale) {
   return Tensor::of<float>(shape, out);
 }
 
+// Of two axes each, as a Gemm.
+bool multiplies_matrices(const Node& node) {
+  const Value* x = node.input(0);
+  return x->type.shape && x->type.shape->size() == 2;
+}
+
 Tensor folded_bias(const Node& node, const ChannelAffine& a) {
   const std::vector<float> old = node.has_input(2) ? node.input(2)->constant->to_floats() : std::vector<float>();
   std::vector<float> out(a.scale.size());
@@ -147,8 +153,19 @@ bool bypass(Graph& graph, Node* node, Value* replacement) {
   return true;
 }
 
-bool can_fold_affine(const Node& node, int64_t channels) {
-  if (node.kind != OpKind::kConv && node.kind != OpKind::kConvTranspose && node.kind != OpKind::kGemm) return false;
+bool ChannelAffine::moves() const {
+  const auto is_zero = [](double v) { return v == 0; };
+  return !std::all_of(center.begin(), center.end(), is_zero) || !std::all_of(shift.begin(), shift.end(), is_zero);
+}
+
+bool can_fold_affine(const Node& node, int64_t channels, bool moves) {
+  if (node.kind == OpKind::kMatMul) {
+    if (moves && !multiplies_matrices(node)) return false;
+    const Value* w = ir::constant_behind(node.input(1));
+    if (node.input(0)->is_constant() || !w || w->constant->shape().size() != 2) return false;
+  } else if (node.kind != OpKind::kConv && node.kind != OpKind::kConvTranspose && node.kind != OpKind::kGemm) {
+    return false;
+  }
   const Node* quantizer = weight_quantizer(node);
   const Value* w = quantizer ? quantizer->input(0) : node.input(1);
   if (!w->is_constant() || w->type.data_type != ir::DataType::kFloat32) return false;
@@ -176,6 +193,10 @@ void fold_affine(Graph& graph, Node* node, const ChannelAffine& affine, bool tra
     } else {
       replace_constant(graph, node, 1, std::move(weights));
     }
+  }
+  if (node->kind == OpKind::kMatMul) {
+    if (!affine.moves()) return;
+    node->kind = OpKind::kGemm;
   }
   if (node->has_input(2))
     replace_constant(graph, node, 2, std::move(bias));

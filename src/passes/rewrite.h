@@ -24,11 +24,14 @@ bool bypass(ir::Graph& graph, ir::Node* node, ir::Value* replacement);
 // Per output channel: y = (y - center) * scale + shift. One element a channel.
 struct ChannelAffine {
   std::vector<double> scale, center, shift;
+
+  bool moves() const;  // and does not only scale
 };
 
-// Conv, ConvTranspose or Gemm with constant float32 weights and, if any, a constant bias of one element a channel, into
-// which an affine function of its `channels` outputs can be folded. The weights may be quantized, by symmetric codes.
-bool can_fold_affine(const ir::Node& node, int64_t channels);
+// Conv, ConvTranspose, Gemm or MatMul with constant float32 weights and, if any, a constant bias of one element a
+// channel, into which an affine function of its `channels` outputs can be folded. The weights may be quantized, by
+// symmetric codes. A MatMul of matrices can become a Gemm; into others goes what only scales (`moves` is false).
+bool can_fold_affine(const ir::Node& node, int64_t channels, bool moves = true);
 // Folds it: computed in float64, rounded once. Scales of quantized weights, of which each channel then has its own,
 // grow with the weights, so that the codes stay but for their sign. Constants that other nodes use too are copied
 // first. A new bias is named after the weights ("conv1.weight" -> "conv1.bias") and is trainable when asked. `what`

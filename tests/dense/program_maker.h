@@ -75,4 +75,34 @@ inline dense::Program selecting_program() {
   return m.program;
 }
 
+// Of numbers [2, 3], as an image of one row and as a sequence: the image read elsewhere, and the states of an LSTM and
+// of a GRU.
+inline dense::Program layers_program() {
+  ProgramMaker m;
+  m.input("x");
+  m.constant<int64_t>("image_shape", {4}, {1, 1, 2, 3});
+  m.constant<int64_t>("sequence_shape", {3}, {2, 1, 3});
+  m.constant<float>("grid", {1, 1, 2, 2}, {-0.5f, 0.25f, 1.5f, -3});
+  m.constant<float>("w", {2, 4, 3}, std::vector<float>(24, 0.5f));
+  m.constant<float>("r", {2, 4, 1}, std::vector<float>(8, -0.25f));
+  m.constant<float>("b", {2, 8}, std::vector<float>(16, 0.125f));
+  m.constant<int64_t>("lengths", {1}, {1});
+  m.constant<float>("gru_w", {1, 3, 3}, std::vector<float>(9, 0.5f));
+  m.constant<float>("gru_r", {1, 3, 1}, std::vector<float>(3, -0.25f));
+  m.add("Reshape", {"x", "image_shape"}, {"image"});
+  m.add("GridSample", {"image", "grid"}, {"read"},
+        {{"mode", std::string("cubic")}, {"padding_mode", std::string("reflection")}, {"align_corners", int64_t{0}}});
+  m.add("Reshape", {"x", "sequence_shape"}, {"sequence"});
+  m.add("LSTM", {"sequence", "w", "r", "b", "lengths"}, {"y", "y_h", "y_c"},
+        {{"hidden_size", int64_t{1}},
+         {"direction", std::string("bidirectional")},
+         {"activations", std::vector<std::string>{"Sigmoid", "Tanh", "Elu", "HardSigmoid", "Relu", "Softsign"}},
+         {"activation_alpha", std::vector<float>{0.5f, 0.25f}},
+         {"clip", 3.0f}});
+  m.add("GRU", {"sequence", "gru_w", "gru_r"}, {"z", "z_h"},
+        {{"hidden_size", int64_t{1}}, {"layout", int64_t{1}}, {"linear_before_reset", int64_t{1}}});
+  for (const char* name : {"read", "y", "y_h", "y_c", "z", "z_h"}) m.output(name);
+  return m.program;
+}
+
 }  // namespace octet::testing

@@ -57,6 +57,24 @@ TEST(Program, IsTheSameFromBytes) {
   EXPECT_EQ(floats(run_on(again, {3}, {1, 0, 2})[1]), (std::vector<float>{2, 1}));
 }
 
+// Every change of a byte is refused, or the program runs: what the fuzzer does at random.
+TEST(Program, DamagedLayersAreRefusedOrRun) {
+  const std::string bytes = program_bytes(testing::layers_program());
+  EXPECT_EQ(dense::run(testing::layers_program(), {Memory().of<float>({2, 3}, std::vector<float>(6, 1))}).size(), 6u);
+  for (size_t at = 0; at < bytes.size(); ++at)
+    for (const char change : {'\x01', '\x02', '\x80', '\xff'}) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ change);
+      try {
+        const Program program = dense::parse_program(std::as_bytes(std::span(damaged)));
+        dense::validate(program);
+        if (program.inputs.size() == 1 && program.inputs[0].type == Type::kFloat)
+          run_on(program, {2, 3}, {0, 1, 2, 3, 4, 5}, dense::RunOptions{.memory_bytes = 1 << 16});
+      } catch (const UserError&) {
+      }
+    }
+}
+
 TEST(Program, RefusesBytesThatEndOrFollow) {
   const std::string bytes = program_bytes(testing::selecting_program());
   for (size_t size = 0; size < bytes.size(); ++size) {

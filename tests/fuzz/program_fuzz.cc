@@ -1,6 +1,6 @@
 // Programs behind plans: whatever bytes come, the reader refuses them with a UserError, or the program runs within its
 // memory and stays the same when it is written again.
-// The first byte chooses: the rest is a program, or changes to a good one (16-bit position, new byte).
+// The first byte chooses: the rest is a program, or changes to one of two good ones (16-bit position, new byte).
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,8 +12,9 @@ namespace {
 
 std::string bytes_of(const uint8_t* data, size_t size) {
   if (data[0] % 4 == 0) return {reinterpret_cast<const char*>(data + 1), size - 1};
-  static const std::string seed = octet::dense::program_bytes(octet::testing::selecting_program());
-  std::string bytes = seed;
+  static const std::string selecting = octet::dense::program_bytes(octet::testing::selecting_program());
+  static const std::string layers = octet::dense::program_bytes(octet::testing::layers_program());
+  std::string bytes = data[0] % 4 == 1 ? layers : selecting;
   for (size_t i = 1; i + 2 < size; i += 3)
     bytes[(data[i] | data[i + 1] << 8) % bytes.size()] = static_cast<char>(data[i + 2]);
   return bytes;

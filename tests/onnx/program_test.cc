@@ -75,6 +75,49 @@ TEST(Program, IsWrittenInNewOpsetsOnly) {
   }
 }
 
+// Opset 20 gave the modes of GridSample other names.
+TEST(Program, NamesTheModeOfGridSampleAsTheOpsetDoes) {
+  for (const int opset : {16, 20, 22}) {
+    Draft draft(opset, {1, 1, 3, 3});
+    draft.constant("grid", floats({1, 1, 2, 2}, {0, 0, 2 / 3.0f, 0}));
+    draft.node("GridSample", {"x", "grid"}, {"y"}, {{"mode", std::string(opset < 20 ? "bicubic" : "cubic")}});
+    const ir::Graph graph = draft.import();
+    EXPECT_EQ(std::get<std::string>(graph.program->operations.at(0).attributes.at("mode")), "cubic");
+    for (const int written : {19, 20}) {
+      const std::string bytes = export_bytes(graph, {.opset = written});
+      EXPECT_EQ(bytes.find("bicubic") != std::string::npos, written == 19);
+      EXPECT_THAT(run(import_bytes(bytes, {}), floats({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})).at(0).values<float>(),
+                  ElementsAre(5, 6));
+    }
+  }
+  Draft wrong(20, {1, 1, 3, 3});
+  wrong.constant("grid", floats({1, 1, 1, 2}, {0, 0}));
+  EXPECT_THAT(wrong.node("GridSample", {"x", "grid"}, {"y"}, {{"mode", std::string("area")}}).error(),
+              HasSubstr("node 'n_y' (GridSample): mode is 'area', expected linear, nearest or cubic"));
+}
+
+TEST(Program, TakesRecurrentLayersWithWhatTheyLeaveOut) {
+  Draft draft(14, {2, 1, 1});
+  draft.constant("w", floats({1, 1, 1}, {1})).constant("r", floats({1, 1, 1}, {10}));
+  draft.constant("state", floats({1, 1, 1}, {100}));
+  draft.node("Mul", {"x", "x"}, {"squared"})
+      .node("RNN", {"squared", "w", "r", "", "", "state"}, {"", "y"},
+            {{"hidden_size", int64_t{1}}, {"activations", std::vector<std::string>{"Affine"}}});
+  const ir::Graph graph = draft.import();
+  EXPECT_THAT(op_names(graph), ElementsAre("Mul"));
+  EXPECT_THAT(operations(graph), ElementsAre("RNN"));
+  const ir::Graph again = import_bytes(export_bytes(graph), {});
+  for (const ir::Graph* g : {&graph, &again})
+    EXPECT_THAT(run(*g, floats({2, 1, 1}, {2, 3})).at(0).values<float>(), ElementsAre((4 + 1000) * 10 + 9));
+}
+
+TEST(Program, RefusesRecurrentLayersAsTheyAreRead) {
+  Draft draft(14, {2, 1, 1});
+  draft.constant("w", floats({1, 1, 1}, {1})).constant("r", floats({1, 1, 1}, {10}));
+  EXPECT_THAT(draft.node("RNN", {"x", "w", "r"}, {"y"}, {{"direction", std::string("sideways")}}).error(),
+              HasSubstr("node 'n_y' (RNN): direction is 'sideways', expected forward, reverse or bidirectional"));
+}
+
 TEST(Program, TakesOldForms) {
   Draft draft(9, {1, 4});
   draft.node("NonZero", {"x"}, {"places"})
@@ -114,7 +157,8 @@ TEST(Program, TakesNoConvolution) {
       .node("Cast", {"places"}, {"numbers"}, {{"to", int64_t{1}}})
       .node("Reshape", {"numbers", "shape"}, {"image"})
       .node("Conv", {"image", "w"}, {"y"});
-  EXPECT_THAT(draft.error(), testing::AllOf(HasSubstr("node 'n_y' (Conv)"), HasSubstr("depend on what the network")));
+  EXPECT_THAT(draft.error(), testing::AllOf(HasSubstr("node 'n_y' (Conv)"),
+                                            HasSubstr("computed behind the plan, where 'n_places' (NonZero) begins")));
 }
 
 TEST(Program, TypesThatItLacksAreRefused) {

@@ -153,6 +153,26 @@ TEST(Upgrade, TilesAndBlocksOfDynamicSizes) {
   EXPECT_THAT(one("SpaceToDepth", {1, 1, 3, 4}, {}, {{"blocksize", int64_t{2}}}).error(), HasSubstr("does not divide"));
 }
 
+TEST(Upgrade, AffineGridsOfDynamicBatches) {
+  const Draft grid = one("AffineGrid", {kDynamic, 2, 3}, {ints({2, 1, 1, 2})});
+  // The places of a row of two pixels are -0.5 and 0.5, and 0 across it.
+  const std::vector<float> matrices = {1, 0, 0, 0, 1, 0, 2, 5, 3, 4, 6, 1};
+  EXPECT_THAT(result(grid, floats({2, 2, 3}, matrices)).to_floats(), ElementsAre(-0.5f, 0, 0.5f, 0, 2, -1, 4, 3));
+  const Draft alone = one("AffineGrid", {1, 2, 3}, {ints({1, 1, 1, 2})}, {{"align_corners", int64_t{1}}});
+  EXPECT_THAT(result(alone, floats({1, 2, 3}, {2, 5, 3, 4, 6, 1})).to_floats(), ElementsAre(1, -3, 5, 5));
+}
+
+TEST(Upgrade, AffineGridsThatCannotBe) {
+  EXPECT_THAT(one("AffineGrid", {1, 2, 3}, {ints({1, 1, 4})}).error(),
+              HasSubstr("size has 3 numbers, expected 4 or 5"));
+  EXPECT_THAT(one("AffineGrid", {1, 2, 3}, {ints({2, 1, 4, 4})}).error(),
+              HasSubstr("theta is [1, 2, 3], expected [2, 2, 3]"));
+  EXPECT_THAT(one("AffineGrid", {1, 3, 4}, {ints({1, 1, 4, 4})}).error(), HasSubstr("expected [1, 2, 3]"));
+  EXPECT_THAT(one("AffineGrid", {1, 2, 3}, {ints({1, 1, 0, 4})}).error(), HasSubstr("expected 1 to 16777216 places"));
+  EXPECT_THAT(one("AffineGrid", {1, 2, 3}, {ints({1, 1, 1 << 20, 1 << 20})}).error(),
+              HasSubstr("expected 1 to 16777216"));
+}
+
 TEST(Upgrade, EinsumIsProducts) {
   const auto y = [](const std::string& equation, Shape x, const Shape& run, const Tensor& w) {
     return result(one("Einsum", std::move(x), {w}, {{"equation", equation}}), counted(run));

@@ -24,5 +24,6 @@ std::vector<UpgradeRow> indexing_rules();       // Gather, ScatterND, Where, of 
 std::vector<UpgradeRow> layout_rules();         // Tile, SpaceToDepth ...
 std::vector<UpgradeRow> einsum_rules();         // Einsum
 std::vector<UpgradeRow> attention_rules();      // Attention
+std::vector<UpgradeRow> affine_grid_rules();    // AffineGrid
 
 }  // namespace octet::onnx

@@ -13,7 +13,7 @@ const std::map<std::string, UpgradeRow>& rules() {
     std::map<std::string, UpgradeRow> all;
     for (const auto& subject :
          {old_form_rules(), resize_rules(), activation_rules(), arithmetic_rules(), normalization_rules(),
-          reduction_rules(), indexing_rules(), layout_rules(), einsum_rules(), attention_rules()})
+          reduction_rules(), indexing_rules(), layout_rules(), einsum_rules(), attention_rules(), affine_grid_rules()})
       for (const UpgradeRow& row : subject) OCTET_CHECK(all.emplace(row.op, row).second, row.op);
     return all;
   }();

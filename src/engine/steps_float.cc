@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/kernels/strided_copy.h"
 #include "engine/step_reader.h"
 #include "engine/steps_weighted.h"
 
@@ -111,11 +112,12 @@ PreparedStep strided_copy(const Plan& plan, const Step& step, const KernelTable&
   }
   r.check_walk("the source", dims, in_strides, in_offset, in_size);
   r.check_walk("the target", dims, out_strides, out_offset, r.float_out().elements());
-  const kernels::StridedCopyArgs base{.rank = static_cast<int>(rank),
-                                      .dims = to_dims(dims),
-                                      .in_strides = to_dims(in_strides),
-                                      .out_strides = to_dims(out_strides)};
-  const int64_t rows = product(r, dims) / dims.back();
+  product(r, dims);  // which must be a number of elements
+  const kernels::StridedCopyArgs base = kernels::simplified({.rank = static_cast<int>(rank),
+                                                             .dims = to_dims(dims),
+                                                             .in_strides = to_dims(in_strides),
+                                                             .out_strides = to_dims(out_strides)});
+  const int64_t rows = kernels::row_count(base);
   const int x = from_constant ? -1 : r.in(0), y = r.out();
   return {[=, kernel = table.strided_copy](const Memory& m, int part, int parts) {
             kernels::StridedCopyArgs args = base;

@@ -15,6 +15,7 @@ KernelTable make_table(Isa isa) {
   add_scalar_float_conv(table);
   add_scalar_float_functions(table);
   add_scalar_float_ops(table);
+  add_scalar_strided_copy(table);
   if (isa >= Isa::kGeneric) {
     add_generic_int8_conv(table);
     add_generic_int8_ops(table);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "engine/kernels/float_limits.h"
@@ -57,37 +56,6 @@ void binary(const BinaryArgs& a, Range elements) {
       i += count;
     }
   });
-}
-
-template <typename T>
-void copy_rows(const StridedCopyArgs& a, Range rows) {
-  const int64_t inner = a.dims[a.rank - 1], in_step = a.in_strides[a.rank - 1], out_step = a.out_strides[a.rank - 1];
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    int64_t rest = r, from = 0, to = 0;
-    for (int d = a.rank - 2; d >= 0; --d) {
-      from += rest % a.dims[d] * a.in_strides[d];
-      to += rest % a.dims[d] * a.out_strides[d];
-      rest /= a.dims[d];
-    }
-    const T* in = static_cast<const T*>(a.in) + from;
-    T* out = static_cast<T*>(a.out) + to;
-    if (in_step == 1 && out_step == 1) {
-      std::memcpy(out, in, static_cast<size_t>(inner) * sizeof(T));
-    } else {
-      for (int64_t i = 0; i < inner; ++i) out[i * out_step] = in[i * in_step];
-    }
-  }
-}
-
-void strided_copy(const StridedCopyArgs& a, Range rows) {
-  switch (a.element_bytes) {
-    case 1:
-      return copy_rows<uint8_t>(a, rows);
-    case 8:
-      return copy_rows<uint64_t>(a, rows);
-    default:
-      return copy_rows<uint32_t>(a, rows);
-  }
 }
 
 void reduce(const ReduceArgs& args, Range outer) {
@@ -201,7 +169,6 @@ void lrn(const LrnArgs& a, Range pixels) {
 void add_scalar_float_ops(KernelTable& table) {
   table.float_pool = {pool};
   table.binary = {binary};
-  table.strided_copy = {strided_copy};
   table.reduce = {reduce};
   table.arg_max = {arg_max};
   table.scale_shift = {scale_shift};

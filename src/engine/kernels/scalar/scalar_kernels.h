@@ -10,6 +10,7 @@ void add_scalar_row_sums(KernelTable& table);
 void add_scalar_float_conv(KernelTable& table);
 void add_scalar_float_functions(KernelTable& table);
 void add_scalar_float_ops(KernelTable& table);
+void add_scalar_strided_copy(KernelTable& table);
 
 // For the operations that instruction sets have no vector form of.
 UnaryFunction unary_scalar;

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "app/model_description.h"
 #include "app/network_file.h"
 #include "base/error.h"
 #include "engine/engine_file.h"
@@ -40,7 +39,6 @@ ModelFile read_model_file(const std::string& path, const std::vector<ir::InputSh
   } else {
     fail_usage(path, ": unknown kind of model '", ending, "'; expected .onnx or .octet");
   }
-  recognize_task(file);
   return file;
 }
 

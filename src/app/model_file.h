@@ -25,7 +25,6 @@ struct ModelFile : ModelFacts {
   std::shared_ptr<const engine::Plan> plan;
 };
 
-// Where the file does not say its task, and one task alone knows such outputs, the metadata say that it does.
 // `shapes` are those of load_network(), for an ONNX file. UserError (exit 2) for another ending than .onnx or .octet.
 ModelFile read_model_file(const std::string& path, const std::vector<ir::InputShape>& shapes = {});
 

@@ -155,6 +155,7 @@ spec::ExperimentSpec experiment(const SpecFlags& flags, const ModelFlags& model_
                                 bool outputs) {
   if (flags.path.empty()) {
     tasks::image_input(model.signature);  // a network that takes no images is told so first
+    if (outputs && said(flags, model_flags).count(key::kTask) == 0) app::recognize_task(model);
     require_known(flags, model_flags, model, outputs);
   }
   spec::ExperimentSpec spec = experiment_for(flags, model_flags, model);

@@ -52,7 +52,6 @@ struct Generic : torch::autograd::Function<Generic> {
     ctx->saved_data["axis"] = o.axis;
     ctx->saved_data["codes"] = o.codes;
     ctx->saved_data["gradient"] = static_cast<int64_t>(o.gradient);
-    ctx->saved_data["qmin"] = static_cast<int64_t>(o.qmin);
     ctx->saved_data["qmax"] = static_cast<int64_t>(o.qmax);
     ctx->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
     return (o.codes ? codes : codes * s).to(result);

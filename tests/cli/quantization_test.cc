@@ -54,8 +54,9 @@ TEST_F(Quantization, ABudgetThatDoesNotHoldFailsAtOnce) {
     EXPECT_THAT(over.err, AllOf(HasSubstr("the best that was found"), HasSubstr("nothing was written")));
     EXPECT_FALSE(exists("q.onnx"));
   }
-  EXPECT_THAT(octet("quantize -m m.onnx --images data -o q.onnx --validation data").err,
-              HasSubstr("--validation says what --accuracy-drop, --latency-budget and --size-budget judge by"));
+  EXPECT_THAT(
+      octet("quantize -m m.onnx --images data -o q.onnx --validation data").err,
+      HasSubstr("--validation says what --accuracy-drop, --latency-budget, --size-budget and --best-method judge by"));
 }
 
 TEST_F(Quantization, BatchNormsTrainOnInQatAndAreFoldedAtItsEnd) {

@@ -134,7 +134,7 @@ TEST(Verify, ChecksFakeQuantize) {
     EXPECT_EQ(state.error(), "");
   }
   state.node("q")->attributes["state"] = std::string("melted");
-  EXPECT_THAT(state.error(), HasSubstr("state is 'melted', expected observing, frozen, learned or clip"));
+  EXPECT_THAT(state.error(), HasSubstr("state is 'melted', expected observing, frozen, learned, offset or clip"));
 
   Small axis;
   axis.constant(1, filled({3}));

@@ -5,7 +5,8 @@
     product_models.py openvino FLOAT.onnx PICTURES OUT.xml       NNCF's post-training quantization, OpenVINO IR
     product_models.py onnxruntime FLOAT.onnx PICTURES OUT.onnx   ONNX Runtime's static quantization, QDQ
     product_models.py accuracy FLOAT.onnx PICTURES octet=ENGINE openvino=XML onnxruntime=ONNX
-                                                                 prints JSON: {product: {"sqnr_db": ..., "differences_db": ...}}
+                                                                 prints JSON: {product: {"sqnr_db": ..., "differences_db": ...}};
+                                                                 octet:ANYTHING is a further product of Octet's
 
 Run by the Python of `scripts/peers_venv.sh --nncf`. PICTURES is a folder of PPM files of one size.
 accuracy takes Octet's library from OCTET_LIB.
@@ -48,6 +49,8 @@ def settle(source, folder, out):
     opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
     initial = {i.name: i for i in model.graph.initializer}
     norms = [n for n in model.graph.node if n.op_type == "BatchNormalization"]
+    if not norms:  # a transformer
+        return onnx.save(model, out)
     pass_ = onnx.ModelProto()
     pass_.CopyFrom(model)
     nodes, outputs = [], []
@@ -160,7 +163,7 @@ def accuracy(source, folder, products):
     found = {}
     for product in products:
         name, path = product.split("=", 1)
-        run = {"octet": run_octet, "openvino": run_openvino, "onnxruntime": run_onnxruntime}[name]
+        run = {"octet": run_octet, "openvino": run_openvino, "onnxruntime": run_onnxruntime}[name.split(":")[0]]
         got = np.concatenate(run(path, images)).astype(np.float64)
         centered = expected - expected.mean(0)
         found[name] = {"sqnr_db": ratio_db(expected, got - expected),

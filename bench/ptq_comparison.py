@@ -40,14 +40,24 @@ class Comparison:
     def models(self, *words):
         return run(self.nncf, parts.ROOT / "bench/product_models.py", *words, **self.environment)
 
-    def compare(self, full, folder):
-        """{"octet": {"sqnr_db", "differences_db", "same_class", "version"}, "openvino": ..., "onnxruntime": ...}"""
-        folder.mkdir(parents=True, exist_ok=True)
-        files = {"openvino": folder / "nncf.xml", "onnxruntime": folder / "onnxruntime.onnx"}
-        versions = {name: self.models(name, full, self.calibration, path).split()[-1] for name, path in files.items()}
-        program, qdq, files["octet"] = self.build / "bin/octet", folder / "octet.onnx", folder / "model.octet"
+    def quantized(self, product, full, folder):
+        """The file that `product` runs, made anew; and the version of a rival."""
+        if not product.startswith("octet"):
+            path = folder / {"openvino": "nncf.xml", "onnxruntime": "onnxruntime.onnx"}[product]
+            return path, self.models(product, full, self.calibration, path).split()[-1]
+        stem, target = folder / product.replace(":", "-"), product.partition(":")[2]
+        program, qdq, engine = self.build / "bin/octet", stem.with_suffix(".onnx"), stem.with_suffix(".octet")
         parts.run_octet(program, "quantize", "-m", full, "--images", self.calibration, "--mean", self.mean, "--std", self.std, "-o", qdq,
-                        "--force", "--quiet")
-        parts.run_octet(program, "compile", "-m", qdq, "-o", files["octet"], "--force", "--quiet")
+                        *(["--target", target] if target else []), "--force", "--quiet")
+        parts.run_octet(program, "compile", "-m", qdq, "-o", engine, "--force", "--quiet")
+        return engine, ""
+
+    def compare(self, full, folder, products=tuple(TITLES)):
+        """{"octet": {"sqnr_db", "differences_db", "same_class", "version"}, "openvino": ...}; "octet:openvino" is what Octet makes
+        for OpenVINO, with unsigned codes behind ReLU, run by Octet's engine as all that is Octet's."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files, versions = {}, {}
+        for product in products:
+            files[product], versions[product] = self.quantized(product, full, folder)
         found = json.loads(self.models("accuracy", full, self.held_out, *(f"{n}={p}" for n, p in files.items())))
-        return {name: {**found[name], "version": versions.get(name, "")} for name in TITLES}
+        return {name: {**found[name], "version": versions[name]} for name in products}

@@ -12,7 +12,7 @@ wheel="$(python3 "$root/scripts/build_wheel.py" "$build" "$work/wheel")"
 again="$(python3 "$root/scripts/build_wheel.py" "$build" "$work/again")"
 cmp "$wheel" "$again" || { echo "FAILED: the same build gives another wheel"; exit 1; }
 size="$(stat -c %s "$wheel")"
-[ "$size" -le 9437184 ] || { echo "FAILED: the wheel has $size bytes"; exit 1; }
+[ "$size" -le 8388608 ] || { echo "FAILED: the wheel has $size bytes"; exit 1; }
 
 python3 -m venv "$work/venv"
 python="$work/venv/bin/python"

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "engine/c_handles.h"
-#include "engine/c_interface.h"
 
 static_assert(static_cast<int>(octet::DataType::kUInt8) == OCTET_UINT8 &&
               static_cast<int>(octet::DataType::kInt64) == OCTET_INT64);
@@ -34,15 +33,11 @@ namespace {
 
 using octet::Error;
 using octet::str;
+using octet::c_interface::guarded;
 using octet::c_interface::last_error;
 using octet::c_interface::need;
 using octet::c_interface::public_type;
 using octet::c_interface::write_struct;
-
-template <typename Work>
-octet_status guarded(Work work) noexcept {
-  return octet::c_interface::guarded(last_error(), work);
-}
 
 const octet::TensorInfo& tensor_at(const std::vector<octet::TensorInfo>& tensors, int32_t index, const char* what) {
   if (index < 0 || static_cast<size_t>(index) >= tensors.size())

@@ -3,23 +3,18 @@
 
 #include "base/error.h"
 #include "engine/c_handles.h"
-#include "engine/c_interface.h"
 
 namespace {
 
 using octet::Error;
 using octet::str;
 using octet::c_interface::cpu_list;
+using octet::c_interface::guarded;
 using octet::c_interface::last_error;
 using octet::c_interface::need;
 using octet::c_interface::public_type;
 using octet::c_interface::read_struct;
 using octet::c_interface::write_struct;
-
-template <typename Work>
-octet_status guarded(Work work) noexcept {
-  return octet::c_interface::guarded(last_error(), work);
-}
 
 }  // namespace
 

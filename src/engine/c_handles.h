@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/c_interface.h"
+
 struct octet_engine {
   octet::Engine engine;
   // What octet_engine_model_info() gave out, made by its first call.
@@ -35,6 +37,12 @@ namespace octet::c_interface {
 
 // The sentence of the thread's last call that failed.
 std::string& last_error();
+
+// Keeps the sentence of what `work` throws there.
+template <typename Work>
+octet_status guarded(Work work) noexcept {
+  return guarded(last_error(), work);
+}
 
 std::vector<int> cpu_list(const int32_t* cpus, int32_t count);
 int32_t public_type(DataType type);

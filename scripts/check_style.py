@@ -60,7 +60,7 @@ PACKAGES = {
     "libhdf5-dev": r"#include <hdf5",
     "libgloo-dev": r"#include <gloo/", "libxbyak-dev": r"#include <xbyak/", "libgtest-dev": r"#include <gtest/",
     "libgmock-dev": r"#include <gmock/", "libbenchmark-dev": r"#include <benchmark/", "clang": r"clang\+\+",
-    "clang-format": None, "g++-aarch64-linux-gnu": r"aarch64-linux-gnu", "qemu-user": r"qemu-aarch64",
+    "chromium": r"which\(.chromium", "clang-format": None, "g++-aarch64-linux-gnu": r"aarch64-linux-gnu", "qemu-user": r"qemu-aarch64",
     "googletest": r"/usr/src/googletest", "dataset-fashion-mnist": r"dataset-fashion-mnist|fashion-mnist",
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ packages=(
 )
 test_packages=(
   git ccache mold libgtest-dev libgmock-dev libopencv-dev clang clang-format
-  g++-aarch64-linux-gnu qemu-user googletest
+  g++-aarch64-linux-gnu qemu-user googletest chromium
 )
 case "${1:-}" in
   "") ;;

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Type = tasks::NvinferReading::Type;
 
-std::string number(double value) {
+std::string ten_digits(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g", value);
   return text;
@@ -124,11 +124,11 @@ DeepStreamFiles deepstream_files(const DeepStreamModel& model, const tasks::Task
   key("gpu-id", "0");
   key("gie-unique-id", "1");
   key("process-mode", "1");
-  key("net-scale-factor", number(normalization.scale));
+  key("net-scale-factor", ten_digits(normalization.scale));
   if (!normalization.offsets.empty()) {
     std::vector<double> offsets = normalization.offsets;
     offsets.resize(static_cast<size_t>(input.channels), offsets.back());
-    key("offsets", joined(offsets, number));
+    key("offsets", joined(offsets, ten_digits));
   }
   key("model-color-format", input.channels == 1 ? "2" : model.transform.order == data::ChannelOrder::kBgr ? "1" : "0");
   key("maintain-aspect-ratio", "0");

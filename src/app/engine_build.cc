@@ -10,7 +10,7 @@
 namespace octet::app {
 namespace {
 
-std::string number(double value) {
+std::string three_digits(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
   return text;
@@ -24,8 +24,8 @@ engine::Plan build_engine(const ir::Graph& graph, const lower::CompileOptions& c
   const engine::TacticOptions tactics{.isa = compile.isa, .threads = options.threads};
   if (options.tactics_by_timing) {
     const engine::TimedTactics timed = engine::choose_tactics_by_timing(plan, tactics);
-    log_info("timed ", timed.runs, " runs in ", number(timed.seconds), " s: ", timed.changed,
-             " layers left the estimate, ", number(timed.before_ms), " -> ", number(timed.after_ms), " ms");
+    log_info("timed ", timed.runs, " runs in ", three_digits(timed.seconds), " s: ", timed.changed,
+             " layers left the estimate, ", three_digits(timed.before_ms), " -> ", three_digits(timed.after_ms), " ms");
   } else {
     engine::choose_tactics_by_model(plan, tactics);
   }

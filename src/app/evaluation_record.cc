@@ -19,7 +19,7 @@ ordered_json to_json(const tasks::MetricInfo& info) {
   return {{"name", info.name}, {"title", info.title}, {"unit", info.unit}};
 }
 
-ordered_json number(double value) {
+ordered_json number_or_null(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
 }
 
@@ -74,13 +74,13 @@ ordered_json to_json(const tasks::Details& details, const data::Dataset& images)
                     {"worst", ordered_json::array()}};
   for (const tasks::Figure& figure : details.figures) {
     j["figures"].push_back(to_json(figure.info));
-    j["figures"].back()["value"] = number(figure.value);
+    j["figures"].back()["value"] = number_or_null(figure.value);
   }
   for (const tasks::MetricInfo& column : details.columns) j["class_columns"].push_back(to_json(column));
   for (size_t label = 0; label < details.classes.size(); ++label) {
     ordered_json row = {{"class", class_name(static_cast<int>(label))}};
     for (size_t i = 0; i < details.columns.size(); ++i)
-      row[details.columns[i].name] = number(details.classes[label].at(i));
+      row[details.columns[i].name] = number_or_null(details.classes[label].at(i));
     j["classes"].push_back(row);
   }
   if (const size_t n = details.classes.size(); n <= kConfusionClasses && details.confusion.size() == n * n && n > 0) {

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr Stage kStages[] = {
+constexpr StageFiles kStages[] = {
     {"float", "float", "float.octet", "octet_fp32", "trained network, FP32 engine"},
     {"control", "float control", "control/model.onnx", "", "float, further training without quantization"},
     {"ptq", "PTQ", "calibrated.onnx", "", "calibrated only, fake-quantized graph"},
@@ -34,7 +34,7 @@ ordered_json positive_or_null(double value) {
 
 }  // namespace
 
-std::span<const Stage> stages() {
+std::span<const StageFiles> stages() {
   return kStages;
 }
 
@@ -77,7 +77,7 @@ ordered_json ResultsFolder::summary() const {
     seconds = sum;
   }
   ordered_json out;
-  for (const Stage& stage : stages()) out[str(stage.name, "_", metric())] = nullptr;
+  for (const StageFiles& stage : stages()) out[str(stage.name, "_", metric())] = nullptr;
   for (const auto& [stage, result] : evaluations) out[str(stage->name, "_", metric())] = result.at(metric());
   // Without LibTorch the codes are proven, and nobody computes what the model predicts.
   out["engine_agreement"] =
@@ -94,7 +94,7 @@ ResultsFolder read_results_folder(const fs::path& path) {
   if (!fs::is_directory(path)) fail_usage(path.string(), ": there is no such folder");
   ResultsFolder r;
   r.path = path;
-  for (const Stage& stage : stages())
+  for (const StageFiles& stage : stages())
     if (ordered_json result = read_json(path / str(stage.name, ".json")); !result.is_null())
       r.evaluations.push_back({&stage, std::move(result)});
   r.ranges = read_json(path / "ranges.json");

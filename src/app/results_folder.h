@@ -9,7 +9,7 @@
 namespace octet::app {
 
 // On the way from a network to its engine.
-struct Stage {
+struct StageFiles {
   const char* name;   // its measurement is NAME.json (evaluate), its figure NAME_METRIC in summary.json
   const char* title;  // for people
   const char* model;  // file
@@ -18,10 +18,10 @@ struct Stage {
 };
 
 // From the first to the last.
-std::span<const Stage> stages();
+std::span<const StageFiles> stages();
 
 struct Evaluation {
-  const Stage* stage;
+  const StageFiles* stage;
   nlohmann::ordered_json result;
 };
 

@@ -22,35 +22,30 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string mebibytes(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
-  return error ? "" : fixed(static_cast<double>(size) / (1 << 20), 2);
+  return error ? "" : report::fixed(static_cast<double>(size) / (1 << 20), 2);
 }
 
 void add_highlights(const ResultsFolder& r, report::Report& out) {
   const ordered_json summary = r.summary();
   const std::string of_engine = "engine_" + r.metric(), of_control = "control_" + r.metric();
   if (summary.at(of_engine).is_number())
-    out.highlights.push_back({"INT8 engine, " + r.metric_title(), fixed(summary[of_engine], 2),
-                              summary.at(of_control).is_number()
-                                  ? fixed(summary[of_engine].get<double>() - summary[of_control].get<double>(), 2) +
-                                        " points against the float control"
-                                  : "",
-                              report::Tone::kNeutral});
+    out.highlights.push_back(
+        {"INT8 engine, " + r.metric_title(), report::fixed(summary[of_engine], 2),
+         summary.at(of_control).is_number()
+             ? report::fixed(summary[of_engine].get<double>() - summary[of_control].get<double>(), 2) +
+                   " points against the float control"
+             : "",
+         report::Tone::kNeutral});
   if (summary.at("engine_agreement").is_number())
     out.highlights.push_back({"same answer as the trained graph",
-                              fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %", "of the test images",
-                              r.verified() ? report::Tone::kGood : report::Tone::kBad});
+                              report::fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %",
+                              "of the test images", r.verified() ? report::Tone::kGood : report::Tone::kBad});
   if (summary.at("int8_ms").is_number() && summary.at("fp32_ms").is_number())
-    out.highlights.push_back({"INT8 latency", fixed(summary["int8_ms"], 3) + " ms",
-                              fixed(summary["fp32_ms"].get<double>() / summary["int8_ms"].get<double>(), 2) +
+    out.highlights.push_back({"INT8 latency", report::fixed(summary["int8_ms"], 3) + " ms",
+                              report::fixed(summary["fp32_ms"].get<double>() / summary["int8_ms"].get<double>(), 2) +
                                   " times faster than the FP32 engine",
                               report::Tone::kNeutral});
 }
@@ -136,7 +131,7 @@ void add_layers(const ResultsFolder& r, report::Report& out) {
       "Layers of the engine", {"layer", "operation", "precision", "kernel", "us", "why not INT8"}, {}, ""};
   for (const ordered_json& l : r.bench["layers"])
     layers.rows.push_back(
-        {l.at("name"), l.at("op"), l.at("precision"), l.at("kernel"), fixed(l.at("us"), 1), l.at("reason")});
+        {l.at("name"), l.at("op"), l.at("precision"), l.at("kernel"), report::fixed(l.at("us"), 1), l.at("reason")});
   out.tables.push_back(layers);
 }
 
@@ -152,16 +147,16 @@ void add_suspects(const ResultsFolder& r, report::Report& out) {
       "Suspects, the most harmful first",
       {"tensor", "outputs, it alone (dB)", "itself (dB)", "with all before (dB)", "clipped %", "what may help"},
       {},
-      str("With all quantizers ", fixed(r.diagnosis.at("output_db"), 1), " dB of the outputs are left, on ",
+      str("With all quantizers ", report::fixed(r.diagnosis.at("output_db"), 1), " dB of the outputs are left, on ",
           r.diagnosis.at("images").get<int64_t>(), " images.")};
   for (const ordered_json& q : r.diagnosis.at("quantizers")) {
     if (suspects.rows.size() == kShown) break;
     chart.bars.push_back({.label = q.at("tensor"),
                           .to = std::max(0.0, q.at("isolated_db").get<double>()),
                           .group = q.at("weights").get<bool>() ? 1 : 0});
-    suspects.rows.push_back({q["tensor"], fixed(q["isolated_db"], 1), fixed(q.at("own_db"), 1),
-                             fixed(q.at("cumulative_db"), 1), fixed(100 * q.at("clipped").get<double>(), 3),
-                             q.at("advice")});
+    suspects.rows.push_back({q["tensor"], report::fixed(q["isolated_db"], 1), report::fixed(q.at("own_db"), 1),
+                             report::fixed(q.at("cumulative_db"), 1),
+                             report::fixed(100 * q.at("clipped").get<double>(), 3), q.at("advice")});
   }
   out.bars.push_back(chart);
   out.tables.push_back(suspects);
@@ -189,10 +184,10 @@ void add_ranges(const ResultsFolder& r, report::Report& out) {
                                .heights = t["histogram"],
                                .end = largest,
                                .cut = amax,
-                               .text = "cut at " + fixed(amax, 3)});
-    std::vector<std::string> row = {t["tensor"], fixed(largest, 4), fixed(amax, 4),
-                                    fixed(100 * t.at("clipped_fraction").get<double>(), 4)};
-    for (const ordered_json& m : t.at("methods")) row.push_back(fixed(m.at("amax"), 4));
+                               .text = "cut at " + report::fixed(amax, 3)});
+    std::vector<std::string> row = {t["tensor"], report::fixed(largest, 4), report::fixed(amax, 4),
+                                    report::fixed(100 * t.at("clipped_fraction").get<double>(), 4)};
+    for (const ordered_json& m : t.at("methods")) row.push_back(report::fixed(m.at("amax"), 4));
     methods.rows.push_back(row);
   }
   out.bars.push_back(chart);
@@ -214,9 +209,10 @@ void add_weights(const ResultsFolder& r, report::Report& out) {
   for (const WeightRange& w : ranges) {
     chart.bars.push_back({.label = w.tensor, .from = w.least, .to = w.largest});
     const std::string least = report::significant(w.least_scale, 3), largest = report::significant(w.largest_scale, 3);
-    table.rows.push_back({w.tensor, ir::shape_string(w.shape), fixed(w.least, 4), fixed(w.largest, 4),
+    table.rows.push_back({w.tensor, ir::shape_string(w.shape), report::fixed(w.least, 4), report::fixed(w.largest, 4),
                           w.least_scale == w.largest_scale ? least : least + " to " + largest,
-                          std::isfinite(w.sqnr_db) ? fixed(w.sqnr_db, 1) : "lossless", fixed(100 * w.clipped, 3)});
+                          std::isfinite(w.sqnr_db) ? report::fixed(w.sqnr_db, 1) : "lossless",
+                          report::fixed(100 * w.clipped, 3)});
   }
   out.bars.push_back(chart);
   out.tables.push_back(table);
@@ -276,12 +272,12 @@ report::Table stage_table(const ResultsFolder& r) {
       "Accuracy, size and speed", {"stage", r.metric_title(), "file MiB", "ms an image", "what"}, {}, ""};
   for (const auto& [stage, result] : r.evaluations) {
     const double ms = r.latency(stage->kind);
-    table.rows.push_back({stage->title, fixed(result.at(r.metric()), 2), mebibytes(r.path / stage->model),
-                          ms > 0 ? fixed(ms, 3) : "", stage->what});
+    table.rows.push_back({stage->title, report::fixed(result.at(r.metric()), 2), mebibytes(r.path / stage->model),
+                          ms > 0 ? report::fixed(ms, 3) : "", stage->what});
   }
   if (r.latency("onnxruntime") > 0)
     table.rows.push_back({"ONNX Runtime FP32", "", mebibytes(r.path / "float/model.onnx"),
-                          fixed(r.latency("onnxruntime"), 3), "the float model, same run, in turns"});
+                          report::fixed(r.latency("onnxruntime"), 3), "the float model, same run, in turns"});
   return table;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "report/format.h"
 
 namespace octet::app {
 namespace {
@@ -11,14 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string cell(const ordered_json& summary, const std::string& key, int digits) {
-  return summary.contains(key) && summary.at(key).is_number() ? fixed(summary.at(key), digits) : "";
+  return summary.contains(key) && summary.at(key).is_number() ? report::fixed(summary.at(key), digits) : "";
 }
 
 struct Column {
@@ -103,11 +98,13 @@ report::Report study_report(const std::vector<StudiedNetwork>& networks) {
     accuracy.rows.push_back(row);
     const double full = network.results.latency("octet_fp32"), codes = network.results.latency("octet_int8");
     const double speedup = full > 0 && codes > 0 ? full / codes : 0;
-    if (speedup > 0) speeds.bars.push_back({.label = network.name, .to = speedup, .text = fixed(speedup, 2) + " x"});
-    latency.rows.push_back(
-        {network.name, cell(summary, "fp32_ms", 3), cell(summary, "int8_ms", 3), speedup > 0 ? fixed(speedup, 2) : "",
-         summary.at("engine_agreement").is_number() ? fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %"
-                                                    : ""});
+    if (speedup > 0)
+      speeds.bars.push_back({.label = network.name, .to = speedup, .text = report::fixed(speedup, 2) + " x"});
+    latency.rows.push_back({network.name, cell(summary, "fp32_ms", 3), cell(summary, "int8_ms", 3),
+                            speedup > 0 ? report::fixed(speedup, 2) : "",
+                            summary.at("engine_agreement").is_number()
+                                ? report::fixed(100 * summary["engine_agreement"].get<double>(), 2) + " %"
+                                : ""});
   }
   out.tables = {accuracy, latency};
   out.bars = {scores, speeds};

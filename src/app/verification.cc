@@ -14,13 +14,13 @@
 namespace octet::app {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 // Where both are the same infinity, or both NaN, nothing differs.
 double difference(float a, float b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::abs(static_cast<double>(a) - b);
-  return std::isnan(d) ? kInfinity : d;
+  return std::isnan(d) ? kUnlimited : d;
 }
 
 // Values behind one of these jump where its argument moves by the last bit.

@@ -47,13 +47,13 @@ bool has_colors() {
 std::atomic<LogLevel> lowest_level{LogLevel::kInfo};
 
 // The prefix, and the lock under which lines leave whole.
-struct Output {
+struct LogOutput {
   std::mutex mutex;
   std::string prefix;
 };
 // Never destroyed: threads may speak until the very end.
-Output& output() {
-  static auto* instance = new Output;
+LogOutput& output() {
+  static auto* instance = new LogOutput;
   return *instance;
 }
 

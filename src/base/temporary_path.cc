@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kMark = ".tmp-";
-constexpr size_t kDigits = 16, kLongestName = 255;
+constexpr size_t kRandomDigits = 16, kLongestName = 255;
 
 // The name of a file being written, for the signal handler.
 struct Slot {
@@ -53,7 +53,7 @@ std::string random_digits() {
   }()};
   std::string out;
   uint64_t value = random();
-  for (size_t i = 0; i < kDigits; ++i, value >>= 4) out += "0123456789abcdef"[value & 15];
+  for (size_t i = 0; i < kRandomDigits; ++i, value >>= 4) out += "0123456789abcdef"[value & 15];
   return out;
 }
 
@@ -65,7 +65,7 @@ fs::path folder_of(const fs::path& path) {
 // What comes before the digits in the names of one output.
 std::string stem_of(const fs::path& output) {
   const std::string name = output.filename().string();
-  return str(".", name.substr(0, kLongestName - 1 - kMark.size() - kDigits), kMark);
+  return str(".", name.substr(0, kLongestName - 1 - kMark.size() - kRandomDigits), kMark);
 }
 
 // The digits, or process number and counter with a dash, which older versions used.

@@ -28,6 +28,7 @@
 #include "cli/flags.h"
 #include "cli/json_output.h"
 #include "cli/model_flags.h"
+#include "report/format.h"
 
 namespace octet::cli {
 namespace {
@@ -40,7 +41,7 @@ bool is_rival(const BenchRow& row) {
   return std::find(std::begin(kRivals), std::end(kRivals), row.kind) != std::end(kRivals);
 }
 
-struct Options {
+struct BenchOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, baseline, json, csv, trace, isa, mode = "latency";
@@ -71,7 +72,7 @@ BenchRow engine_row(const std::shared_ptr<const engine::PreparedPlan>& plan, con
 }
 
 // The same engine on real images, with all that happens between file and input in the time.
-BenchRow images_row(const app::BenchModel& model, const spec::ExperimentSpec& spec, const Options& options,
+BenchRow images_row(const app::BenchModel& model, const spec::ExperimentSpec& spec, const BenchOptions& options,
                     int threads) {
   BenchRow row{.kind = engine_kind(model.plan()) + "_images", .file = options.model};
   int64_t images = 0;
@@ -90,7 +91,7 @@ BenchRow images_row(const app::BenchModel& model, const spec::ExperimentSpec& sp
 }
 
 // The files that a rival runs: those that --onnx names for it (RIVAL=FILE) or for all, or the model itself.
-std::vector<std::string> rival_files(const Options& options, const std::string& rival) {
+std::vector<std::string> rival_files(const BenchOptions& options, const std::string& rival) {
   std::vector<std::string> files;
   for (const std::string& file : options.onnx) {
     const auto named = std::find_if(std::begin(kRivals), std::end(kRivals),
@@ -105,7 +106,7 @@ std::vector<std::string> rival_files(const Options& options, const std::string& 
   return files;
 }
 
-void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std::vector<BenchRow>& rows) {
+void add_rivals(const BenchOptions& options, int threads, int64_t batch, Isa isa, std::vector<BenchRow>& rows) {
   for (const std::string& rival : options.rivals) {
     const app::RivalCap cap = app::rival_cap(rival, isa);
     if (cap.needed && !cap.possible) {
@@ -130,7 +131,7 @@ void add_rivals(const Options& options, int threads, int64_t batch, Isa isa, std
 }
 
 // A rate needs some time to count in, a latency does not.
-double least_window_ms(const Options& options) {
+double least_window_ms(const BenchOptions& options) {
   constexpr double kThroughputWindow = 100;
   const auto asked = static_cast<double>(options.window_ms);
   return options.bench_mode() == app::BenchMode::kThroughput ? std::max(asked, kThroughputWindow) : asked;
@@ -147,7 +148,7 @@ void take_turn(BenchRow& row, const app::BenchWindow& window) {
   row.waited += static_cast<double>(*after - waited.value_or(0)) * 1e-6;
 }
 
-void take_turns(const Options& options, const std::vector<BenchRow*>& rows) {
+void take_turns(const BenchOptions& options, const std::vector<BenchRow*>& rows) {
   const auto windows = static_cast<size_t>(std::min(options.windows, options.runs));
   for (size_t w = 0; w < windows; ++w) {
     const int64_t share = options.runs * static_cast<int64_t>(w + 1) / static_cast<int64_t>(windows) -
@@ -164,8 +165,9 @@ void take_turns(const Options& options, const std::vector<BenchRow*>& rows) {
 
 // For each number of threads; all take turns, so that these can be compared, too. `spec`: how images become the input,
 // where they are asked for.
-std::vector<Measurement> measure(const Options& options, const app::BenchModel& model, const app::BenchModel* baseline,
-                                 const spec::ExperimentSpec* spec, const std::vector<int>& thread_counts, Isa isa) {
+std::vector<Measurement> measure(const BenchOptions& options, const app::BenchModel& model,
+                                 const app::BenchModel* baseline, const spec::ExperimentSpec* spec,
+                                 const std::vector<int>& thread_counts, Isa isa) {
   const app::BenchMode mode = options.bench_mode();
   std::vector<Measurement> measurements;
   for (int threads : thread_counts) {
@@ -212,21 +214,21 @@ Json model_json(const app::BenchModel& model) {
 
 void print(const app::BenchModel& model) {
   if (model.load_to_first_ms)
-    std::cout << "load to first result " << digits(*model.load_to_first_ms, 1) << " ms";
+    std::cout << "load to first result " << report::fixed(*model.load_to_first_ms, 1) << " ms";
   else
-    std::cout << "compiled in " << digits(model.compile_ms.value_or(0), 0) << " ms";
-  std::cout << ", " << digits(model.rss_engine_mb, 1) << " MiB more resident (weights " << digits(model.weights_mb(), 1)
-            << ", in kernels' order " << digits(model.derived_mb(), 1) << ", arena " << digits(model.arena_mb(), 1)
-            << ")\n\n";
+    std::cout << "compiled in " << report::fixed(model.compile_ms.value_or(0), 0) << " ms";
+  std::cout << ", " << report::fixed(model.rss_engine_mb, 1) << " MiB more resident (weights "
+            << report::fixed(model.weights_mb(), 1) << ", in kernels' order " << report::fixed(model.derived_mb(), 1)
+            << ", arena " << report::fixed(model.arena_mb(), 1) << ")\n\n";
 }
 
 // A baseline that is an ONNX file gets the sizes that the model got.
-std::vector<ir::InputShape> baseline_shapes(const Options& options) {
+std::vector<ir::InputShape> baseline_shapes(const BenchOptions& options) {
   return options.baseline.ends_with(".octet") ? std::vector<ir::InputShape>()
                                               : options.spec.input_shapes(options.baseline);
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_bench(const BenchOptions& options) {
   const Isa isa = chosen_isa(options.isa);
   const app::BenchMode mode = options.bench_mode();
   std::vector<int> thread_counts;
@@ -261,8 +263,8 @@ ExitCode run(const Options& options) {
   if (too_busy) log_warning(busyness.text());
   const double exchange_after = engine::measure_line_exchange_ns();
   if (exchange_before > 0)
-    std::cout << "two CPUs pass a cache line to and fro in " << digits(exchange_before, 0) << " ns before and "
-              << digits(exchange_after, 0) << " ns after this\n";
+    std::cout << "two CPUs pass a cache line to and fro in " << report::fixed(exchange_before, 0) << " ns before and "
+              << report::fixed(exchange_after, 0) << " ns after this\n";
   // The layers run alone, with the last number of threads.
   const int threads = thread_counts.back();
   app::EngineLatency engine(model.prepared, mode == app::BenchMode::kLatency ? threads : 1);
@@ -276,13 +278,14 @@ ExitCode run(const Options& options) {
   for (const app::LayerTime& l : layers) milliseconds += l.us * 1e-3;
   if (mode == app::BenchMode::kLatency) milliseconds = measurements.back().rows.front().times.median();
   const Json totals = app::totals_json(layers, peak, milliseconds);
-  std::cout << "layers with " << threads_text(engine.executor.threads()) << "; peak " << digits(peak.int8_gmac_per_s, 0)
-            << " GMAC/s (" << peak.int8_instruction << "), FP32 " << digits(peak.float_gmac_per_s, 0) << " ("
-            << peak.float_instruction << "); whole network " << digits(totals["gmacs"], 3) << " GMAC, "
-            << digits(totals["gmac_per_s"], 0) << " GMAC/s, " << digits(totals["percent_of_peak"], 1) << " % of peak\n"
+  std::cout << "layers with " << threads_text(engine.executor.threads()) << "; peak "
+            << report::fixed(peak.int8_gmac_per_s, 0) << " GMAC/s (" << peak.int8_instruction << "), FP32 "
+            << report::fixed(peak.float_gmac_per_s, 0) << " (" << peak.float_instruction << "); whole network "
+            << report::fixed(totals["gmacs"], 3) << " GMAC, " << report::fixed(totals["gmac_per_s"], 0) << " GMAC/s, "
+            << report::fixed(totals["percent_of_peak"], 1) << " % of peak\n"
             << app::layer_table(layers, peak);
   if (engine.executor.threads() > 1)
-    std::cout << "beside the layers, a run waits " << digits(times.waiting_us, 1)
+    std::cout << "beside the layers, a run waits " << report::fixed(times.waiting_us, 1)
               << " us for threads to meet after each of them (median)\n";
   if (!options.trace.empty()) write_text_output(options.trace, app::chrome_trace(engine));
   if (!options.csv.empty()) write_text_output(options.csv, measurements_csv(measurements, mode));
@@ -338,7 +341,7 @@ Command bench_command() {
                    "octet bench model.octet --threads 1 --images photos/ --csv bench.csv",
                    "octet bench model.octet --threads 2 --trace trace.json"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<BenchOptions>();
         add_model_flag(app, options->model, "Engine file, or ONNX file compiled for the occasion", Need::kOptional);
         app.add_option("MODEL", options->model, "The same, without -m");
         app.add_option("--baseline", options->baseline, "Second engine or ONNX file to time");
@@ -377,7 +380,7 @@ Command bench_command() {
         add_csv_flag(app, options->csv, "a line for each contender and number of threads");
         add_written_file_flag(app, "--trace", options->trace,
                               "Write one inference for chrome://tracing, a row for each thread");
-        return [options] { return run(*options); };
+        return [options] { return run_bench(*options); };
       }};
 }
 

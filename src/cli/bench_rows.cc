@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "report/csv.h"
+#include "report/format.h"
 #include "report/text_table.h"
 
 namespace octet::cli {
@@ -27,7 +28,7 @@ double tail_of(const BenchRow& row, const Tail& tail, app::BenchMode mode) {
 }
 
 std::string ratio_text(const app::TimesAsLong& ratio) {
-  return str(digits(ratio.median, 2), " (", digits(ratio.min, 2), "-", digits(ratio.max, 2), ")");
+  return str(report::fixed(ratio.median, 2), " (", report::fixed(ratio.min, 2), "-", report::fixed(ratio.max, 2), ")");
 }
 
 Json ratio_json(const app::TimesAsLong& ratio) {
@@ -58,12 +59,6 @@ Json results_json(const Measurement& m, app::BenchMode mode) {
 
 }  // namespace
 
-std::string digits(double value, int places) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
-
 std::string threads_text(int threads) {
   return str(threads, threads == 1 ? " thread" : " threads");
 }
@@ -78,19 +73,19 @@ void print(const Measurement& m, app::BenchMode mode) {
   report::TextTable table(columns);
   for (const BenchRow& row : m.rows) {
     std::vector<std::string> cells = {row.name, std::filesystem::path(row.file).filename().string(),
-                                      digits(row.times.min(), 3), digits(row.times.median(), 3)};
+                                      report::fixed(row.times.min(), 3), report::fixed(row.times.median(), 3)};
     if (latency)
-      for (const Tail& tail : kTails) cells.push_back(digits(tail_of(row, tail, mode), 3));
-    for (const std::string& cell : {digits(1e3 / row.times.median(), 1), ratio_text(row.ratio), row.detail})
+      for (const Tail& tail : kTails) cells.push_back(report::fixed(tail_of(row, tail, mode), 3));
+    for (const std::string& cell : {report::fixed(1e3 / row.times.median(), 1), ratio_text(row.ratio), row.detail})
       cells.push_back(cell);
     table.add_row(cells);
   }
   std::cout << table.text();
   if (m.fastest_rival)
-    std::cout << "Octet is " << digits(m.fastest_rival->ratio.median, 2) << " times as fast as "
+    std::cout << "Octet is " << report::fixed(m.fastest_rival->ratio.median, 2) << " times as fast as "
               << m.fastest_rival->name << " (median of " << m.fastest_rival->ratio.per_window.size()
-              << " interleaved windows, " << digits(m.fastest_rival->ratio.min, 2) << " to "
-              << digits(m.fastest_rival->ratio.max, 2) << ")\n";
+              << " interleaved windows, " << report::fixed(m.fastest_rival->ratio.min, 2) << " to "
+              << report::fixed(m.fastest_rival->ratio.max, 2) << ")\n";
   std::cout << "\n";
 }
 

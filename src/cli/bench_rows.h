@@ -26,7 +26,6 @@ struct Measurement {
   const BenchRow* fastest_rival = nullptr;  // the smallest median of its ratios
 };
 
-std::string digits(double value, int places);
 std::string threads_text(int threads);  // "2 threads"
 
 // To standard output.

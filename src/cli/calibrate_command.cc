@@ -25,7 +25,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct CalibrateOptions {
   SpecFlags spec;
   std::string model, json, dump_passes, cache;
   std::vector<std::string> rules;
@@ -34,7 +34,7 @@ struct Options {
 };
 
 // What images say of the ranges; written as JSON where that was asked for.
-void collect_ranges(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+void collect_ranges(ir::Graph& graph, const spec::ExperimentSpec& spec, const CalibrateOptions& options) {
   const app::DataStream images = app::open_calibration_data(spec, tasks::images_at_a_time(graph));
   const quant::CalibrationSet observed = calibrate(graph, *images.loader, spec.quantization(), options.dump_passes);
   app::mark_calibrated(graph, spec);
@@ -42,7 +42,7 @@ void collect_ranges(ir::Graph& graph, const spec::ExperimentSpec& spec, const Op
 }
 
 // As few layers in float as the bar wants, and a spec that makes the same again.
-void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const CalibrateOptions& options) {
   app::AccuracyGoal goal{.bounds = options.bounds.bounds()};
   goal.calibration = [&](int64_t batch_size) {
     spec::ExperimentSpec own = spec;
@@ -65,12 +65,12 @@ void calibrate_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const
   log_info("wrote ", file.string(), ", which calibrates to the same without a search");
 }
 
-void apply_cache(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+void apply_cache(ir::Graph& graph, const spec::ExperimentSpec& spec, const CalibrateOptions& options) {
   app::apply_cache_file(graph, options.cache, spec.quantization(), options.dump_passes);
   app::mark_calibrated(graph, spec);
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_calibrate(const CalibrateOptions& options) {
   spec::ExperimentSpec spec = options.spec.load();
   take_rules(options.rules, spec.quant.placement.rules);
   require_file(options.model, "-m");
@@ -106,7 +106,7 @@ Command calibrate_command() {
                        "octet calibrate -e SPEC.yaml -m float.onnx -o calibrated.onnx --accuracy-drop 0.5",
                        "octet calibrate -e SPEC.yaml -m float.onnx -o calibrated.onnx --latency-budget 2.5"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<CalibrateOptions>();
             add_spec_flags(app, options->spec);
             add_input_shape_flag(app, options->spec);
             add_model_flag(app, options->model, "Float ONNX model");
@@ -120,7 +120,7 @@ Command calibrate_command() {
             CLI::Option* dump = add_dump_passes_flag(app, options->dump_passes);
             for (const char* flag : kBoundFlags) dump->excludes(flag);
             add_key_flag(app);
-            return [options] { return run(*options); };
+            return [options] { return run_calibrate(*options); };
           },
           .only_there = {std::begin(kBoundFlags), std::end(kBoundFlags)}};
 }

@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct CompareOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string first, second, json, csv, isa;
@@ -69,7 +69,7 @@ void learn_input(app::Metadata& model, const app::Metadata& other) {
       model[entry] = found->second;
 }
 
-void open_side(Side& side, const spec::ExperimentSpec& spec, const Options& options) {
+void open_side(Side& side, const spec::ExperimentSpec& spec, const CompareOptions& options) {
   const app::RunOptions run{.threads = options.threads, .isa = options.isa, .input = spec.model.input};
   side.model = side.runtime.empty() ? app::open_engine_model(side.file, run)
                                     : app::open_peer_model(side.file, side.runtime, "octet compare", run);
@@ -128,7 +128,7 @@ Json to_json(const app::OutputComparison& o, const Side& side, const data::Datas
   return j;
 }
 
-Json to_json(const app::Comparison& c, const Side& a, const Side& b, const Options& options,
+Json to_json(const app::Comparison& c, const Side& a, const Side& b, const CompareOptions& options,
              const std::string& objection) {
   Json outputs = Json::array();
   for (const app::OutputComparison& o : c.outputs) outputs.push_back(to_json(o, a, *a.images.dataset));
@@ -158,7 +158,7 @@ std::string to_csv(const app::Comparison& c, const Side& a, const Side& b) {
                      rows);
 }
 
-void print(const app::Comparison& c, const Side& a, const Side& b, const Options& options) {
+void print(const app::Comparison& c, const Side& a, const Side& b, const CompareOptions& options) {
   std::cout << printable_line(str(a.name, " (", a.model->description(), ") and ", b.name, " (", b.model->description(),
                                   ") on ", c.images, " images"))
             << '\n';
@@ -195,7 +195,7 @@ void print(const app::Comparison& c, const Side& a, const Side& b, const Options
 }
 
 // What was asked for and does not hold; empty: all of it does.
-std::string objection_to(const app::Comparison& c, const Options& options) {
+std::string objection_to(const app::Comparison& c, const CompareOptions& options) {
   for (const app::OutputComparison& o : c.outputs) {
     if (!(o.sqnr_db() >= options.least_sqnr))
       return str("output '", o.first, "' is ", decibels(o.sqnr_db()), " from the first, and --min_sqnr asks for ",
@@ -207,7 +207,7 @@ std::string objection_to(const app::Comparison& c, const Options& options) {
   return {};
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_compare(const CompareOptions& options) {
   if (options.images.empty()) fail_usage("name the images: octet compare A B --images FOLDER");
   Side a = read_side(options.first, options.spec, "A"), b = read_side(options.second, options.spec, "B");
   const app::Metadata of_first = a.file.metadata;
@@ -255,7 +255,7 @@ Command compare_command() {
                    "octet compare onnxruntime:model.qdq.onnx model.octet --images photos/ --json -",
                    "octet compare resnet50.onnx resnet50.octet --images photos/ --preset torchvision --min_sqnr 20"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<CompareOptions>();
         app.add_option("A", options->first, "The first: [onnxruntime:|openvino:]FILE")->required();
         app.add_option("B", options->second, "The second, which is judged as a copy of the first")->required();
         app.add_option("--images", options->images, "Image files or folders of images (needed)")->type_name("FOLDER");
@@ -274,7 +274,7 @@ Command compare_command() {
         add_batch_size_flag(app, options->batch_size);
         add_threads_flag(app, options->threads);
         add_isa_flag(app, options->isa);
-        return [options] { return run(*options); };
+        return [options] { return run_compare(*options); };
       }};
 }
 

@@ -24,7 +24,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct CompileOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, isa, dump_passes, profiles, tactics = "model";
@@ -41,7 +41,7 @@ std::vector<std::string> pieces(const std::string& text, char separator) {
 }
 
 // --profiles: "1,4,8"
-std::vector<int64_t> read_batches(const Options& options) {
+std::vector<int64_t> read_batches(const CompileOptions& options) {
   std::vector<int64_t> out;
   for (const std::string& piece : pieces(options.profiles, ',')) {
     int64_t batch = 0;
@@ -115,7 +115,7 @@ std::string layer_table(const engine::Plan& plan, Isa isa, bool all) {
   return table.rows() > 0 ? table.text() : "";
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_compile(const CompileOptions& options) {
   require_file(options.model, "-m");
   options.output.check();
   const Isa isa = chosen_isa(options.isa);
@@ -160,7 +160,7 @@ Command compile_command() {
                    "octet compile -m model.qdq.onnx -o model.octet --profiles 1,4,8",
                    "octet compile -m free.onnx -o free.octet --input-shape Nx3x320x320 --input-shape Nx3x640x640"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<CompileOptions>();
         add_model_flag(app, options->model, "ONNX file, with or without quantizers", Need::kOptional);
         app.add_option("MODEL", options->model, "The same, without -m");
         add_output_flags(app, options->output, "Engine file to write (.octet)", ".octet");
@@ -185,7 +185,7 @@ Command compile_command() {
         add_model_flags(app, options->input);
         add_dump_passes_flag(app, options->dump_passes);
         add_key_flag(app);
-        return [options] { return run(*options); };
+        return [options] { return run_compile(*options); };
       }};
 }
 

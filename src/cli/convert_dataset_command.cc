@@ -18,13 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ConvertDatasetOptions {
   KeyFlags keys;
   std::string output;
   bool force = false;
 };
 
-constexpr KeyFlag kKeyFlags[] = {
+constexpr KeyFlag kDatasetKeyFlags[] = {
     {"--format", "source.format", "kitti|voc|coco|tfrecord", "Of the data set"},
     {"--path", "source.path", "FOLDER", "Of the data set, from which the ids of the records lead to the images"},
     {"--labels", "source.labels", "PATH", "coco: JSON file; kitti and voc: folder, where it is not the usual one"},
@@ -37,7 +37,7 @@ constexpr KeyFlag kKeyFlags[] = {
 };
 
 // The files that are to be replaced.
-std::vector<fs::path> check_output(const Options& options) {
+std::vector<fs::path> check_output(const ConvertDatasetOptions& options) {
   const fs::path name = options.output;
   if (name.filename().empty() || fs::is_directory(name))
     fail_usage("-o ", options.output, ": names a folder; give the beginning of the files' names, as in ",
@@ -50,7 +50,7 @@ std::vector<fs::path> check_output(const Options& options) {
   return earlier;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_convert_dataset(const ConvertDatasetOptions& options) {
   const auto conversion = options.keys.load<data::ConversionOptions>();
   std::vector<fs::path> earlier = check_output(options);
   data::AnnotatedSet set = data::read_objects(conversion.source);
@@ -92,13 +92,13 @@ Command convert_dataset_command() {
           .examples = {"octet convert dataset --format kitti --path kitti/training --val_split 14 -o tfrecords/kitti",
                        "octet convert dataset -d convert.yaml -o tfrecords/kitti"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
-            add_key_flags(app, options->keys, "-d,--dataset-export-spec,spec", kKeyFlags);
+            auto options = std::make_shared<ConvertDatasetOptions>();
+            add_key_flags(app, options->keys, "-d,--dataset-export-spec,spec", kDatasetKeyFlags);
             app.add_option("-o,--output", options->output, "Beginning of the files' names, with their folder")
                 ->required()
                 ->type_name("NAME");
             app.add_flag("--force", options->force, "Replace files of that name");
-            return [options] { return run(*options); };
+            return [options] { return run_convert_dataset(*options); };
           }};
 }
 

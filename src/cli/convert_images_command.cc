@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ConvertImagesOptions {
   KeyFlags keys;
   std::string output;
   bool force = false;
 };
 
-constexpr KeyFlag kKeyFlags[] = {
+constexpr KeyFlag kImageKeyFlags[] = {
     {"--format", "source.format", "image_folder|idx|cifar10|cifar100|imagenet_tfrecord", "Of the data set"},
     {"--path", "source.path", "PATH", "Of the data set"},
     {"--split", "source.split", "NAME", "Sub-folder of an image_folder; idx and cifar: train or test"},
@@ -38,7 +38,7 @@ constexpr KeyFlag kKeyFlags[] = {
 };
 
 // The files that are to be replaced.
-std::vector<fs::path> check_output(const Options& options) {
+std::vector<fs::path> check_output(const ConvertImagesOptions& options) {
   const fs::path name = options.output;
   if (name.filename().empty() || fs::is_directory(name))
     fail_usage("-o ", options.output, ": names a folder; give the beginning of the files' names, as in ",
@@ -52,7 +52,7 @@ std::vector<fs::path> check_output(const Options& options) {
   return earlier;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_convert_images(const ConvertImagesOptions& options) {
   auto conversion = options.keys.load<data::ImageRecordOptions>();
   std::vector<fs::path> earlier = check_output(options);
   // An experiment chooses by what it reads images for.
@@ -92,13 +92,13 @@ Command convert_images_command() {
                    "octet convert images --format cifar10 --path cifar-10-batches-bin --split test "
                    "--label_offset 0 -o records/test"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
-        add_key_flags(app, options->keys, "-d,--dataset-export-spec,spec", kKeyFlags);
+        auto options = std::make_shared<ConvertImagesOptions>();
+        add_key_flags(app, options->keys, "-d,--dataset-export-spec,spec", kImageKeyFlags);
         app.add_option("-o,--output", options->output, "Beginning of the files' names, with their folder")
             ->required()
             ->type_name("NAME");
         app.add_flag("--force", options->force, "Replace files of that name");
-        return [options] { return run(*options); };
+        return [options] { return run_convert_images(*options); };
       }};
 }
 

@@ -11,7 +11,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct ConvertSpecOptions {
   std::string input, stage = "float";
   SpecFlags spec;
   OutputFlags output;
@@ -25,7 +25,7 @@ std::string to_yaml_text(const spec::SourceTree& source) {
   return out + schema::write_yaml(source.tree);
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_convert_spec(const ConvertSpecOptions& options) {
   options.output.check();
   const spec::Stage stage = spec::parse_stage(options.stage);
   const std::string text = read_file_or_pipe(options.input);
@@ -60,7 +60,7 @@ Command convert_spec_command() {
       .examples = {"octet convert spec detectnet_v2_train.txt -o experiment.yaml",
                    "octet convert spec experiment.yaml -o detectnet_v2_retrain_qat.txt --stage qat"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<ConvertSpecOptions>();
         app.add_option("FILE", options->input, "Experiment: YAML, or a specification of TAO")
             ->required()
             ->type_name("");
@@ -68,7 +68,7 @@ Command convert_spec_command() {
         limit_to(app.add_option("--stage", options->stage, "Training that a specification of TAO is of"), "float|qat")
             ->capture_default_str();
         add_output_flags(app, options->output, "File to write", "");
-        return [options] { return run(*options); };
+        return [options] { return run_convert_spec(*options); };
       }};
 }
 

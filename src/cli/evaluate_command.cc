@@ -14,7 +14,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct EvaluateOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, images, json, isa, runtime;
@@ -25,7 +25,7 @@ Runtime runtime(const std::string& name) {
   return name == "engine" ? Runtime::kEngine : name == "libtorch" ? Runtime::kLibTorch : Runtime::kAuto;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_evaluate(const EvaluateOptions& options) {
   require_file(options.model, "-m");
   app::ModelFile file = app::read_model_file(options.model, options.spec.input_shapes(options.model));
   spec::ExperimentSpec spec = experiment_to_run(with_images(options.spec, options.images), options.input, file);
@@ -57,7 +57,7 @@ Command evaluate_command() {
                        "octet evaluate -e SPEC.yaml -m results/model.octet --threads 1 --json engine.json",
                        "octet evaluate -e SPEC.yaml -m results/model.qdq.onnx --runtime onnxruntime"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<EvaluateOptions>();
             add_spec_flags(app, options->spec, Need::kOptional);
             add_model_flag(app, options->model, "ONNX or .octet file");
             add_labeled_images_flag(app, options->images);
@@ -73,7 +73,7 @@ Command evaluate_command() {
                          "onnxruntime and openvino as the file is (needs scripts/peers_venv.sh)"),
                      "engine|libtorch|onnxruntime|openvino");
             add_key_flag(app);
-            return [options] { return run(*options); };
+            return [options] { return run_evaluate(*options); };
           }};
 }
 

@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ExportOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, target, data_type, dump_passes, isa;
@@ -60,7 +60,7 @@ fs::path beside(const std::string& output, const char* name) {
 }
 
 // What the flags say together, and whether everything can be written, before any work.
-void check(Options& options) {
+void check(ExportOptions& options) {
   require_file(options.model, "-m");
   if (!options.int8())
     for (const auto& [given, flag] : {std::pair{!options.cache_file.empty(), "--cal_cache_file"},
@@ -96,7 +96,7 @@ void check(Options& options) {
     if (!path.empty() && path != "-") require_writable_output(path, options.output.force);
 }
 
-quant::TensorRtVersion cache_version(const Options& options, const std::string& target) {
+quant::TensorRtVersion cache_version(const ExportOptions& options, const std::string& target) {
   if (!options.trt_version.empty()) return quant::parse_tensorrt_version(options.trt_version, "--trt-version");
   if (const size_t colon = target.find(':'); colon != std::string::npos)
     return quant::parse_tensorrt_version(target.substr(colon + 1), "--target tensorrt:");
@@ -107,7 +107,7 @@ quant::TensorRtVersion cache_version(const Options& options, const std::string& 
 }
 
 // --target, that of --trt-version, or the experiment's.
-std::string chosen_target(const Options& options, const spec::ExperimentSpec& spec) {
+std::string chosen_target(const ExportOptions& options, const spec::ExperimentSpec& spec) {
   if (!options.target.empty()) return options.target;
   if (options.trt_version.empty()) return spec.export_options.target;
   const quant::TensorRtVersion version = quant::parse_tensorrt_version(options.trt_version, "--trt-version");
@@ -142,7 +142,7 @@ class Files {
 
 class Export {
  public:
-  Export(const Options& options, spec::ExperimentSpec spec)
+  Export(const ExportOptions& options, spec::ExperimentSpec spec)
       : options_(options), spec_(std::move(spec)), target_(chosen_target(options, spec_)) {
     if (options.batches > 0)
       spec_.quant.calibration.images =
@@ -251,20 +251,20 @@ class Export {
     files_.add(beside(options_.output.path, "labels.txt"), files.labels, "names of the classes");
   }
 
-  const Options& options_;
+  const ExportOptions& options_;
   spec::ExperimentSpec spec_;
   std::string target_;
   ir::Graph graph_;
   Files files_;
 };
 
-ExitCode run(Options& options) {
+ExitCode run_export(ExportOptions& options) {
   spec::ExperimentSpec spec = options.spec.load();
   check(options);
   return Export(options, std::move(spec)).run();
 }
 
-void add_flags(CLI::App& app, Options& options) {
+void add_flags(CLI::App& app, ExportOptions& options) {
   add_spec_flags(app, options.spec, Need::kOptional);
   add_input_shape_flag(app, options.spec);
   add_model_flag(app, options.model, "ONNX model: calibrated or trained quantization-aware");
@@ -326,9 +326,9 @@ Command export_command() {
                    "octet export -e SPEC.yaml -m results/qat/model.onnx -o model.onnx --cal_cache_file cal.bin "
                    "--cache-scope all --gen_ds_config"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<ExportOptions>();
         add_flags(app, *options);
-        return [options] { return run(*options); };
+        return [options] { return run_export(*options); };
       }};
 }
 

@@ -24,7 +24,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct InferOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, json, isa, results, draw, kitti, coco, coco_annotations;
@@ -40,7 +40,7 @@ struct Options {
 };
 
 // -r stands for the folders that TAO's inference writes, as far as the experiment wants them; other flags name others.
-void name_results(Options& options, const spec::ExperimentSpec& spec) {
+void name_results(InferOptions& options, const spec::ExperimentSpec& spec) {
   if (options.results.empty()) return;
   const std::filesystem::path results = options.results;
   if (options.draw.empty() && spec.infer.draw) options.draw = results / "images_annotated";
@@ -51,7 +51,7 @@ void name_results(Options& options, const spec::ExperimentSpec& spec) {
                "and no other file is named");
 }
 
-app::DetectionOutputs outputs_of(const Options& options) {
+app::DetectionOutputs outputs_of(const InferOptions& options) {
   app::DetectionOutputs outputs{
       .pictures = options.draw, .kitti = options.kitti, .coco = options.coco, .ids = {}, .replace = options.force};
   if (!options.coco.empty()) require_writable_output(options.coco, options.force);
@@ -65,7 +65,7 @@ using nlohmann::ordered_json;
 // Prints a prediction and says it as JSON.
 class Teller {
  public:
-  Teller(const Options& options, const std::vector<std::string>& names, const data::Dataset& images)
+  Teller(const InferOptions& options, const std::vector<std::string>& names, const data::Dataset& images)
       : options_(options), names_(names), images_(images), files_(outputs_of(options), names, images) {}
 
   void tell(const tasks::Prediction& prediction, const data::Batch& batch, size_t image) {
@@ -124,7 +124,7 @@ class Teller {
     files_.add(index, written, options_.min_score);
   }
 
-  const Options& options_;
+  const InferOptions& options_;
   std::vector<std::string> names_;
   const data::Dataset& images_;
   app::DetectionFiles files_;
@@ -132,7 +132,7 @@ class Teller {
   ordered_json json_;
 };
 
-ExitCode run(Options& options) {
+ExitCode run_infer(InferOptions& options) {
   require_file(options.model, "-m");
   if (options.images.empty() && options.spec.path.empty() && options.spec.overrides.empty())
     fail_usage("name the images: octet infer -m ", options.model, " photo.jpg folder/");
@@ -186,7 +186,7 @@ Command infer_command() {
                    "octet infer -m results/model.octet photos/ --draw drawn --kitti labels --coco coco.json",
                    "octet infer -e inference.txt -m results/model.octet -i photos -r results/inference"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<InferOptions>();
         app.add_option("-i,--image_dir,IMAGES", options->images, "Image files or folders of images");
         add_model_flag(app, options->model, "ONNX or .octet file");
         add_optional_spec_flags(app, options->spec);
@@ -221,7 +221,7 @@ Command infer_command() {
         add_batch_size_flag(app, options->batch_size);
         add_threads_flag(app, options->threads);
         add_isa_flag(app, options->isa);
-        return [options] { return run(*options); };
+        return [options] { return run_infer(*options); };
       }};
 }
 

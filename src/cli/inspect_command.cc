@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct InspectOptions {
   SpecFlags spec;
   std::string model, json;
   bool text = false;
@@ -198,7 +198,7 @@ std::string engine_table(const engine::Plan& plan, const std::vector<engine::Lay
   return out + isa_text(plan, int8 == all) + "\n";
 }
 
-ExitCode inspect_engine(const Options& options) {
+ExitCode inspect_engine(const InspectOptions& options) {
   if (options.text) fail_usage("--text shows the graph of an ONNX file; ", options.model, " is an engine");
   const std::shared_ptr<const engine::Plan> plan = engine::load_engine(options.model);
   const std::vector<engine::LayerInfo> layers = engine::layer_list(*plan, default_isa());
@@ -211,7 +211,7 @@ ExitCode inspect_engine(const Options& options) {
   return ExitCode::kDone;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_inspect(const InspectOptions& options) {
   require_file(options.model, "-m");
   const std::vector<ir::InputShape> shapes = options.spec.input_shapes(options.model);
   if (std::filesystem::path(options.model).extension() == ".octet") return inspect_engine(options);
@@ -241,13 +241,13 @@ Command inspect_command() {
           .examples = {"octet inspect -m results/quickstart/model.qdq.onnx",
                        "octet inspect results/quickstart/model.octet"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<InspectOptions>();
             add_model_flag(app, options->model, "ONNX or .octet file", Need::kOptional);
             app.add_option("MODEL", options->model, "The same, without -m");
             add_input_shape_flag(app, options->spec);
             add_json_flag(app, options->json);
             app.add_flag("--text", options->text, "Print the graph with attributes and constants");
-            return [options] { return run(*options); };
+            return [options] { return run_inspect(*options); };
           }};
 }
 

@@ -16,13 +16,13 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct LintOptions {
   SpecFlags spec;
   std::string model, json;
   std::vector<std::string> targets;
 };
 
-ExitCode run(const Options& options) {
+ExitCode run_lint(const LintOptions& options) {
   require_file(options.model, "-m");
   if (std::filesystem::path(options.model).extension() == ".octet")
     fail_usage(options.model, " is an engine, which octet inspect shows; lint reads ONNX files");
@@ -58,7 +58,7 @@ Command lint_command() {
       .examples = {"octet lint model.qdq.onnx", "octet lint model.qdq.onnx --target tensorrt:8.6 --target dla",
                    "octet lint model.qdq.onnx --json -"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<LintOptions>();
         add_model_flag(app, options->model, "ONNX file", Need::kOptional);
         app.add_option("MODEL", options->model, "The same, without -m");
         app.add_option("--target", options->targets,
@@ -68,7 +68,7 @@ Command lint_command() {
             ->type_name("RUNTIME");
         add_input_shape_flag(app, options->spec);
         add_json_flag(app, options->json);
-        return [options] { return run(*options); };
+        return [options] { return run_lint(*options); };
       }};
 }
 

@@ -14,7 +14,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct ManOptions {
   std::vector<std::string> command;
   std::string folder;
 };
@@ -27,7 +27,7 @@ void write_all(const std::vector<CommandText>& commands, const std::filesystem::
   log_info("wrote ", commands.size() + 1, " manual pages to ", folder.string());
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_man(const ManOptions& options) {
   const std::vector<CommandText> commands = all_command_texts();
   if (!options.folder.empty()) {
     write_all(commands, options.folder);
@@ -57,10 +57,10 @@ Command man_command() {
           .details = "Prints the manual page of octet or of one of its commands, for man(1), or writes all of them.",
           .examples = {"octet man bench | man -l -", "octet man --folder ~/.local/share/man/man1"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ManOptions>();
             app.add_option("COMMAND", options->command, "The command; without: the page of octet")->type_name("");
             app.add_option("--folder", options->folder, "Write all pages to this folder")->type_name("FOLDER");
-            return [options] { return run(*options); };
+            return [options] { return run_man(*options); };
           }};
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ModelsOptions {
   std::string arch, layout = "torchvision", weights, json;
   OutputFlags output;
   int64_t num_classes = 0;     // 0: as published
@@ -52,7 +52,7 @@ Json as_json() {
   return out;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_models(const ModelsOptions& options) {
   if (!options.weights.empty()) require_file(options.weights, "--convert");
   if (options.arch.empty()) {
     if (!options.output.path.empty() || !options.weights.empty())
@@ -92,7 +92,7 @@ Command models_command() {
           .examples = {"octet models", "octet models resnet20 -o resnet20.onnx --input 1,28,28 --num_classes 10",
                        "octet models resnet50 --convert resnet50-11ad3fa6.pth -o resnet50.onnx"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ModelsOptions>();
             app.add_option("NAME", options->arch, "Network to write")->type_name("");
             add_output_flags(app, options->output, "ONNX file to write", ".onnx", Need::kOptional);
             app.add_option(
@@ -110,7 +110,7 @@ Command models_command() {
             add_number_flag(app, "--seed", options->seed, 0, std::numeric_limits<int64_t>::max(), "Of the weights");
             limit_to(app.add_option("--opset", options->opset, "ONNX opset of the file"), "13|19|20|21");
             add_json_flag(app, options->json);
-            return [options] { return run(*options); };
+            return [options] { return run_models(*options); };
           }};
 }
 

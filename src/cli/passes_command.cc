@@ -11,7 +11,7 @@
 namespace octet::cli {
 namespace {
 
-ExitCode run() {
+ExitCode run_passes() {
   std::vector<passes::Stage> stages = passes::stages();
   stages.push_back({"export --target tensorrt", "behind these", app::target_passes("tensorrt")});
   stages.push_back({"compile", "before the lowering to a plan", lower::compile_passes()});
@@ -33,7 +33,7 @@ Command passes_command() {
               "One table for each stage, its passes in the order in which they run. calibrate, quantize, export and "
               "compile write the graph after each of theirs with --dump-passes DIR, and -v tells what each changed.",
           .examples = {"octet passes"},
-          .define = [](CLI::App&) -> Run { return [] { return run(); }; }};
+          .define = [](CLI::App&) -> Run { return [] { return run_passes(); }; }};
 }
 
 }  // namespace octet::cli

@@ -28,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct PruneOptions {
   SpecFlags spec;
   std::string model, json, results;
   OutputFlags output;
@@ -40,7 +40,7 @@ struct Options {
   bool dry_run = false;
 };
 
-passes::PruneOptions prune_options(const Options& options) {
+passes::PruneOptions prune_options(const PruneOptions& options) {
   passes::PruneOptions out = options.prune;
   out.normalizer = schema::parse_enum<passes::PruneNormalizer>("normalizer", options.normalizer);
   out.equalizer = schema::parse_enum<passes::PruneEqualizer>("equalization criterion", options.equalizer);
@@ -50,7 +50,7 @@ passes::PruneOptions prune_options(const Options& options) {
 
 // Up to 16 of the images, as the spec, else the model, would have them for evaluation; random numbers where none are
 // named.
-std::vector<app::NetworkTensors> proof_inputs(const Options& options, const ir::Graph& sized) {
+std::vector<app::NetworkTensors> proof_inputs(const PruneOptions& options, const ir::Graph& sized) {
   if (options.images.empty()) return app::random_inputs(sized, 2);
   constexpr size_t kMost = 16;
   if (sized.inputs().size() != 1 || sized.inputs()[0]->type.shape->size() != 4)
@@ -69,7 +69,7 @@ std::vector<app::NetworkTensors> proof_inputs(const Options& options, const ir::
   return out;
 }
 
-Json result_json(const Options& options, const app::PruneSearch& search, const app::PruneSummary& summary,
+Json result_json(const PruneOptions& options, const app::PruneSearch& search, const app::PruneSummary& summary,
                  const app::PruneProof& proof) {
   Json out = {{"model", options.model}, {"output", options.dry_run ? Json() : Json(options.output.path)}};
   out["threshold"] = search.threshold;
@@ -106,7 +106,7 @@ void tell(const app::PruneSearch& search, const app::PruneSummary& summary, cons
             << (proof.inputs == 1 ? " input" : " inputs") << "\n";
 }
 
-void log_status(const Options& options, const app::PruneSummary& summary) {
+void log_status(const PruneOptions& options, const app::PruneSummary& summary) {
   if (options.results.empty()) return;
   make_results_directory(options.results);
   report::StatusRecord record;
@@ -117,7 +117,7 @@ void log_status(const Options& options, const app::PruneSummary& summary) {
   report::StatusLog(std::filesystem::path(options.results) / "status.jsonl").write(record);
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_prune(const PruneOptions& options) {
   require_file(options.model, "-m");
   if (options.output.path.empty() && !options.dry_run)
     fail_usage("-o is missing: the ONNX file to write; or give --dry-run to see what would go");
@@ -160,7 +160,7 @@ ExitCode run(const Options& options) {
 }
 
 Run define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PruneOptions>();
   passes::PruneOptions& prune = options->prune;
   add_spec_flags(app, options->spec, Need::kOptional);
   add_input_shape_flag(app, options->spec);
@@ -216,7 +216,7 @@ Run define(CLI::App& app) {
   add_threads_flag(app, options->threads);
   add_isa_flag(app, options->isa);
   add_key_flag(app);
-  return [options] { return run(*options); };
+  return [options] { return run_prune(*options); };
 }
 
 }  // namespace

@@ -27,7 +27,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct QuantizeOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, json, dump_passes, method, cache, equalize, target, runtime;
@@ -39,7 +39,7 @@ struct Options {
 };
 
 // What the command line says beside, or instead of, a spec.
-spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph, app::ModelFacts& model) {
+spec::ExperimentSpec settings(const QuantizeOptions& options, const ir::Graph& graph, app::ModelFacts& model) {
   spec::ExperimentSpec spec = experiment_for(options.spec, options.input, model);
   if (!options.method.empty())
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
@@ -67,7 +67,7 @@ spec::ExperimentSpec settings(const Options& options, const ir::Graph& graph, ap
 }
 
 // What images say of the ranges; written as JSON where that was asked for.
-void quantize(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+void quantize(ir::Graph& graph, const spec::ExperimentSpec& spec, const QuantizeOptions& options) {
   const app::DataStream stream = app::open_calibration_files(
       spec, options.images, {spec.model.input.begin(), spec.model.input.end()}, tasks::images_at_a_time(graph));
   const quant::CalibrationSet observed =
@@ -76,7 +76,7 @@ void quantize(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options&
   if (!options.json.empty()) write_json_output(options.json, app::calibration_json(observed, spec.quant.calibration));
 }
 
-void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const Options& options) {
+void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const QuantizeOptions& options) {
   const std::vector<int64_t> shape(spec.model.input.begin(), spec.model.input.end());
   app::AccuracyGoal goal{.bounds = options.bounds.bounds()};
   goal.calibration = [&](int64_t batch_size) {
@@ -99,7 +99,7 @@ void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const 
            " makes the same network of the same images without a search");
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_quantize(const QuantizeOptions& options) {
   require_file(options.model, "-m");
   if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
   if (options.images.empty() == options.cache.empty())
@@ -148,7 +148,7 @@ Command quantize_command() {
                    "octet quantize -m model.onnx --images photos/ --latency-budget 2.5 -o model.qdq.onnx",
                    "octet quantize -m model.onnx --cal_cache_file cal.bin -o model.qdq.onnx"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<QuantizeOptions>();
         add_model_flag(app, options->model, "Float ONNX model");
         app.add_option("--images", options->images, "Image files or folders");
         add_cal_cache_flag(app, options->cache, "TensorRT's calibration cache of this network, instead of --images");
@@ -195,7 +195,7 @@ Command quantize_command() {
         add_json_flag(app, options->json)->excludes("--cal_cache_file");
         CLI::Option* dump = add_dump_passes_flag(app, options->dump_passes);
         for (const char* flag : kBoundFlags) dump->excludes(flag);
-        return [options] { return run(*options); };
+        return [options] { return run_quantize(*options); };
       },
       .only_there = {"--accuracy-drop", "--latency-budget", "--size-budget", "--bias-correction", "--adaround"}};
 }

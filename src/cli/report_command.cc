@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReportOptions {
   SpecFlags spec;
   std::string results;
 };
@@ -39,7 +39,7 @@ std::unique_ptr<data::Dataset> evaluated_images(const app::ResultsFolder& result
   }
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_report(const ReportOptions& options) {
   for (const char* const name : {"summary.json", "report.html"}) guard_output(fs::path(options.results) / name, "-r");
   const spec::ExperimentSpec spec = options.spec.load();
   const app::ResultsFolder results = app::read_results_folder(options.results);
@@ -74,10 +74,10 @@ Command report_command() {
               "the names that ./quickstart.sh uses. Missing parts are left out.",
           .examples = {"octet report -e examples/fashion_mnist_resnet20.yaml -r results/quickstart"},
           .define = [](CLI::App& app) -> Run {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ReportOptions>();
             add_spec_flags(app, options->spec);
             add_results_flag(app, options->results);
-            return [options] { return run(*options); };
+            return [options] { return run_report(*options); };
           }};
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ScenesOptions {
   std::string pictures, pictures_format = "idx", output, format = "voc";
   std::vector<std::string> names;
   int64_t train = 1000, test = 250, width = 320, height = 192, seed = 0, clutter = 0;
@@ -27,7 +27,7 @@ struct Options {
   bool textured = false, masks = false;
 };
 
-ExitCode run(const Options& options) {
+ExitCode run_scenes(const ScenesOptions& options) {
   std::error_code error;
   if (fs::exists(options.output, error) &&
       !(fs::is_directory(options.output, error) && fs::is_empty(options.output, error)))
@@ -81,7 +81,7 @@ Command scenes_command() {
                    "octet scenes --pictures /usr/share/datasets/fashion-mnist --format kitti --width 960 --height 544 "
                    "--textured --clutter 12 --objects 2,12 --sides 32,220 --max-overlap 0.3 --min-seen 0.5 -o scenes"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<ScenesOptions>();
         app.add_option("--pictures", options->pictures, "Labeled data set with the splits train and test")
             ->required()
             ->type_name("PATH");
@@ -119,7 +119,7 @@ Command scenes_command() {
         app.add_option("--min-seen", options->min_seen, "Share of an object that others leave to be seen")
             ->capture_default_str();
         add_number_flag(app, "--seed", options->seed, 0, 1'000'000'000, "Other scenes")->capture_default_str();
-        return [options] { return run(*options); };
+        return [options] { return run_scenes(*options); };
       }};
 }
 

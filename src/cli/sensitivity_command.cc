@@ -21,7 +21,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct SensitivityOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string model, json, isa;
@@ -29,7 +29,8 @@ struct Options {
   int64_t count = 32, threads = 0, rows = 20;
 };
 
-app::DataStream images_of(const Options& options, spec::ExperimentSpec spec, const data::NetworkInput& input) {
+app::DataStream images_of(const SensitivityOptions& options, spec::ExperimentSpec spec,
+                          const data::NetworkInput& input) {
   // The engine takes the network's own batch, or one image at a time.
   const int64_t at_a_time = std::max<int64_t>(input.batch, 1);
   spec.quant.calibration.images = options.count;
@@ -38,7 +39,7 @@ app::DataStream images_of(const Options& options, spec::ExperimentSpec spec, con
                                                               {input.channels, input.height, input.width}, at_a_time);
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_sensitivity(const SensitivityOptions& options) {
   require_file(options.model, "-m");
   const ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   app::ModelFacts model{.path = options.model, .metadata = graph.metadata, .signature = tasks::signature_of(graph)};
@@ -70,7 +71,7 @@ Command sensitivity_command() {
       .examples = {"octet sensitivity -e SPEC.yaml -m results/calibrated.onnx",
                    "octet sensitivity -e SPEC.yaml -m results/calibrated.onnx --images photos/ --json layers.json"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<SensitivityOptions>();
         add_spec_flags(app, options->spec, Need::kOptional);
         add_model_flags(app, options->input);
         add_input_shape_flag(app, options->spec);
@@ -82,7 +83,7 @@ Command sensitivity_command() {
         add_json_flag(app, options->json);
         add_threads_flag(app, options->threads);
         add_isa_flag(app, options->isa);
-        return [options] { return run(*options); };
+        return [options] { return run_sensitivity(*options); };
       }};
 }
 

@@ -11,7 +11,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct SpecOptions {
   SpecFlags spec;
   std::string section;
   bool markdown = false, tao = false, defaults = false;
@@ -31,7 +31,7 @@ std::string defaults_text() {
   return kIntroduction + spec::to_yaml(spec::parse_experiment(kImages, "(defaults)", {.check_files = false}));
 }
 
-ExitCode run(Options& options) {
+ExitCode run_spec(SpecOptions& options) {
   for (const std::string& remark : options.spec.look_at_folder()) log_info(remark);
   const bool changed = options.spec.change_experiment();
   if (options.markdown) {
@@ -64,7 +64,7 @@ Command spec_command() {
       .examples = {"octet spec train.optimizer", "octet spec --data photos/ --arch resnet18 > photos.yaml",
                    "octet spec -e examples/fashion_mnist_resnet20.yaml --set train.epochs=3"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<SpecOptions>();
         app.add_option("SECTION", options->section, "Section to explain, as in train.optimizer")->type_name("");
         app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file to check and print")
             ->type_name("SPEC");
@@ -75,7 +75,7 @@ Command spec_command() {
         app.add_flag("--defaults", options->defaults, "Print a file with every key at its default, which runs");
         app.add_flag("--markdown", options->markdown, "Print the reference, docs/spec.md");
         app.add_flag("--tao", options->tao, "Print the reference of NVIDIA TAO's specifications, docs/tao.md");
-        return [options] { return run(*options); };
+        return [options] { return run_spec(*options); };
       }};
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct StudyOptions {
   SpecFlags spec;
   std::string results;
   std::vector<std::string> networks;
@@ -33,14 +33,14 @@ std::string command_text(const std::vector<std::string>& arguments) {
   return printable_line(out);
 }
 
-void print(const report::Table& table) {
+void print_titled(const report::Table& table) {
   std::printf("%s\n", printable_line(table.title).c_str());
   report::TextTable text(table.columns);
   for (const std::vector<std::string>& row : table.rows) text.add_row(row);
   std::cout << text.text() << '\n';
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_study(const StudyOptions& options) {
   const spec::ExperimentSpec spec = options.spec.load();  // one message where it is wrong
   std::vector<std::string> spec_arguments;
   if (!options.spec.path.empty()) spec_arguments = {"-e", options.spec.path};
@@ -75,7 +75,7 @@ ExitCode run(const Options& options) {
     studied.push_back({network, app::read_results_folder(folder)});
   }
   const report::Report report = app::study_report(studied);
-  for (const report::Table& table : report.tables) print(table);
+  for (const report::Table& table : report.tables) print_titled(table);
   report::write_report(fs::path(options.results) / "study.html", report);
   write_file_atomically(fs::path(options.results) / "study.json", app::study_json(studied).dump(1) + "\n");
   log_info("wrote ", (fs::path(options.results) / "study.html").string(), " and study.json");
@@ -97,11 +97,11 @@ Command study_command() {
       .examples =
           {"octet study -e examples/fashion_mnist_resnet20.yaml --networks resnet20 mobilenet_v2 -r results/study"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<StudyOptions>();
         add_spec_flags(app, options->spec);
         add_results_flag(app, options->results);
         app.add_option("--networks", options->networks, "Networks of the zoo (octet models); default: the spec's");
-        return [options] { return run(*options); };
+        return [options] { return run_study(*options); };
       }};
 }
 

@@ -32,7 +32,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   SpecFlags spec;
   ModelFlags input;
   std::string images, model, engine, json, isa, reference;
@@ -55,7 +55,7 @@ const char* place_name(app::TensorPlace place) {
   return "";
 }
 
-nlohmann::ordered_json to_json(const app::Verification& v, const Options& options, const std::string& objection) {
+nlohmann::ordered_json to_json(const app::Verification& v, const VerifyOptions& options, const std::string& objection) {
   nlohmann::ordered_json mismatches = nlohmann::ordered_json::array(), tensors = nlohmann::ordered_json::array(),
                          scores = nlohmann::ordered_json::array();
   for (const app::Mismatch& m : v.mismatches)
@@ -162,7 +162,7 @@ void require_same_input(const data::NetworkInput& network, const std::vector<int
 // One size of the input. Returns what does not hold.
 std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& network,
                         const std::shared_ptr<const engine::Plan>& own, const std::shared_ptr<const engine::Plan>& plan,
-                        const app::Reference& reference, spec::ExperimentSpec spec, const Options& options,
+                        const app::Reference& reference, spec::ExperimentSpec spec, const VerifyOptions& options,
                         nlohmann::ordered_json* json) {
   const std::vector<int64_t>& shape = plan->buffers[static_cast<size_t>(plan->inputs.at(0))].shape;
   const data::NetworkInput sizes = data::read_network_input(network.name, shape);
@@ -187,7 +187,7 @@ std::string verify_plan(const ir::Graph& graph, const data::NetworkInput& networ
   return objection;
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_verify(const VerifyOptions& options) {
   require_file(options.model, "-m");
   if (!options.engine.empty()) require_file(options.engine, "--engine_file");
   const std::unique_ptr<app::Reference> reference = open_reference(options.reference, options.threads);
@@ -263,7 +263,7 @@ Command verify_command() {
       .examples = {"octet verify -m results/qat/model.onnx --engine_file results/model.octet --images photos/test",
                    "octet verify -e SPEC.yaml -m results/qat/model.onnx --engine_file results/model.octet"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<VerifyOptions>();
         add_spec_flags(app, options->spec, Need::kOptional);
         add_labeled_images_flag(app, options->images);
         add_model_flags(app, options->input);
@@ -285,7 +285,7 @@ Command verify_command() {
         add_threads_flag(app, options->threads);
         add_isa_flag(app, options->isa);
         add_json_flag(app, options->json);
-        return [options] { return run(*options); };
+        return [options] { return run_verify(*options); };
       }};
 }
 

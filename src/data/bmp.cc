@@ -33,14 +33,14 @@ class LittleEndian {
   throw DecodeError("its image data is damaged: " + why);
 }
 
-using Color = std::array<uint8_t, 3>;  // red, green, blue
+using PaletteColor = std::array<uint8_t, 3>;  // red, green, blue
 
 struct BmpHeader {
   BmpSize size;
   uint32_t bits = 0;  // of a pixel
   uint32_t compression = kRgb;
   size_t pixels = 0;                          // where they begin
-  std::array<Color, 256> palette{};           // black where the file names none
+  std::array<PaletteColor, 256> palette{};    // black where the file names none
   std::array<uint32_t, 3> masks = {0, 0, 0};  // of red, green, blue
 };
 
@@ -163,14 +163,14 @@ class StoredRow {
   StoredRow(const LittleEndian& b, const BmpHeader& header, size_t at) : b_(b), header_(header), at_(at) {
     for (size_t c = 0; c < 3; ++c) shift_[c] = header.masks[c] == 0 ? 0 : std::countr_zero(header.masks[c]);
   }
-  Color operator()(size_t x) const {
+  PaletteColor operator()(size_t x) const {
     const uint32_t bits = header_.bits;
     if (bits <= 8) {
       const uint32_t byte = b_.u8(at_ + x * bits / 8);
       return header_.palette[byte >> (8 - bits - x * bits % 8) & ((1u << bits) - 1)];
     }
     const uint32_t value = bits == 16 ? b_.u16(at_ + 2 * x) : b_.u32(at_ + x * bits / 8);
-    Color color;
+    PaletteColor color;
     for (size_t c = 0; c < 3; ++c) {
       const uint32_t mask = header_.masks[c];
       color[c] = static_cast<uint8_t>((value & mask) >> shift_[c] << (8 - std::popcount(mask)));
@@ -189,7 +189,7 @@ template <typename ColorAt>
 void write_row(Image& image, const BmpHeader& header, int stored_row, const ColorAt& color_at) {
   uint8_t* out = image.row(header.size.from_top ? stored_row : image.height - 1 - stored_row);
   for (int x = 0; x < image.width; ++x, out += image.channels) {
-    const Color color = color_at(static_cast<size_t>(x));
+    const PaletteColor color = color_at(static_cast<size_t>(x));
     if (image.channels == 3)
       std::copy(color.begin(), color.end(), out);
     else

@@ -11,10 +11,10 @@
 namespace octet::data {
 namespace {
 
-using Color = std::array<uint8_t, 3>;  // red, green, blue
+using InkColor = std::array<uint8_t, 3>;  // red, green, blue
 
 // Of each Paint.
-constexpr std::array<Color, kPaints> kColors = {
+constexpr std::array<InkColor, kPaints> kColors = {
     {{230, 159, 0}, {86, 180, 233}, {0, 158, 115}, {240, 228, 66}, {0, 114, 178}, {213, 94, 0}, {204, 121, 167}}};
 
 void make_rgb(Image& image) {
@@ -31,14 +31,14 @@ struct Rect {
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
-void fill(Image& image, const Rect& rect, const Color& color) {
+void fill(Image& image, const Rect& rect, const InkColor& color) {
   const int x0 = std::max(0, rect.x0), x1 = std::min(image.width, rect.x1);
   for (int y = std::max(0, rect.y0); y < std::min(image.height, rect.y1); ++y)
     for (int x = x0; x < x1; ++x) std::copy(color.begin(), color.end(), image.row(y) + 3 * x);
 }
 
 // Its middle runs along the edge of the box.
-void draw_frame(Image& image, const Rect& box, int thickness, const Color& color) {
+void draw_frame(Image& image, const Rect& box, int thickness, const InkColor& color) {
   const int outer = thickness / 2, inner = thickness - outer;
   const Rect around{box.x0 - outer, box.y0 - outer, box.x1 + outer, box.y1 + outer};
   fill(image, {around.x0, around.y0, around.x1, box.y0 + inner}, color);
@@ -48,29 +48,29 @@ void draw_frame(Image& image, const Rect& box, int thickness, const Color& color
 }
 
 // Black or white, whichever stands out from it (relative luminance as ITU-R BT.709 has it).
-Color ink_on(const Color& color) {
+InkColor ink_on(const InkColor& color) {
   const double luminance = 0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2];
-  return luminance > 110 ? Color{0, 0, 0} : Color{255, 255, 255};
+  return luminance > 110 ? InkColor{0, 0, 0} : InkColor{255, 255, 255};
 }
 
-struct Point {
+struct InkPoint {
   float x = 0, y = 0;
 };
 
-float distance(const Point& p, const Point& a, const Point& b) {
+float distance(const InkPoint& p, const InkPoint& a, const InkPoint& b) {
   const float dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
   const float t = length > 0 ? std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length, 0.0f, 1.0f) : 0.0f;
   return std::hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
 }
 
 // A line of a round pen, in the part of each pixel that it covers.
-void draw_stroke(Image& image, const Point& a, const Point& b, float width, const Color& ink) {
+void draw_stroke(Image& image, const InkPoint& a, const InkPoint& b, float width, const InkColor& ink) {
   const float reach = width / 2 + 1;
   const auto first = [&](float at) { return std::max(0, static_cast<int>(std::floor(at - reach))); };
   const auto last = [&](float at, int size) { return std::min(size - 1, static_cast<int>(std::ceil(at + reach))); };
   for (int y = first(std::min(a.y, b.y)); y <= last(std::max(a.y, b.y), image.height); ++y) {
     for (int x = first(std::min(a.x, b.x)); x <= last(std::max(a.x, b.x), image.width); ++x) {
-      const Point center{static_cast<float>(x) + 0.5f, static_cast<float>(y) + 0.5f};
+      const InkPoint center{static_cast<float>(x) + 0.5f, static_cast<float>(y) + 0.5f};
       const float part = std::clamp(width / 2 + 0.5f - distance(center, a, b), 0.0f, 1.0f);
       uint8_t* pixel = image.row(y) + 3 * x;
       for (size_t c = 0; c < 3; ++c)
@@ -89,7 +89,7 @@ std::vector<Glyph> glyphs_of(const std::string& text) {
 
 // The text on a filled ground, above the box, or in it where there is no room above; always within the picture. `size`
 // is in pixels for a unit of the font.
-void draw_label(Image& image, const std::string& text, const Rect& box, const Color& color, double size) {
+void draw_label(Image& image, const std::string& text, const Rect& box, const InkColor& color, double size) {
   const std::vector<Glyph> glyphs = glyphs_of(text);
   int units = 0;
   for (const Glyph& glyph : glyphs) units += glyph.advance;
@@ -105,7 +105,7 @@ void draw_label(Image& image, const std::string& text, const Rect& box, const Co
   auto x = static_cast<float>(left + margin);
   for (const Glyph& glyph : glyphs) {
     const auto place = [&](const StrokePoint& p) {
-      return Point{x + scale * static_cast<float>(p.x), base + scale * static_cast<float>(p.y)};
+      return InkPoint{x + scale * static_cast<float>(p.x), base + scale * static_cast<float>(p.y)};
     };
     for (const std::vector<StrokePoint>& stroke : glyph.strokes)
       for (size_t i = 1; i < stroke.size(); ++i)

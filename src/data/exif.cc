@@ -10,10 +10,10 @@
 namespace octet::data {
 namespace {
 
-// Bytes that are read within their bounds: beyond them there are zeros.
-class Bytes {
+// ExifBytes that are read within their bounds: beyond them there are zeros.
+class ExifBytes {
  public:
-  Bytes(std::span<const std::byte> bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
+  ExifBytes(std::span<const std::byte> bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
 
   size_t size() const { return bytes_.size(); }
   uint32_t number(size_t at, size_t width) const {
@@ -44,8 +44,8 @@ using namespace std::string_view_literals;
 
 // The TIFF structure that EXIF is: a header, and the first directory of 12-byte entries.
 int orientation_of_tiff(std::span<const std::byte> tiff) {
-  const bool big_endian = Bytes(tiff, true).begins_with("MM"sv);
-  const Bytes bytes(tiff, big_endian);
+  const bool big_endian = ExifBytes(tiff, true).begins_with("MM"sv);
+  const ExifBytes bytes(tiff, big_endian);
   if ((!big_endian && !bytes.begins_with("II"sv)) || bytes.number(2, 2) != 42) return 1;
   const size_t directory = bytes.number(4, 4);
   const size_t count = bytes.number(directory, 2);
@@ -62,7 +62,7 @@ int orientation_of_tiff(std::span<const std::byte> tiff) {
 }
 
 // Segments before the picture: FF, a kind, a length that counts itself.
-std::span<const std::byte> exif_of_jpeg(const Bytes& file) {
+std::span<const std::byte> exif_of_jpeg(const ExifBytes& file) {
   for (size_t at = 2; at + 4 <= file.size();) {
     if (file.number(at, 1) != 0xFF) return {};
     const uint32_t kind = file.number(at + 1, 1), length = file.number(at + 2, 2);
@@ -83,7 +83,7 @@ std::span<const std::byte> exif_of_jpeg(const Bytes& file) {
 }
 
 // Chunks: length, kind, data, checksum.
-std::span<const std::byte> exif_of_png(const Bytes& file) {
+std::span<const std::byte> exif_of_png(const ExifBytes& file) {
   for (size_t at = 8; at + 12 <= file.size();) {
     const size_t length = file.number(at, 4);
     if (file.begins_with("eXIf"sv, at + 4)) return file.part(at + 8, length);
@@ -94,7 +94,7 @@ std::span<const std::byte> exif_of_png(const Bytes& file) {
 }
 
 // Chunks: kind, length, data, a byte of filling where the length is odd. Some writers put JPEG's mark before the TIFF.
-std::span<const std::byte> exif_of_webp(const Bytes& file) {
+std::span<const std::byte> exif_of_webp(const ExifBytes& file) {
   for (size_t at = 12; at + 8 <= file.size();) {
     const size_t length = file.number(at + 4, 4);
     if (file.begins_with("EXIF"sv, at)) {
@@ -110,7 +110,7 @@ std::span<const std::byte> exif_of_webp(const Bytes& file) {
 }  // namespace
 
 int exif_orientation(std::span<const std::byte> file) {
-  const Bytes big(file, true), little(file, false);
+  const ExifBytes big(file, true), little(file, false);
   if (big.begins_with("\xFF\xD8"sv)) return orientation_of_tiff(exif_of_jpeg(big));
   if (big.begins_with("\x89PNG\r\n\x1a\n"sv)) return orientation_of_tiff(exif_of_png(big));
   if (big.begins_with("RIFF"sv) && big.begins_with("WEBP"sv, 8)) return orientation_of_tiff(exif_of_webp(little));

@@ -15,7 +15,7 @@ bool hidden(const fs::path& path) {
   return path.filename().string().starts_with(".");
 }
 
-struct Entry {
+struct LabeledFile {
   fs::path path;
   int label;
   uint64_t bytes;
@@ -23,12 +23,13 @@ struct Entry {
 
 // Image files of `directory` itself, or of everything below it.
 template <typename Iterator>
-std::vector<Entry> images_in(const fs::path& directory, int label) {
-  std::vector<Entry> out;
+std::vector<LabeledFile> images_in(const fs::path& directory, int label) {
+  std::vector<LabeledFile> out;
   for (Iterator it(directory, fs::directory_options::follow_directory_symlink), end; it != end; ++it)
     if (!hidden(it->path()) && has_image_ending(it->path()) && it->is_regular_file())
       out.push_back({it->path(), label, it->file_size()});
-  std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.path.native() < b.path.native(); });
+  std::sort(out.begin(), out.end(),
+            [](const LabeledFile& a, const LabeledFile& b) { return a.path.native() < b.path.native(); });
   return out;
 }
 
@@ -64,13 +65,14 @@ std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
   const fs::path root = root_of(options);
   try {
     const std::vector<fs::path> directories = class_directories(root);
-    std::vector<Entry> entries = images_in<fs::directory_iterator>(root, -1);
+    std::vector<LabeledFile> entries = images_in<fs::directory_iterator>(root, -1);
     require(entries.empty() || directories.empty(), root.string(), ": has images both directly in it (",
             entries.empty() ? "" : entries[0].path.filename().string(), ") and class directories (",
             directories.empty() ? "" : directories[0].filename().string(), "); move one of them away");
     std::vector<std::string> names;
     for (const fs::path& directory : directories) {
-      std::vector<Entry> found = images_in<fs::recursive_directory_iterator>(directory, static_cast<int>(names.size()));
+      std::vector<LabeledFile> found =
+          images_in<fs::recursive_directory_iterator>(directory, static_cast<int>(names.size()));
       require(!found.empty(), directory.string(),
               ": class directory without images (JPEG, PNG, BMP, WebP, PPM or PGM)");
       std::move(found.begin(), found.end(), std::back_inserter(entries));
@@ -83,7 +85,7 @@ std::unique_ptr<Dataset> open_image_folder(const DatasetOptions& options) {
                                .exif_orientation = options.exif_orientation};
     uint64_t hash = 0;
     std::vector<FileDataset::Entry> files;
-    for (const Entry& entry : entries) {
+    for (const LabeledFile& entry : entries) {
       hash = hash64(str(entry.path.lexically_relative(root).string(), '\n', entry.bytes), hash);
       files.push_back({.path = entry.path, .truth = {.label = entry.label, .objects = {}}});
     }

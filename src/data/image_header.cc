@@ -8,9 +8,9 @@
 namespace octet::data {
 namespace {
 
-class Bytes {
+class HeaderBytes {
  public:
-  explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit HeaderBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
   bool has(size_t offset, std::string_view text) const {
     if (bytes_.size() < offset + text.size()) return false;
     return std::string_view(reinterpret_cast<const char*>(bytes_.data()) + offset, text.size()) == text;
@@ -27,7 +27,7 @@ class Bytes {
 
 ImageHeader read_image_header(std::span<const std::byte> bytes) {
   using namespace std::string_view_literals;
-  const Bytes b(bytes);
+  const HeaderBytes b(bytes);
   ImageHeader header;
   if (b.has(0, "\xff\xd8\xff"sv)) {
     header.format = ImageFormat::kJpeg;

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMostShards = 100'000;
 constexpr size_t kShown = 5;  // names in a message
 
-std::string some_of(const std::vector<std::string>& names) {
+std::string some_lines_of(const std::vector<std::string>& names) {
   const std::vector<std::string> shown(names.begin(),
                                        names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kShown)));
   return schema::join(shown, ", ") + (names.size() > kShown ? str(" and ", names.size() - kShown, " more") : "");
@@ -62,7 +62,7 @@ void require_whole(const fs::path& folder, const std::string& pattern, const std
     if (const std::string file = shard_file_name(name); !there.contains(file) && fits_pattern(file, pattern))
       missing.push_back(file);
   require(missing.empty(), folder.string(), ": ", missing.size(), " of the ", name.shards, " shards of '", name.set,
-          "' ", missing.size() == 1 ? "is" : "are", " missing: ", some_of(missing),
+          "' ", missing.size() == 1 ? "is" : "are", " missing: ", some_lines_of(missing),
           "; a path that names a file, or a pattern like ", first->set, "-0000?-of-*, takes a part of them");
 }
 
@@ -71,10 +71,10 @@ void keep_one_set(Sets& sets, const fs::path& folder, const std::string& set) {
   std::vector<std::string> names;
   for (const auto& [name, kinds] : sets) names.push_back(name);
   if (set.empty() && names.size() > 1)
-    fail_usage(folder.string(), ": holds the sets ", some_of(names), "; name one of them as `split`");
+    fail_usage(folder.string(), ": holds the sets ", some_lines_of(names), "; name one of them as `split`");
   if (!set.empty()) {
     require(sets.contains(set), folder.string(), ": has no files of the set '", set, "', as ", set,
-            "-00000-of-01024; it has the sets ", some_of(names));
+            "-00000-of-01024; it has the sets ", some_lines_of(names));
     std::erase_if(sets, [&](const auto& entry) { return entry.first != set; });
   }
   const auto& kinds = sets.begin()->second;

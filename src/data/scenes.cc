@@ -24,7 +24,7 @@ constexpr int kOpaque = 48;   // a gray value from which an object's pixel hides
 constexpr int kVisible = 24;  // the least gray value that counts for the box
 constexpr int kTries = 20;    // places looked at for an object before it is left out
 
-using Color = std::array<int, 3>;
+using SceneColor = std::array<int, 3>;
 
 void check_options(const SceneOptions& o) {
   if (o.width < 8 || o.height < 8 || o.width > 16384 || o.height > 16384)
@@ -53,7 +53,7 @@ Image background(const SceneOptions& o, int64_t index, CounterRng& random) {
 }
 
 // Gray is taken for brightness; color pictures keep their colors.
-void paint(Image& scene, const Image& picture, int left, int top, const Color& tint) {
+void paint(Image& scene, const Image& picture, int left, int top, const SceneColor& tint) {
   for (int y = 0; y < picture.height; ++y) {
     const uint8_t* in = picture.row(y);
     uint8_t* out = scene.row(top + y) + static_cast<ptrdiff_t>(left) * 3;
@@ -194,8 +194,8 @@ Scene make_scene(const Dataset& pictures, const SceneOptions& options, int64_t i
   for (int64_t n = 0; n < count; ++n) {
     const int64_t chosen = random.below(pictures.size());
     const int side = options.min_side + static_cast<int>(random.below(options.max_side - options.min_side + 1));
-    const Color tint{static_cast<int>(90 + random.below(166)), static_cast<int>(90 + random.below(166)),
-                     static_cast<int>(90 + random.below(166))};
+    const SceneColor tint{static_cast<int>(90 + random.below(166)), static_cast<int>(90 + random.below(166)),
+                          static_cast<int>(90 + random.below(166))};
     const Sample sample = pictures.get(chosen);
     const Image picture = resize_bilinear(sample.image, side, side);
     std::optional<vision::Box> place;

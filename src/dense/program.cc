@@ -9,8 +9,6 @@
 namespace octet::dense {
 namespace {
 
-constexpr int kDeepest = 16;  // Ifs in Ifs
-
 class Validator {
  public:
   explicit Validator(const Program& program)

@@ -18,6 +18,8 @@ using Attributes = std::map<std::string, Attribute>;
 
 struct Operation;
 
+inline constexpr int kDeepest = 16;  // Ifs in Ifs
+
 // Operations in execution order, and what they are for. All blocks of a program share its values.
 struct Block {
   std::vector<Operation> operations;

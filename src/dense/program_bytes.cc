@@ -10,7 +10,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 constexpr uint64_t kVersion = 1;
-constexpr int kDeepest = 16;
 
 class Writer {
  public:

@@ -1,7 +1,6 @@
 #include "engine/executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <new>
@@ -10,14 +9,10 @@
 #include "base/error.h"
 #include "dense/program.h"
 #include "dense/run.h"
+#include "engine/steady_clock.h"
 
 namespace octet::engine {
 namespace {
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 TeamOptions team_options(const ExecutorOptions& options) {
   TeamOptions team = options.team;
@@ -165,13 +160,13 @@ void Executor::fill_halos(size_t step, int part, int parts) {
 }
 
 void Executor::run_step(size_t index, int part, int parts) {
-  const int64_t start = spans_.empty() ? 0 : now();
+  const int64_t start = spans_.empty() ? 0 : steady_nanoseconds();
   fill_halos(index, part, parts);
   if (!image_steps_.empty() && image_steps_[index])
     image_steps_[index](arena_.memory, part, parts);
   else
     steps_[index].run(arena_.memory, part, parts);
-  if (!spans_.empty()) spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, now()};
+  if (!spans_.empty()) spans_[static_cast<size_t>(part) * steps_.size() + index] = {start, steady_nanoseconds()};
 }
 
 void Executor::run_banded(size_t index, int part) {
@@ -180,7 +175,7 @@ void Executor::run_banded(size_t index, int part) {
   const Memory& memory = bands.begin(arena_.memory);
   const bool timed = !spans_.empty();
   int64_t* const spent = timed ? band_nanoseconds_.data() + static_cast<size_t>(part) * steps_.size() : nullptr;
-  int64_t start = timed ? now() : 0;
+  int64_t start = timed ? steady_nanoseconds() : 0;
   const int64_t first = start;
   for (size_t i = group.first; timed && i <= group.last; ++i) spent[i] = 0;
   for (size_t i = group.first; i <= group.last; ++i) fill_halos(i, part, team_.threads());
@@ -191,7 +186,7 @@ void Executor::run_banded(size_t index, int part) {
       bands.arrange(piece);
     }
     if (!timed) continue;
-    const int64_t end = now();
+    const int64_t end = steady_nanoseconds();
     spent[piece.step] += end - start;
     start = end;
   }
@@ -213,14 +208,14 @@ void Executor::run(const float* const* inputs, float* const* outputs) {
   for (const auto& image : images_)
     if (image && image->floats()) image->convert();
   std::fill(spans_.begin(), spans_.end(), StepSpan{});
-  const int64_t start = profiling_ ? now() : 0;
+  const int64_t start = profiling_ ? steady_nanoseconds() : 0;
   team_.run(stages_.size(), work_);
-  if (profiling_) add_to_profile(now() - start);
+  if (profiling_) add_to_profile(steady_nanoseconds() - start);
   if (plan_->program) run_program(outputs);
 }
 
 void Executor::run_program(const float* const* outputs) {
-  const int64_t start = profiling_ ? now() : 0;
+  const int64_t start = profiling_ ? steady_nanoseconds() : 0;
   dense::Memory memory(program_bytes_);
   std::vector<dense::Tensor> inputs;
   for (size_t i = 0; i < plan_->outputs.size(); ++i) {
@@ -234,7 +229,7 @@ void Executor::run_program(const float* const* outputs) {
   }
   results_.clear();  // gives its memory back first
   results_ = dense::run(*plan_->program, inputs, {.memory_bytes = program_bytes_, .threads = team_.threads()});
-  if (profiling_) program_nanoseconds_ += now() - start;
+  if (profiling_) program_nanoseconds_ += steady_nanoseconds() - start;
 }
 
 void Executor::add_to_profile(int64_t run_nanoseconds) {

@@ -6,7 +6,8 @@
 #endif
 
 #include <algorithm>
-#include <chrono>
+
+#include "engine/steady_clock.h"
 
 namespace octet::engine {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 constexpr int64_t kLongestRest = 200'000'000;
 // A rest ago is not long ago.
 constexpr int64_t kNotLong = 4;
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 #if defined(__linux__)
 // Of a thread that runs: up to now. 0 where the system does not say.
@@ -44,7 +40,7 @@ void LateThreads::introduce([[maybe_unused]] int index, [[maybe_unused]] std::th
 LateThreads::Watch LateThreads::watch([[maybe_unused]] int thread) const {
 #if defined(__linux__)
   const Thread& t = threads_[static_cast<size_t>(thread)];
-  if (t.has_clock) return {.thread = thread, .start = now(), .cpu_time = time_of(t.clock)};
+  if (t.has_clock) return {.thread = thread, .start = steady_nanoseconds(), .cpu_time = time_of(t.clock)};
 #endif
   return {};
 }
@@ -53,7 +49,7 @@ void LateThreads::judge([[maybe_unused]] const Watch& watch, [[maybe_unused]] in
 #if defined(__linux__)
   if (watch.thread < 0) return;
   Thread& t = threads_[static_cast<size_t>(watch.thread)];
-  const int64_t end = now(), waited = end - watch.start;
+  const int64_t end = steady_nanoseconds(), waited = end - watch.start;
   if (t.rests || 2 * (time_of(t.clock) - watch.cpu_time) >= waited) return;
   const bool again = t.rest > 0 && end < t.until + kNotLong * t.rest;
   t.rest = std::min(std::max(again ? 2 * t.rest : 0, 2 * (waited_before + waited)), kLongestRest);
@@ -64,7 +60,7 @@ void LateThreads::judge([[maybe_unused]] const Watch& watch, [[maybe_unused]] in
 }
 
 void LateThreads::wake_rested() {
-  const int64_t time = now();
+  const int64_t time = steady_nanoseconds();
   for (Thread& t : threads_)
     if (t.rests && t.until <= time) t.rests = false, --resting_;
 }

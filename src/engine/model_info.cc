@@ -12,9 +12,9 @@
 namespace octet::engine {
 namespace {
 
-using Json = nlohmann::json;
+using InfoJson = nlohmann::json;
 constexpr size_t kMostClasses = 1 << 20, kMostChannels = 64, kMostText = 200;
-constexpr int kMaxDepth = 16;
+constexpr int kMaxInfoDepth = 16;
 
 // The entry of `metadata` under `name`; its checks say which it is.
 class Entry {
@@ -29,26 +29,26 @@ class Entry {
     if (text_->empty() || text_->size() > kMostText) refuse("a short text");
     return *text_;
   }
-  Json json() const {
+  InfoJson json() const {
     try {
-      return Json::parse(*text_, [this](int depth, Json::parse_event_t, Json&) {
-        if (depth > kMaxDepth) refuse("JSON of a few levels");
+      return InfoJson::parse(*text_, [this](int depth, InfoJson::parse_event_t, InfoJson&) {
+        if (depth > kMaxInfoDepth) refuse("JSON of a few levels");
         return true;
       });
-    } catch (const Json::exception&) {
+    } catch (const InfoJson::exception&) {
       refuse("valid JSON");
     }
   }
-  Json object() const {
-    Json value = json();
+  InfoJson object() const {
+    InfoJson value = json();
     if (!value.is_object()) refuse("a JSON object");
     return value;
   }
   std::vector<double> numbers(bool positive) const {
-    const Json list = json();
+    const InfoJson list = json();
     if (!list.is_array() || list.empty() || list.size() > kMostChannels) refuse("a list of numbers, one a channel");
     std::vector<double> out;
-    for (const Json& item : list) {
+    for (const InfoJson& item : list) {
       if (!item.is_number()) refuse("a list of numbers");
       out.push_back(item.get<double>());
       if (!std::isfinite(static_cast<float>(out.back()))) refuse("a list of finite numbers");
@@ -57,10 +57,10 @@ class Entry {
     return out;
   }
   std::vector<std::string> texts() const {
-    const Json list = json();
+    const InfoJson list = json();
     if (!list.is_array() || list.size() > kMostClasses) refuse("a JSON list of texts");
     std::vector<std::string> out;
-    for (const Json& item : list) {
+    for (const InfoJson& item : list) {
       if (!item.is_string()) refuse("a JSON list of texts");
       out.push_back(item.get<std::string>());
     }
@@ -78,7 +78,7 @@ class Entry {
 };
 
 void read_resize(const Entry& entry, ModelInfo& info) {
-  const Json rule = entry.object();
+  const InfoJson rule = entry.object();
   const auto text = [&](const char* name, std::string& out) {
     const auto found = rule.find(name);
     if (found == rule.end()) return;
@@ -144,7 +144,7 @@ std::vector<std::string> read_class_names(const Metadata& metadata) {
 }
 
 std::string class_names_text(const std::vector<std::string>& names) {
-  return Json(names).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return InfoJson(names).dump(-1, ' ', false, InfoJson::error_handler_t::replace);
 }
 
 octet::ImageFormat image_format(const ModelInfo& info, int64_t channels) {

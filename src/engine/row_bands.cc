@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Range;
 
-int64_t align64(int64_t bytes) {
+int64_t whole_lines(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
@@ -196,7 +196,7 @@ class GroupFinder {
     group.memory_bytes = 0;
     for (BandedSteps::Kept& kept : group.kept) {
       kept.offset = group.memory_bytes;
-      group.memory_bytes += align64(strides_of(plan_, kept.buffer).row_stride * kept.rows + kernels::kReadSlack);
+      group.memory_bytes += whole_lines(strides_of(plan_, kept.buffer).row_stride * kept.rows + kernels::kReadSlack);
     }
   }
 

@@ -1,7 +1,6 @@
 #include "engine/signal.h"
 
 #include <bit>
-#include <chrono>
 #include <limits>
 
 #if defined(__linux__)
@@ -11,6 +10,8 @@
 #endif
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+
+#include "engine/steady_clock.h"
 #endif
 
 namespace octet::engine {
@@ -53,11 +54,6 @@ void wake(std::atomic<uint64_t>& word) {
 #endif
 }
 
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 void Signal::post(uint64_t number) {
@@ -77,7 +73,7 @@ bool Signal::look_for(uint64_t wanted, int looks) const {
 
 bool Signal::spin_for(uint64_t wanted, SpinTime spin) const {
   if (look_for(wanted, kFirstLooks)) return true;
-  for (const int64_t until = now() + spin.nanoseconds; now() < until;)
+  for (const int64_t until = steady_nanoseconds() + spin.nanoseconds; steady_nanoseconds() < until;)
     if (look_for(wanted, kLooksPerClock)) return true;
   return false;
 }

@@ -49,54 +49,54 @@ int64_t squeeze_excite_macs(const Plan& plan, const Step& step) {
   return x.n() * macs;
 }
 
-int64_t none(const Plan&, const Step&) {
+int64_t no_macs(const Plan&, const Step&) {
   return 0;
 }
 
 constexpr struct {
   const char* kind;
   int64_t (*macs)(const Plan& plan, const Step& step);
-} kKinds[] = {
+} kStepMacs[] = {
     {"conv", conv_macs},
     {"depthwise", depthwise_macs},
-    {"max_pool", none},
-    {"average_pool", none},
-    {"global_average", none},
-    {"row_sums", none},
+    {"max_pool", no_macs},
+    {"average_pool", no_macs},
+    {"global_average", no_macs},
+    {"row_sums", no_macs},
     {"squeeze_excite", squeeze_excite_macs},
-    {"add", none},
-    {"mul", none},
-    {"copy", none},
-    {"channel_tables", none},
-    {"fill", none},
-    {"resize_nearest", none},
-    {"channel_shuffle", none},
-    {"quantize", none},
-    {"dequantize", none},
+    {"add", no_macs},
+    {"mul", no_macs},
+    {"copy", no_macs},
+    {"channel_tables", no_macs},
+    {"fill", no_macs},
+    {"resize_nearest", no_macs},
+    {"channel_shuffle", no_macs},
+    {"quantize", no_macs},
+    {"dequantize", no_macs},
     {"float_conv", conv_macs},
     {"float_depthwise", depthwise_macs},
     {"float_conv_transpose", conv_transpose_macs},
     {"float_gemm", gemm_macs},
     {"float_matmul", matmul_macs},
-    {"float_pool", none},
-    {"unary", none},
-    {"binary", none},
-    {"strided_copy", none},
-    {"softmax", none},
-    {"layer_norm", none},
-    {"reduce", none},
-    {"arg_max", none},
-    {"index_to_float", none},
-    {"scale_shift", none},
-    {"float_resize", none},
-    {"lrn", none},
+    {"float_pool", no_macs},
+    {"unary", no_macs},
+    {"binary", no_macs},
+    {"strided_copy", no_macs},
+    {"softmax", no_macs},
+    {"layer_norm", no_macs},
+    {"reduce", no_macs},
+    {"arg_max", no_macs},
+    {"index_to_float", no_macs},
+    {"scale_shift", no_macs},
+    {"float_resize", no_macs},
+    {"lrn", no_macs},
 };
 
 }  // namespace
 
 StepCost step_cost(const Plan& plan, const Step& step) {
   StepCost cost;
-  for (const auto& row : kKinds)
+  for (const auto& row : kStepMacs)
     if (step.kind == row.kind) cost.macs = row.macs(plan, step);
   for (const auto* list : {&step.inputs, &step.outputs})
     for (int id : *list) cost.bytes += plan.buffers[id].bytes();

@@ -11,6 +11,9 @@
 
 namespace octet::engine {
 
+// No number of elements in a plan is larger.
+inline constexpr int64_t kMaxExtent = int64_t{1} << 40;
+
 class StepReader {
  public:
   StepReader(const Plan& plan, const Step& step) : plan_(plan), step_(step) {}

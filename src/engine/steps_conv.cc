@@ -15,7 +15,7 @@ namespace octet::engine {
 namespace {
 
 using kernels::KernelTable;
-constexpr int64_t kMaxExtent = 1 << 16;
+constexpr int64_t kMaxWindow = 1 << 16;
 
 struct ConvStep {
   kernels::ConvArgs args;  // without tensors
@@ -189,10 +189,10 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& r, const Buffer& in, 
   r.check(g.in_channels % g.groups == 0 && g.out_channels % g.groups == 0, g.groups, " groups do not divide ",
           g.in_channels, " and ", g.out_channels, " channels");
   g.kernel_h = r.integer_or("kernel_h", 1, 1, 256), g.kernel_w = r.integer_or("kernel_w", 1, 1, 256);
-  g.stride_h = r.integer_or("stride_h", 1, 1, kMaxExtent), g.stride_w = r.integer_or("stride_w", 1, 1, kMaxExtent);
-  g.dilation_h = r.integer_or("dilation_h", 1, 1, kMaxExtent),
-  g.dilation_w = r.integer_or("dilation_w", 1, 1, kMaxExtent);
-  g.pad_top = r.integer_or("pad_top", 0, 0, kMaxExtent), g.pad_left = r.integer_or("pad_left", 0, 0, kMaxExtent);
+  g.stride_h = r.integer_or("stride_h", 1, 1, kMaxWindow), g.stride_w = r.integer_or("stride_w", 1, 1, kMaxWindow);
+  g.dilation_h = r.integer_or("dilation_h", 1, 1, kMaxWindow),
+  g.dilation_w = r.integer_or("dilation_w", 1, 1, kMaxWindow);
+  g.pad_top = r.integer_or("pad_top", 0, 0, kMaxWindow), g.pad_left = r.integer_or("pad_left", 0, 0, kMaxWindow);
   r.check(in.n() == out.n(), "input and output have different batches");
   if (!halo) return g;
   const auto fits = [](int64_t outputs, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad, int64_t size,

@@ -11,7 +11,6 @@ namespace {
 
 using kernels::KernelTable;
 using kernels::Range;
-constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 PreparedStep unary(const Plan& plan, const Step& step, const KernelTable& table) {
   const StepReader r(plan, step);
@@ -299,7 +298,7 @@ PreparedStep lrn(const Plan& plan, const Step& step, const KernelTable& table) {
           table.lrn.isa};
 }
 
-constexpr StepKind kKinds[] = {
+constexpr StepKind kFloatKinds[] = {
     {"float_conv", prepare_float_conv},
     {"float_depthwise", prepare_float_depthwise},
     {"float_conv_transpose", prepare_float_conv_transpose},
@@ -322,7 +321,7 @@ constexpr StepKind kKinds[] = {
 }  // namespace
 
 std::span<const StepKind> float_step_kinds() {
-  return kKinds;
+  return kFloatKinds;
 }
 
 }  // namespace octet::engine

@@ -296,7 +296,7 @@ PreparedStep dequantize(const Plan& plan, const Step& step, const KernelTable& t
           table.dequantize.isa};
 }
 
-constexpr StepKind kKinds[] = {
+constexpr StepKind kInt8Kinds[] = {
     {"conv", prepare_conv},
     {"depthwise", prepare_depthwise},
     {"max_pool", max_pool},
@@ -318,7 +318,7 @@ constexpr StepKind kKinds[] = {
 }  // namespace
 
 std::span<const StepKind> int8_step_kinds() {
-  return kKinds;
+  return kInt8Kinds;
 }
 
 }  // namespace octet::engine

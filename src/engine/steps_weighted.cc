@@ -8,7 +8,6 @@ namespace {
 
 using kernels::KernelTable;
 using kernels::Range;
-constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 struct EpilogueReader {
   kernels::FloatEpilogue epilogue;

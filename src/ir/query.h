@@ -26,6 +26,14 @@ Node* source(const Value* value);
 // The constant that it is, quantized or not; nullptr where it depends on an input of the graph, and for nullptr.
 const Value* constant_behind(const Value* value);
 
+// Of a value whose rank is known.
+inline const Shape& shape_of(const Value* value) {
+  return *value->type.shape;
+}
+inline size_t rank_of(const Value* value) {
+  return shape_of(value).size();
+}
+
 // The number that a constant of one element holds; nothing for other values and nullptr.
 std::optional<float> scalar(const Value* value);
 

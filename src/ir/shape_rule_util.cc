@@ -131,4 +131,8 @@ void set_output(Node& node, size_t index, DataType data_type, std::optional<Shap
   if (value) value->type = {data_type, std::move(shape)};
 }
 
+void set_unknown(Node& node) {
+  set_output(node, 0, input_data_type(node, 0), std::nullopt);
+}
+
 }  // namespace octet::ir

@@ -48,5 +48,7 @@ Shape broadcast(const Node& node, const Shape& a, const Shape& b);
 
 // Sets the type of an output that somebody wants; checks the dimensions against kMaxDimension.
 void set_output(Node& node, size_t index, DataType data_type, std::optional<Shape> shape);
+// Output 0 has the data type of input 0 and a shape that nobody knows.
+void set_unknown(Node& node);
 
 }  // namespace octet::ir

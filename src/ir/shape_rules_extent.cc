@@ -8,10 +8,6 @@
 namespace octet::ir {
 namespace {
 
-void set_unknown(Node& node) {
-  set_output(node, 0, input_data_type(node, 0), std::nullopt);
-}
-
 // Number of elements that x[start:end:step] has, as numpy counts.
 int64_t slice_length(int64_t size, int64_t start, int64_t end, int64_t step) {
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;

@@ -7,10 +7,6 @@
 namespace octet::ir {
 namespace {
 
-void set_unknown(Node& node) {
-  set_output(node, 0, input_data_type(node, 0), std::nullopt);
-}
-
 // The dimension that a -1 in a Reshape target stands for.
 int64_t inferred_dim(const Node& node, const Shape& in, const Shape& target, const std::vector<bool>& copied) {
   // Copied dimensions stand on both sides, so they cancel even when they are dynamic.

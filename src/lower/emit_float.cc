@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "engine/kernels/float_conv.h"
 #include "ir/infer.h"
+#include "ir/query.h"
 #include "lower/quant_params.h"
 #include "lower/transposed_conv.h"
 
@@ -17,10 +18,6 @@ using engine::Step;
 using ir::Node;
 using ir::OpKind;
 using ir::Value;
-
-const ir::Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 void write_bounds(Step& step, const Bounds& bounds) {
   if (std::isfinite(bounds.lo)) step.floats["float_lo"] = bounds.lo;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "lower/emit_float.h"
 #include "lower/quant_params.h"
 
@@ -17,10 +18,6 @@ using engine::Step;
 using ir::Node;
 using ir::OpKind;
 using ir::Value;
-
-const ir::Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 void emit_matmul(PlanBuilder& b, const Node& node) {
   const ir::Shape &x = shape_of(node.input(0)), &w = shape_of(node.input(1)), &y = shape_of(node.output());

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "ir/traits.h"
 #include "lower/emit_float.h"
 #include "lower/moves.h"
@@ -15,10 +16,6 @@ namespace {
 using ir::Node;
 using ir::OpKind;
 using ir::Value;
-
-const ir::Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 // The layout of what lands in one of several outputs of rank 4, or is made of several inputs.
 bool any_nhwc(const PlanBuilder& b, const Node& node) {

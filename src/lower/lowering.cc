@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/query.h"
 #include "ir/traits.h"
 #include "lower/channel_shuffle.h"
 #include "lower/emit_float.h"
@@ -19,10 +20,6 @@ using ir::Node;
 using ir::OpKind;
 using ir::Value;
 using numerics::QuantParams;
-
-const ir::Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 // Images, and rows of features, have a place in the engine's code layout.
 bool has_code_layout(const Value* v) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -11,10 +12,6 @@ namespace {
 
 using ir::Node;
 using ir::OpKind;
-
-const ir::Shape& shape_of(const ir::Value* v) {
-  return *v->type.shape;
-}
 
 std::vector<int64_t> constant_ints(const Node& node, size_t input) {
   require(node.input(input)->is_constant(), node.info().name, " '", node.name, "': its input '",

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/lowering.h"
@@ -17,10 +18,6 @@ using ir::Node;
 using ir::OpKind;
 using ir::Value;
 using numerics::QuantParams;
-
-const ir::Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 // No sum of a convolution and its residual is larger.
 float greatest_sum(const Int8Chain& chain) {

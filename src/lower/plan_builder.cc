@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "dense/program.h"
+#include "ir/query.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -13,10 +14,6 @@ using engine::Buffer;
 using engine::Layout;
 using engine::Step;
 using ir::Value;
-
-const std::vector<int64_t>& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 // NCHW and NHWC are the same bytes.
 bool same_order(const std::vector<int64_t>& shape) {

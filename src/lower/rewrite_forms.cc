@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/infer.h"
+#include "ir/query.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 
@@ -19,10 +20,6 @@ using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
 using ir::Value;
-
-const Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 bool reshapes(const Node* node) {
   return node != nullptr && node->info().has(ir::trait::kReshapes);

@@ -6,6 +6,7 @@
 
 #include "ir/axes.h"
 #include "ir/infer.h"
+#include "ir/query.h"
 #include "ir/traits.h"
 #include "lower/plan_builder.h"
 #include "lower/quant_params.h"
@@ -18,10 +19,6 @@ using ir::Node;
 using ir::OpKind;
 using ir::Shape;
 using ir::Value;
-
-const Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 // A Reshape of rows that leaves the last axis alone.
 bool is_of_rows(const Value* v) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/infer.h"
+#include "ir/query.h"
 #include "lower/quant_params.h"
 #include "lower/transposed_conv.h"
 #include "numerics/accumulator_bound.h"
@@ -19,11 +20,7 @@ using ir::OpKind;
 using ir::Value;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kMaxKernel = 256;  // what a step of the engine takes
-
-const ir::Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
+constexpr int64_t kMaxWindow = 256;  // what a step of the engine takes
 
 // What makes sums of this channel exact in int32, or why it cannot be.
 bool fits_accumulator(std::span<const int8_t> weights, int64_t start) {
@@ -128,7 +125,7 @@ bool flattens_images(const Node& reshape) {
   if (reshape.kind != OpKind::kFlatten && reshape.kind != OpKind::kReshape) return false;
   const ir::Shape &image = shape_of(reshape.input(0)), &rows = shape_of(reshape.output());
   return image.size() == 4 && rows.size() == 2 && image[0] == rows[0] && image[1] * image[2] * image[3] == rows[1] &&
-         image[2] <= kMaxKernel && image[3] <= kMaxKernel;
+         image[2] <= kMaxWindow && image[3] <= kMaxWindow;
 }
 
 Weighted read_gemm(const Node& node, bool through_flatten) {
@@ -148,7 +145,7 @@ Weighted read_gemm(const Node& node, bool through_flatten) {
 
 QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams& input) {
   const kernels::ConvGeometry& g = w.geometry;
-  if (g.kernel_h > kMaxKernel || g.kernel_w > kMaxKernel) return {.problem = "no INT8 kernel for so large a window"};
+  if (g.kernel_h > kMaxWindow || g.kernel_w > kMaxWindow) return {.problem = "no INT8 kernel for so large a window"};
   if (w.transposed)
     if (std::string problem = phases_problem(w); !problem.empty()) return {.problem = problem};
   WeightCodes weights = w.transposed ? transposed_codes(w) : weight_codes(*w.node, w.node->input(1), w.weight_axis);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/axes.h"
+#include "ir/query.h"
 #include "ir/traits.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
@@ -17,10 +18,6 @@ using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
 using ir::Value;
-
-const Shape& shape_of(const Value* v) {
-  return *v->type.shape;
-}
 
 // Its codes are those of a quantizer, moved about or clamped at most.
 bool has_codes(const Value* v) {

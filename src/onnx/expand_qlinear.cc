@@ -176,7 +176,7 @@ Nodes softmax(Expansion& e) {
 
 using Rule = Nodes (*)(Expansion&);
 
-const std::unordered_map<std::string, Rule>& rules() {
+const std::unordered_map<std::string, Rule>& expansion_rules() {
   static const std::unordered_map<std::string, Rule> table = {
       {"QLinearConv", conv},
       {"QLinearMatMul", matmul},
@@ -200,7 +200,7 @@ bool is_qlinear(const std::string& domain, const std::string& op) {
   const bool standard = op == "QLinearConv" || op == "QLinearMatMul";
   if (domain.empty() || domain == "ai.onnx") return standard;
   if (domain != "com.microsoft") return false;
-  return (rules().count(op) > 0 && !standard) || op == "QuantizeLinear" || op == "DequantizeLinear";
+  return (expansion_rules().count(op) > 0 && !standard) || op == "QuantizeLinear" || op == "DequantizeLinear";
 }
 
 std::string refused_integer_op(const std::string& op) {
@@ -212,8 +212,8 @@ std::string refused_integer_op(const std::string& op) {
 }
 
 Nodes expand_qlinear(SourceNode node, UpgradeContext& context) {
-  const auto it = rules().find(node.op);
-  if (it == rules().end()) return {std::move(node)};
+  const auto it = expansion_rules().find(node.op);
+  if (it == expansion_rules().end()) return {std::move(node)};
   if (node.outputs.size() != 1) fail("has ", node.outputs.size(), " outputs, expected 1");
   Expansion e(node, context);
   return it->second(e);

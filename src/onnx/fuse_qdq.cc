@@ -30,7 +30,7 @@ Range full_range(DataType type) {
   return type == DataType::kUInt8 ? Range{0, 255} : Range{-128, 127};
 }
 
-std::string node_text(const Node& node) {
+std::string quantizer_text(const Node& node) {
   return str("node '", node.name, "' (", node.info().name, ")");
 }
 
@@ -45,22 +45,23 @@ bool same_tensor(const Value* a, const Value* b) {
 void check_scales(const Node& node, const std::vector<float>& scales) {
   for (const float s : scales)
     if (!(s > 0) || !std::isfinite(s))
-      fail(node_text(node), ": scale '", node.inputs[1]->name, "' holds ", s, ", expected a positive number");
+      fail(quantizer_text(node), ": scale '", node.inputs[1]->name, "' holds ", s, ", expected a positive number");
 }
 
 // Scale and zero point of one Q or DQ node, element by element of its input.
-class Parameters {
+class LinearParameters {
  public:
-  Parameters(const Node& node, const ir::Shape& shape, Range range) : range_(range) {
+  LinearParameters(const Node& node, const ir::Shape& shape, Range range) : range_(range) {
     scales_ = node.input(1)->constant->to_floats();
     check_scales(node, scales_);
     zeros_ = node.has_input(2) ? node.input(2)->constant->to_ints() : std::vector<int64_t>(scales_.size(), 0);
     if (scales_.size() != zeros_.size() || scales_.empty())
-      fail(node_text(node), ": scale and zero point should have the same number of elements");
+      fail(quantizer_text(node), ": scale and zero point should have the same number of elements");
     if (scales_.size() == 1) return;
     const size_t axis = ir::normal_axis(node, node.get_int("axis", 1), shape.size());
     if (shape[axis] != static_cast<int64_t>(scales_.size()))
-      fail(node_text(node), ": ", scales_.size(), " scales do not fit axis ", axis, " of ", ir::shape_string(shape));
+      fail(quantizer_text(node), ": ", scales_.size(), " scales do not fit axis ", axis, " of ",
+           ir::shape_string(shape));
     for (size_t d = axis + 1; d < shape.size(); ++d) inner_ *= static_cast<size_t>(shape[d]);
   }
   numerics::QuantParams at(size_t element) const {
@@ -161,7 +162,7 @@ class Fuser {
 
   // Values of a float constant whose Q and DQ are the parameters of `node`.
   static bool never_lowest(const Node& node, const Tensor& floats, Range range) {
-    const Parameters parameters(node, floats.shape(), range);
+    const LinearParameters parameters(node, floats.shape(), range);
     if (!parameters.symmetric()) return false;
     std::vector<float> space;
     const std::span<const float> values = floats.as_floats(space);
@@ -175,7 +176,7 @@ class Fuser {
   void fuse_bias(Node* dq) {
     Value* codes = dq->input(0);
     const Tensor old = *codes->constant;
-    const Parameters parameters(*dq, old.shape(), {INT32_MIN, INT32_MAX});
+    const LinearParameters parameters(*dq, old.shape(), {INT32_MIN, INT32_MAX});
     const std::span<const int32_t> q = old.values<int32_t>();
     Tensor numbers = Tensor::made<float>(old.shape(), [&](std::span<float> out) {
       for (size_t i = 0; i < out.size(); ++i) {
@@ -193,7 +194,7 @@ class Fuser {
     Value* codes = dq->input(0);
     const Tensor old = *codes->constant;
     Range range = full_range(old.data_type());
-    const Parameters parameters(*dq, old.shape(), range);
+    const LinearParameters parameters(*dq, old.shape(), range);
     if (old.data_type() == DataType::kInt8) {
       const std::span<const int8_t> q = old.values<int8_t>();
       if (parameters.symmetric() && std::find(q.begin(), q.end(), -128) == q.end()) range.qmin = -127;
@@ -205,7 +206,7 @@ class Fuser {
   }
 
   template <typename Code>
-  static Tensor dequantized(const ir::Shape& shape, std::span<const Code> codes, const Parameters& parameters) {
+  static Tensor dequantized(const ir::Shape& shape, std::span<const Code> codes, const LinearParameters& parameters) {
     return Tensor::made<float>(shape, [&](std::span<float> out) {
       parameters.for_each_run(codes.size(), [&](size_t start, size_t count, const numerics::QuantParams& p) {
         numerics::dequantize(codes.subspan(start, count), p, out.subspan(start, count));
@@ -286,12 +287,12 @@ class Fuser {
         ir::find_axis(node->get_int("axis", 1), x->type.shape ? x->type.shape->size() : 0);
     const bool per_axis = scale.shape().size() == 1 && axis && (*x->type.shape)[*axis] == scale.size();
     const ir::Shape shape = per_axis ? scale.shape() : ir::Shape();
-    if (!per_axis && scale.size() != 1) fail(node_text(*node), ": ", scale.size(), " scales do not fit its input");
+    if (!per_axis && scale.size() != 1) fail(quantizer_text(*node), ": ", scale.size(), " scales do not fit its input");
     std::string state = ir::kFrozen;
     if (const auto note = notes_.find(node->name); note != notes_.end()) {
       const Range allowed = full_range(type);
       if (note->second.qmin < allowed.qmin || note->second.qmax > allowed.qmax)
-        fail(node_text(*node), ": the metadata entry '", kFakeQuantizeKey, "' gives it codes that ",
+        fail(quantizer_text(*node), ": the metadata entry '", kFakeQuantizeKey, "' gives it codes that ",
              ir::data_type_name(type), " does not have");
       range = {note->second.qmin, note->second.qmax};
       state = note->second.state;

@@ -12,7 +12,7 @@ using ir::DataType;
 using ir::Shape;
 using ir::Tensor;
 
-bool is_code_type(DataType type) {
+bool is_quantized_type(DataType type) {
   return type == DataType::kInt8 || type == DataType::kUInt8 || type == DataType::kInt32;
 }
 
@@ -154,7 +154,7 @@ Tensor QuantizedConstant::values() const {
 std::optional<QuantizedConstant> quantized_constant(const Tensor& data, const Tensor& scale, const Tensor* zero_point,
                                                     int64_t axis) {
   const bool floats = data.data_type() == DataType::kFloat32;
-  if (!floats && !is_code_type(data.data_type())) return std::nullopt;
+  if (!floats && !is_quantized_type(data.data_type())) return std::nullopt;
   if (scale.data_type() != DataType::kFloat32 || scale.shape().size() > 1 || scale.size() == 0) return std::nullopt;
   for (const float s : scale.values<float>())
     if (!(s > 0) || !std::isfinite(s)) return std::nullopt;

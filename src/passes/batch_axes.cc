@@ -27,10 +27,6 @@ int64_t count_before(const Shape& shape, size_t axis) {
                          std::multiplies<>());
 }
 
-size_t rank_of(const Value* value) {
-  return value->type.shape->size();
-}
-
 // Index i along `axis` is (o, image, r) in row-major order, with o < outer. Outer is 1 but where rows of one sequence
 // of images after another are joined: [tokens, images, width] to [tokens * images, width].
 struct Place {

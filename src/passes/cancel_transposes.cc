@@ -24,10 +24,6 @@ bool is_transpose(const Node* node) {
   return node && node->kind == OpKind::kTranspose && node->input(0)->type.shape;
 }
 
-Order order_of(const Node& transpose) {
-  return ir::permutation_of(transpose, transpose.input(0)->type.shape->size());
-}
-
 // The sizes of a Reshape to `shape` from a tensor with the same batch; nothing where they cannot be said.
 std::optional<std::vector<int64_t>> reshape_target(const ir::Shape& from, const ir::Shape& shape) {
   std::vector<int64_t> out = shape;

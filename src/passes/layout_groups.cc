@@ -41,15 +41,15 @@ bool takes_images(const Node* node) {
   }
 }
 
-bool is_transpose(const Node* node) {
+bool moves_activations(const Node* node) {
   return node && node->kind == OpKind::kTranspose && node->input(0)->type.shape && !node->input(0)->is_constant();
 }
+
+}  // namespace
 
 Order order_of(const Node& transpose) {
   return ir::permutation_of(transpose, transpose.input(0)->type.shape->size());
 }
-
-}  // namespace
 
 LayoutGroup::LayoutGroup(const Graph& graph, Node* transpose) : graph_(graph) {
   while (!grow(transpose)) {
@@ -61,7 +61,7 @@ LayoutGroup::LayoutGroup(const Graph& graph, Node* transpose) : graph_(graph) {
   }
   for (Tensor& t : tensors_) {
     const Node* maker = t.value->producer;
-    if (maker && is_inside(maker)) t.maker = is_transpose(maker) ? Maker::kTranspose : Maker::kPermutable;
+    if (maker && is_inside(maker)) t.maker = moves_activations(maker) ? Maker::kTranspose : Maker::kPermutable;
     for (Node* user : t.value->users) {
       std::vector<Node*>& readers = is_inside(user) ? t.inside : t.outside;
       if (std::find(readers.begin(), readers.end(), user) == readers.end()) readers.push_back(user);
@@ -102,7 +102,7 @@ bool LayoutGroup::join(Node* node) {
   if (contradictory_.count(node) > 0 || seen_nodes_.count(node) > 0) return true;
   const auto known = [&](const Value* v) { return v && index_.count(v) > 0; };
   bool fits = true;
-  if (is_transpose(node) && node->output() && node->output()->type.shape) {
+  if (moves_activations(node) && node->output() && node->output()->type.shape) {
     seen_nodes_.insert(node);
     transposes_.push_back(node);
     Value *x = node->input(0), *y = node->output();

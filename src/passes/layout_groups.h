@@ -10,6 +10,9 @@
 
 namespace octet::passes {
 
+// The permutation of a Transpose whose input has a known rank.
+Order order_of(const ir::Node& transpose);
+
 class LayoutGroup {
  public:
   enum class Maker { kOther, kTranspose, kPermutable };

@@ -19,10 +19,6 @@ using ir::Tensor;
 using ir::Value;
 using Ints = std::vector<int64_t>;
 
-size_t rank_of(const Value* value) {
-  return value->type.shape->size();
-}
-
 bool is_reduction(OpKind kind) {
   return kind == OpKind::kReduceMean || kind == OpKind::kReduceSum || kind == OpKind::kReduceMax ||
          kind == OpKind::kArgMax;
@@ -122,7 +118,7 @@ Tensor reshaped(const Tensor& tensor, const Shape& shape) {
 }
 
 // Puts another tensor into input `i` of the node; other readers of the constant keep theirs.
-void replace_constant(Graph& graph, Node* node, size_t i, Tensor tensor) {
+void set_transposed(Graph& graph, Node* node, size_t i, Tensor tensor) {
   Value* constant = node->input(i);
   if (constant->users.size() == 1 && !graph.is_output(constant)) return graph.set_constant(constant, std::move(tensor));
   graph.set_input(
@@ -132,7 +128,7 @@ void replace_constant(Graph& graph, Node* node, size_t i, Tensor tensor) {
 
 void replace_ints(Graph& graph, Node* node, size_t i, const Ints& values) {
   const Tensor tensor = Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
-  if (i < node->inputs.size() && node->inputs[i]) return replace_constant(graph, node, i, tensor);
+  if (i < node->inputs.size() && node->inputs[i]) return set_transposed(graph, node, i, tensor);
   while (node->inputs.size() <= i) node->inputs.push_back(nullptr);
   graph.set_input(node, i, graph.add_constant(graph.unique_name(node->name + "/axes"), tensor));
 }
@@ -151,7 +147,7 @@ void permute_operand(Graph& graph, Node* node, size_t i, const Order& order) {
   if (own.size() == 1 && own.shape().size() <= order.size()) return;
   Shape full(order.size() - own.shape().size(), 1);
   full.insert(full.end(), own.shape().begin(), own.shape().end());
-  replace_constant(graph, node, i, transposed(reshaped(own, full), order));
+  set_transposed(graph, node, i, transposed(reshaped(own, full), order));
 }
 
 // One number an axis.
@@ -209,7 +205,7 @@ void permute_resize(Graph& graph, Node* node, const Order& order) {
   }
   if (node->has_input(2) && node->input(2)->constant->size() > 0) {
     const std::vector<float> scales = in_order(node->input(2)->constant->to_floats(), order);
-    replace_constant(graph, node, 2, Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales));
+    set_transposed(graph, node, 2, Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales));
   }
   if (node->has_input(3)) replace_ints(graph, node, 3, in_order(ints_of(node->input(3)), order));
 }

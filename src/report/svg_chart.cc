@@ -10,7 +10,7 @@ namespace octet::report {
 namespace {
 
 constexpr double kWidth = 560, kHeight = 300, kLeft = 58, kRight = 14, kTop = 12, kBottom = 42;
-constexpr int kColors = 6;
+constexpr int kSeriesColors = 6;
 // Beyond this a page grows without anybody seeing a difference on 500 pixels.
 constexpr size_t kMaxPoints = 1000;
 
@@ -133,7 +133,7 @@ std::string svg_line_chart(const Curve& curve) {
 
   for (size_t s = 0; s < curve.series.size(); ++s) {
     const Series& series = curve.series[s];
-    const size_t color = s % kColors + 1, count = series.x.size(), stride = count / kMaxPoints + 1;
+    const size_t color = s % kSeriesColors + 1, count = series.x.size(), stride = count / kMaxPoints + 1;
     std::string path, dots;
     bool pen_down = false;
     for (size_t i = 0; i < count; ++i) {

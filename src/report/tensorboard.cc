@@ -22,7 +22,7 @@ namespace {
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5 };
 enum SummaryField { kValue = 1 };
 enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5 };
-enum ImageField { kHeight = 1, kWidth = 2, kColorspace = 3, kEncodedImage = 4 };
+enum ImageField { kImageHeight = 1, kImageWidth = 2, kColorspace = 3, kEncodedImage = 4 };
 enum HistogramField { kMin = 1, kMax = 2, kCount = 3, kSum = 4, kSumOfSquares = 5, kBucketLimit = 6, kBucket = 7 };
 
 double wall_time() {
@@ -142,8 +142,8 @@ void EventWriter::image(const std::string& tag, int64_t step, std::string_view e
   constexpr int kRgb = 3;
   write_event(encode_summary_event(tag, step, [&](protozero::pbf_writer& out) {
     protozero::pbf_writer image(out, kImage);
-    image.add_int32(kHeight, height);
-    image.add_int32(kWidth, width);
+    image.add_int32(kImageHeight, height);
+    image.add_int32(kImageWidth, width);
     image.add_int32(kColorspace, kRgb);
     image.add_bytes(kEncodedImage, encoded.data(), encoded.size());
   }));

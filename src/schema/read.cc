@@ -12,9 +12,6 @@
 namespace octet::schema {
 namespace {
 
-std::string dotted(const std::string& path, const std::string& key) {
-  return path.empty() ? key : path + "." + key;
-}
 std::string quoted_section(const std::string& path) {
   return path.empty() ? "the file" : "'" + path + "'";
 }

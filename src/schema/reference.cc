@@ -2,13 +2,10 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "schema/tree.h"
 
 namespace octet::schema {
 namespace {
-
-std::string dotted(const std::string& path, const std::string& key) {
-  return path.empty() ? key : path + "." + key;
-}
 
 std::string help_of(const Field& field) {
   std::string out = field.help_text();

@@ -69,6 +69,10 @@ struct Override {
 
 }  // namespace
 
+std::string dotted(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
+
 std::string shortened(const std::string& text) {
   constexpr size_t kLongest = 60;
   if (text.size() <= kLongest) return text;

@@ -27,6 +27,9 @@ struct Entry {
   Node value;
 };
 
+// The place of `key` in the section `path`: "train.optimizer", or the key alone at the top.
+std::string dotted(const std::string& path, const std::string& key);
+
 // For messages: enough of a long text to recognize it.
 std::string shortened(const std::string& text);
 

@@ -51,7 +51,7 @@ Specification specification_for(const Node& text, const std::string& task) {
   return *std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return known(a) < known(b); });
 }
 
-constexpr const char* kIntroduction =
+constexpr const char* kTaoIntroduction =
     R"(# Specifications of NVIDIA TAO
 
 <!-- Generated from what src/tao and the tasks say of the fields by `octet spec --tao`; a test compares the two. -->
@@ -126,7 +126,7 @@ std::vector<KeyDifference> lost_in_tao(const ExperimentSpec& spec, Stage stage, 
 }
 
 std::string tao_reference_markdown() {
-  std::string out = kIntroduction;
+  std::string out = kTaoIntroduction;
   for (const Specification& each : specifications())
     out += std::string(out.ends_with("\n\n") ? "" : "\n") + "## `" + each.task +
            (each.inference ? "`, inference" : "`") + "\n\n" + tao::reference_markdown(*each.message);

@@ -4,9 +4,9 @@
 
 namespace octet::tasks {
 
-#define OCTET_TASK(name, summary)    \
-  namespace name {                   \
-  std::unique_ptr<Task> make_task(); \
+#define OCTET_TASK(name, summary)           \
+  namespace name {                          \
+  std::unique_ptr<tasks::Task> make_task(); \
   }
 #include "tasks/tasks.def"
 #undef OCTET_TASK

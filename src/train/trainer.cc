@@ -38,9 +38,9 @@ void require_entry(const checkpoint::NamedTensors& state, const std::string& key
          ir::shape_string(shape));
 }
 
-class Run {
+class TrainingRun {
  public:
-  Run(const Training& training, const TrainerOptions& options, TrainListener* listener)
+  TrainingRun(const Training& training, const TrainerOptions& options, TrainListener* listener)
       : graph_(training.network),
         loader_(training.loader),
         validation_(training.validation),
@@ -395,7 +395,7 @@ class Run {
 }  // namespace
 
 TrainResult train(const Training& training, const TrainerOptions& options, TrainListener* listener) {
-  return Run(training, options, listener)();
+  return TrainingRun(training, options, listener)();
 }
 
 }  // namespace octet::train

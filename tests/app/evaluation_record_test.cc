@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoLoss = std::numeric_limits<double>::quiet_NaN();
 
 std::unique_ptr<data::Dataset> three_images() {
   data::MemoryDataset::Contents contents;
@@ -32,7 +32,7 @@ std::unique_ptr<data::Dataset> three_images() {
 tasks::Details some_details() {
   return {.figures = {{{.name = "coco_ap", .title = "COCO AP", .unit = "%"}, 41.25}},
           .columns = {{.name = "ap", .title = "AP", .unit = "%"}, {.name = "objects", .title = "objects", .unit = ""}},
-          .classes = {{75.5, 12}, {kNan, 0}},
+          .classes = {{75.5, 12}, {kNoLoss, 0}},
           .curves = {{.name = "precision_recall",
                       .title = "Precision over recall",
                       .x_label = "recall",
@@ -85,7 +85,7 @@ TEST(EvaluationRecord, MakesTheTablesThatPeopleRead) {
 TEST(EvaluationRecord, AChartHasTheWorstClasses) {
   tasks::Details details{.columns = {{.name = "ap", .title = "AP", .unit = "%"}}, .curves = {{.title = "t"}}};
   for (int label = 0; label < 9; ++label) {
-    details.classes.push_back({label == 3 ? kNan : 100.0 - label});
+    details.classes.push_back({label == 3 ? kNoLoss : 100.0 - label});
     details.curves[0].lines.push_back({.label = label, .x = {0}, .y = {0}});
   }
   const std::vector<report::Curve> curves = curves_of(to_json(details, *three_images()));

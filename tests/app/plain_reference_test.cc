@@ -21,7 +21,7 @@ std::vector<float> numbers(size_t count, float step) {
 }
 
 // A convolution with quantized weights, halves of it, their sum, a product.
-ir::Graph network() {
+ir::Graph small_network() {
   ir::Graph g;
   ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{2, 3, 5, 4}});
   ir::Value* w = g.add_constant("w", Tensor::of<float>({4, 3, 3, 3}, numbers(108, 0.7f)));
@@ -40,7 +40,7 @@ ir::Graph network() {
 }
 
 TEST(PlainReference, ComputesWhatTheOperatorsSay) {
-  const ir::Graph g = network();
+  const ir::Graph g = small_network();
   const std::vector<float> x = numbers(120, 0.11f);
   const std::vector<Tensor> expected = ir::evaluate_graph(g, {Tensor::of<float>({2, 3, 5, 4}, x)});
   const PlainReference reference(3);
@@ -58,7 +58,7 @@ TEST(PlainReference, ComputesWhatTheOperatorsSay) {
 
 // The scores as float32 may sum them otherwise: off, but by no more than that.
 TEST(PlainReference, ScoresAreOffAsFarAsAnotherOrderOfSummation) {
-  const ir::Graph g = network();
+  const ir::Graph g = small_network();
   const std::vector<float> x = numbers(120, 0.11f);
   const PlainReference reference(1);
   const std::vector<float> exact = reference.exact(g)->run({{{2, 3, 5, 4}, x}}).at(0).values;

@@ -13,7 +13,7 @@ namespace octet::app {
 namespace {
 
 // Weights of one layer are so uneven that one scale for all of them leaves most no codes.
-ir::Graph network() {
+ir::Graph sensitive_network() {
   passes::BlockBuilder b({1, 3, 16, 16});
   ir::Value* y = b.x;
   for (const char* name : {"first", "bad", "third"}) y = b.relu(b.conv(y, name, 8, 3, true), str(name, ".relu"));
@@ -39,8 +39,8 @@ TEST(Sensitivity, TheLayerThatCostsMostComesFirst) {
   testing::RandomImages images;
   const GraphRunner run = run_by_engine(images.loader, {.threads = 1});
   int64_t done = 0;
-  const Sensitivity found =
-      measure_sensitivity(quantized(network(), /*per_tensor=*/true), run, [&](int64_t layers) { done = layers; });
+  const Sensitivity found = measure_sensitivity(quantized(sensitive_network(), /*per_tensor=*/true), run,
+                                                [&](int64_t layers) { done = layers; });
   ASSERT_EQ(found.layers.size(), 5u);
   EXPECT_EQ(done, 5);
   EXPECT_EQ(found.layers[0].node, "bad");
@@ -61,7 +61,7 @@ TEST(Sensitivity, TheLayerThatCostsMostComesFirst) {
 TEST(Sensitivity, SaysWhereTheWeightsAreCodesAlready) {
   testing::RandomImages images;
   const GraphRunner run = run_by_engine(images.loader, {.threads = 1});
-  ir::Graph graph = quantized(network(), true);
+  ir::Graph graph = quantized(sensitive_network(), true);
   for (const auto& node : graph.nodes())
     if (node->kind == ir::OpKind::kFakeQuantize && node->input(0)->is_constant()) {
       const ir::Tensor& w = *node->input(0)->constant;
@@ -77,7 +77,7 @@ TEST(Sensitivity, RatiosOfSeveralOutputs) {
   EXPECT_NEAR(signal_to_noise_db({{1, 0}, {10}}, {{1, 0.1f}, {10}}), 23.0103, 1e-3);
   EXPECT_EQ(signal_to_noise_db({{1, 2}}, {{1, 2}}), std::numeric_limits<double>::infinity());
   EXPECT_TRUE(sensitivity_json({.whole_db = std::numeric_limits<double>::infinity()})["sqnr_db"].is_null());
-  EXPECT_THROW(measure_sensitivity(network(), [](const ir::Graph&) { return NetworkOutputs(); }), UserError);
+  EXPECT_THROW(measure_sensitivity(sensitive_network(), [](const ir::Graph&) { return NetworkOutputs(); }), UserError);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace octet::checkpoint {
 namespace {
 
-RunState example() {
+RunState example_state() {
   RunState run;
   run.epochs_done = 2, run.batches_done = 5, run.loss_sum = 3.25, run.best_metric = 61.5, run.best_epoch = 2;
   run.fingerprint = "float-0123456789abcdef";
@@ -20,14 +20,14 @@ RunState example() {
 }
 
 TEST(RunState, RoundTrip) {
-  const RunState read = parse_run_state(run_state_json(example()), "x");
+  const RunState read = parse_run_state(run_state_json(example_state()), "x");
   EXPECT_EQ(read.epochs_done, 2);
   EXPECT_EQ(read.batches_done, 5);
   EXPECT_EQ(read.best_metric, 61.5);
   EXPECT_EQ(read.history.at(1).metrics.at("top1"), 61.5);
   EXPECT_TRUE(std::isnan(read.history.at(1).metrics.at("loss")));
   EXPECT_EQ(read.checksums.at("state.safetensors"), 0xfedcba9876543210);
-  EXPECT_EQ(run_state_json(read), run_state_json(example()));
+  EXPECT_EQ(run_state_json(read), run_state_json(example_state()));
 }
 
 // The message must name the entry: the checksum of the whole would refuse these, too.
@@ -51,7 +51,7 @@ TEST(RunState, EveryNumberHasItsRange) {
                                                 {"history", 7},
                                                 {"checksums", json::array()}};
   for (const auto& [key, value] : cases) {
-    json j = json::parse(run_state_json(example()));
+    json j = json::parse(run_state_json(example_state()));
     j[key] = value;
     try {
       parse_run_state(j.dump(), "x");
@@ -65,7 +65,7 @@ TEST(RunState, EveryNumberHasItsRange) {
 }
 
 TEST(RunState, EveryDamagedByteIsNoticed) {
-  const std::string whole = run_state_json(example());
+  const std::string whole = run_state_json(example_state());
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] ^= 1;

@@ -63,7 +63,7 @@ double distance(const std::vector<float>& seen, int height, int width, Value val
 // What Octet rounds to whole values of 0 .. 255 those libraries keep as fractions.
 constexpr double kRounding = 0.5 + 1e-3;
 
-uint64_t fnv(const std::vector<uint8_t>& bytes) {
+uint64_t hash_of(const std::vector<uint8_t>& bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const uint8_t b : bytes) hash = (hash ^ b) * 0x100000001b3u;
   return hash;
@@ -77,7 +77,7 @@ TEST(InputPreset, TorchvisionHasTheBitsOfPillow) {
   for (size_t i = 0; i < 224 * 224; ++i)
     for (size_t c = 0; c < 3; ++c)
       bytes.push_back(static_cast<uint8_t>(std::lround((seen[c * 224 * 224 + i] * kStd[c] + kMean[c]) * 255)));
-  EXPECT_EQ(fnv(bytes), 0xe7f6097f2cf4584bu);
+  EXPECT_EQ(hash_of(bytes), 0xe7f6097f2cf4584bu);
 }
 
 // tf.image.resize with half-pixel centers and without antialias, then keras.applications' preprocess_input.

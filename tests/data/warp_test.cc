@@ -96,7 +96,7 @@ TEST(Warp, ShrinksWithTheFilterOfResize) {
       for (int c = 0; c < 3; ++c) ASSERT_NEAR(turned.row(y)[x * 3 + c], straight.row(19 - y)[(44 - x) * 3 + c], 1);
 }
 
-constexpr int kHeight = 90, kWidth = 120;
+constexpr int kImageHeight = 90, kWidth = 120;
 
 TransformOptions turned_transform() {
   return {.height = 80,
@@ -132,18 +132,18 @@ Shown shown(const std::vector<float>& pixels, const ImageShape& shape) {
 
 TEST(Warp, BoxesAndMasksFollowThePixels) {
   const vision::Box box{31, 20, 83, 61};
-  Image image{kHeight, kWidth, 1, std::vector<uint8_t>(kHeight * kWidth)};
-  std::vector<uint8_t> inside(kHeight * kWidth, 0);
+  Image image{kImageHeight, kWidth, 1, std::vector<uint8_t>(kImageHeight * kWidth)};
+  std::vector<uint8_t> inside(kImageHeight * kWidth, 0);
   for (int y = 20; y < 61; ++y)
     for (int x = 31; x < 83; ++x) image.row(y)[x] = 255, inside[static_cast<size_t>(y * kWidth + x)] = 1;
-  const auto mask = std::make_shared<const vision::Mask>(vision::mask_of_pixels(inside, kHeight, kWidth));
+  const auto mask = std::make_shared<const vision::Mask>(vision::mask_of_pixels(inside, kImageHeight, kWidth));
   const Transform transform(turned_transform(), image);
   const ImageShape& shape = transform.output_shape();
   std::vector<float> pixels(static_cast<size_t>(shape.size()));
   int whole = 0, cut = 0;
   int64_t wrong = 0, set = 0;
   for (int64_t index = 0; index < 400; ++index) {
-    const Geometry geometry = transform.choose(kHeight, kWidth, {.seed = 5, .index = index});
+    const Geometry geometry = transform.choose(kImageHeight, kWidth, {.seed = 5, .index = index});
     transform.paint(image, geometry, pixels.data());
     const Annotation there = moved({.objects = {{.box = box, .label = 7, .mask = mask}}}, geometry);
     const Shown seen = shown(pixels, shape);
@@ -181,9 +181,9 @@ TEST(Warp, BoxesAndMasksFollowThePixels) {
 // Quirk 26 of TAO's: a turned box goes through two corners. At 45 degrees a square loses half of its area.
 TEST(Warp, CompatibleWithTaoTurnedBoxesGoThroughTwoCorners) {
   TransformOptions options = turned_transform();
-  const Image image{kHeight, kWidth, 1, std::vector<uint8_t>(kHeight * kWidth)};
+  const Image image{kImageHeight, kWidth, 1, std::vector<uint8_t>(kImageHeight * kWidth)};
   options.tao_compatible = true;
-  EXPECT_TRUE(Transform(options, image).choose(kHeight, kWidth, {}).two_corners);
+  EXPECT_TRUE(Transform(options, image).choose(kImageHeight, kWidth, {}).two_corners);
   Geometry geometry = Geometry::whole(100, 100);
   geometry.warp = Affine::rotation(std::acos(-1) / 4, 50, 50);
   const vision::Box box{40, 40, 60, 60};
@@ -254,7 +254,7 @@ TEST(Warp, SmallObjectsAreLeftOutAsTheyAreSeen) {
 }
 
 TEST(Warp, ChoosesByKeyAloneAndLeavesTheRestAsItWas) {
-  const Image image = test_image(kHeight, kWidth, 3);
+  const Image image = test_image(kImageHeight, kWidth, 3);
   TransformOptions options = turned_transform();
   const Transform transform(options, image);
   options.spatial.reset();
@@ -263,12 +263,12 @@ TEST(Warp, ChoosesByKeyAloneAndLeavesTheRestAsItWas) {
   const Transform nothing(options, image);
   for (int64_t index = 0; index < 50; ++index) {
     const AugmentKey key{.seed = 3, .epoch = 5, .index = index};
-    const Geometry a = transform.choose(kHeight, kWidth, key), b = without.choose(kHeight, kWidth, key);
-    EXPECT_EQ(a.warp, transform.choose(kHeight, kWidth, key).warp);
-    EXPECT_NE(a.warp, transform.choose(kHeight, kWidth, {.seed = 3, .epoch = 6, .index = index}).warp);
+    const Geometry a = transform.choose(kImageHeight, kWidth, key), b = without.choose(kImageHeight, kWidth, key);
+    EXPECT_EQ(a.warp, transform.choose(kImageHeight, kWidth, key).warp);
+    EXPECT_NE(a.warp, transform.choose(kImageHeight, kWidth, {.seed = 3, .epoch = 6, .index = index}).warp);
     EXPECT_EQ(a.shift_x, b.shift_x);
     EXPECT_EQ(a.mirrored, b.mirrored);
-    EXPECT_FALSE(nothing.choose(kHeight, kWidth, key).warp);
+    EXPECT_FALSE(nothing.choose(kImageHeight, kWidth, key).warp);
     // Without random changes the matrix says what the fields say.
     const vision::Box box{3, 4, 50, 60}, there = b.to_input(box);
     const Point p = b.matrix()(b.mirrored ? box.x1 : box.x0, box.y0);

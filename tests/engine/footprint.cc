@@ -12,12 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "engine/conv_chain_plan.h"
 #include "engine/engine_file.h"
+#include "engine/resident_memory.h"
 
 namespace {
 
@@ -25,13 +25,6 @@ struct Measured {
   double load_ms = 0, first_ms = 0, cpu_ms = 0;  // load: until the context exists
   int64_t grown_kb = 0, before_kb = 0;
 };
-
-int64_t resident_kb() {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("VmRSS:", 0) == 0) return std::atoll(line.c_str() + 6);
-  return 0;
-}
 
 double cpu_ms() {
   timespec t{};

@@ -14,7 +14,7 @@ namespace {
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 
-Tensor floats(Shape shape, const Floats& v) {
+Tensor float_tensor(Shape shape, const Floats& v) {
   return Tensor::of<float>(std::move(shape), v);
 }
 Tensor ints(const Ints& v) {
@@ -24,7 +24,7 @@ Tensor ints(const Ints& v) {
 Tensor counted(const Shape& shape) {
   Floats v(static_cast<size_t>(element_count(shape)));
   std::iota(v.begin(), v.end(), 0.0f);
-  return floats(shape, v);
+  return float_tensor(shape, v);
 }
 
 std::optional<std::vector<Tensor>> attempt(OpKind kind, const std::vector<Tensor>& inputs, Attributes attributes = {},
@@ -44,13 +44,15 @@ Tensor result(OpKind kind, const std::vector<Tensor>& inputs, Attributes attribu
 TEST(Evaluate, Convolutions) {
   const Tensor image = counted({1, 2, 3, 3});
   // Two groups of one channel each; windows of the diagonal, dilated to the corners.
-  const Tensor diagonal = floats({2, 1, 2, 2}, {1, 0, 0, 1, 1, 0, 0, -1});
+  const Tensor diagonal = float_tensor({2, 1, 2, 2}, {1, 0, 0, 1, 1, 0, 0, -1});
   const Attributes dilated = {{"group", int64_t{2}}, {"dilations", Ints{2, 2}}};
-  EXPECT_EQ(result(OpKind::kConv, {image, diagonal, floats({2}, {100, 0})}, dilated).to_floats(), (Floats{108, -8}));
+  EXPECT_EQ(result(OpKind::kConv, {image, diagonal, float_tensor({2}, {100, 0})}, dilated).to_floats(),
+            (Floats{108, -8}));
   const Attributes strided = {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 0, 0}}, {"group", int64_t{2}}};
   EXPECT_EQ(result(OpKind::kConv, {image, diagonal}, strided).to_floats(), (Floats{0, 2, 6, 12, -9, -11, -15, -4}));
-  const Tensor spread = floats({1, 2, 2, 2}, {1, 2, 3, 4, 10, 20, 30, 40});
-  const Tensor y = result(OpKind::kConvTranspose, {floats({1, 1, 1, 2}, {1, 5}), spread}, {{"strides", Ints{1, 1}}});
+  const Tensor spread = float_tensor({1, 2, 2, 2}, {1, 2, 3, 4, 10, 20, 30, 40});
+  const Tensor y =
+      result(OpKind::kConvTranspose, {float_tensor({1, 1, 1, 2}, {1, 5}), spread}, {{"strides", Ints{1, 1}}});
   EXPECT_EQ(y.shape(), (Shape{1, 2, 2, 3}));
   EXPECT_EQ(y.to_floats(), (Floats{1, 7, 10, 3, 19, 20, 10, 70, 100, 30, 190, 200}));
 }
@@ -70,10 +72,11 @@ TEST(Evaluate, ConvolutionsOfImagesAreThoseOfVolumes) {
                                    {"strides", Ints{1, stride, 1}},
                                    {"dilations", Ints{1, 1, dilation}},
                                    {"pads", Ints{0, pads[0], pads[1], 0, pads[2], pads[3]}}};
-        const Tensor rows =
-            result(OpKind::kConv, {floats({2, 4, 7, 6}, x), floats({6, 2, 3, 2}, w), floats({6}, b)}, image);
+        const Tensor rows = result(
+            OpKind::kConv, {float_tensor({2, 4, 7, 6}, x), float_tensor({6, 2, 3, 2}, w), float_tensor({6}, b)}, image);
         const Tensor windows =
-            result(OpKind::kConv, {floats({2, 4, 1, 7, 6}, x), floats({6, 2, 1, 3, 2}, w), floats({6}, b)}, volume);
+            result(OpKind::kConv,
+                   {float_tensor({2, 4, 1, 7, 6}, x), float_tensor({6, 2, 1, 3, 2}, w), float_tensor({6}, b)}, volume);
         EXPECT_EQ(rows.to_floats(), windows.to_floats()) << stride << " " << dilation << " " << pads[0];
       }
 }
@@ -81,9 +84,9 @@ TEST(Evaluate, ConvolutionsOfImagesAreThoseOfVolumes) {
 TEST(Evaluate, Products) {
   const Tensor a = counted({2, 3}), b = counted({3, 2});
   EXPECT_EQ(result(OpKind::kMatMul, {a, b}).to_floats(), (Floats{10, 13, 28, 40}));
-  EXPECT_EQ(result(OpKind::kMatMul, {floats({3}, {1, 0, 1}), counted({2, 3, 1})}).to_floats(), (Floats{2, 8}));
+  EXPECT_EQ(result(OpKind::kMatMul, {float_tensor({3}, {1, 0, 1}), counted({2, 3, 1})}).to_floats(), (Floats{2, 8}));
   const Attributes scaled = {{"transA", int64_t{1}}, {"transB", int64_t{1}}, {"alpha", 2.0f}, {"beta", 10.0f}};
-  EXPECT_EQ(result(OpKind::kGemm, {b, a, floats({2}, {1, 2})}, scaled).to_floats(), (Floats{30, 76, 36, 100}));
+  EXPECT_EQ(result(OpKind::kGemm, {b, a, float_tensor({2}, {1, 2})}, scaled).to_floats(), (Floats{30, 76, 36, 100}));
 }
 
 TEST(Evaluate, Pools) {
@@ -105,7 +108,7 @@ TEST(Evaluate, Pools) {
   EXPECT_EQ(result(OpKind::kMaxPool, {none}, {{"kernel_shape", Ints{2, 2}}}).shape(),
             (Shape{0, 1, (int64_t{1} << 31) - 1, 3}));
   const Attributes lrn = {{"size", int64_t{3}}, {"alpha", 3.0f}, {"beta", 1.0f}, {"bias", 1.0f}};
-  EXPECT_EQ(result(OpKind::kLRN, {floats({1, 3, 1, 1}, {1, 2, 3})}, lrn).to_floats(),
+  EXPECT_EQ(result(OpKind::kLRN, {float_tensor({1, 3, 1, 1}, {1, 2, 3})}, lrn).to_floats(),
             (Floats{1.0f / 6, 2.0f / 15, 3.0f / 14}));
 }
 
@@ -131,7 +134,8 @@ TEST(Evaluate, Movement) {
 
 TEST(Evaluate, Resizes) {
   const auto resize = [](const Attributes& attributes, float scale) {
-    return result(OpKind::kResize, {floats({3}, {0, 4, 8}), Tensor(), floats({1}, {scale})}, attributes).to_floats();
+    return result(OpKind::kResize, {float_tensor({3}, {0, 4, 8}), Tensor(), float_tensor({1}, {scale})}, attributes)
+        .to_floats();
   };
   const std::string linear = "linear", cubic = "cubic";
   EXPECT_EQ(resize({}, 2), (Floats{0, 0, 4, 4, 8, 8}));
@@ -143,7 +147,7 @@ TEST(Evaluate, Resizes) {
 }
 
 TEST(Evaluate, Quantizers) {
-  const Tensor x = floats({2, 2}, {0.5f, 1.5f, -300, 2.5f}), scale = floats({2}, {1, 0.5f});
+  const Tensor x = float_tensor({2, 2}, {0.5f, 1.5f, -300, 2.5f}), scale = float_tensor({2}, {1, 0.5f});
   const Tensor zero = Tensor::of<int8_t>({2}, std::vector<int8_t>{0, 3});
   const Attributes last = {{"axis", int64_t{-1}}};
   EXPECT_EQ(result(OpKind::kQuantizeLinear, {x, scale, zero}, last).to_ints(), (Ints{0, 6, -128, 8}));
@@ -162,12 +166,13 @@ TEST(Evaluate, RoundsOnceAndCountsExactly) {
   EXPECT_EQ(result(OpKind::kAdd, {ints({kLast}), ints({1})}).to_ints(), Ints{std::numeric_limits<int64_t>::min()});
   EXPECT_EQ(result(OpKind::kClip, {ints({kBig}), Tensor::scalar(kBig - 1)}).to_ints(), Ints{kBig});
   // 2^24 + 1 + 1: float32 sums would lose both.
-  EXPECT_EQ(result(OpKind::kReduceSum, {floats({3}, {0x1p24f, 1, 1})}).to_floats(), Floats{0x1p24f + 2});
-  EXPECT_EQ(result(OpKind::kSoftmax, {floats({2}, {1000, 1000})}).to_floats(), (Floats{0.5f, 0.5f}));
-  EXPECT_EQ(result(OpKind::kArgMax, {floats({3}, {1, 2, 2})}, {{"select_last_index", int64_t{1}}}).to_ints(), Ints{2});
+  EXPECT_EQ(result(OpKind::kReduceSum, {float_tensor({3}, {0x1p24f, 1, 1})}).to_floats(), Floats{0x1p24f + 2});
+  EXPECT_EQ(result(OpKind::kSoftmax, {float_tensor({2}, {1000, 1000})}).to_floats(), (Floats{0.5f, 0.5f}));
+  EXPECT_EQ(result(OpKind::kArgMax, {float_tensor({3}, {1, 2, 2})}, {{"select_last_index", int64_t{1}}}).to_ints(),
+            Ints{2});
   EXPECT_EQ(result(OpKind::kBatchNormalization,
-                   {floats({1, 2}, {3, 3}), floats({2}, {1, 2}), floats({2}, {0, 1}), floats({2}, {1, 1}),
-                    floats({2}, {4, 1})},
+                   {float_tensor({1, 2}, {3, 3}), float_tensor({2}, {1, 2}), float_tensor({2}, {0, 1}),
+                    float_tensor({2}, {1, 1}), float_tensor({2}, {4, 1})},
                    {{"epsilon", 0.0f}})
                 .to_floats(),
             (Floats{1, 5}));
@@ -175,7 +180,8 @@ TEST(Evaluate, RoundsOnceAndCountsExactly) {
 
 TEST(Evaluate, NormalizesLayers) {
   // Means 2 and 0, deviations 1 and 3.
-  const Tensor x = floats({2, 2}, {1, 3, -3, 3}), scale = floats({2}, {1, 2}), shift = floats({2}, {0, 10});
+  const Tensor x = float_tensor({2, 2}, {1, 3, -3, 3}), scale = float_tensor({2}, {1, 2}),
+               shift = float_tensor({2}, {0, 10});
   const Attributes exact = {{"epsilon", 0.0f}};
   EXPECT_EQ(result(OpKind::kLayerNormalization, {x, scale, shift}, exact).to_floats(), (Floats{-1, 12, -1, 12}));
   EXPECT_EQ(result(OpKind::kLayerNormalization, {x, scale}, exact).to_floats(), (Floats{-1, 2, -1, 2}));
@@ -183,7 +189,7 @@ TEST(Evaluate, NormalizesLayers) {
 
 TEST(Evaluate, RefusesWhatItCannot) {
   EXPECT_EQ(attempt(OpKind::kExp, {ints({1})}), std::nullopt);
-  EXPECT_EQ(attempt(OpKind::kReduceMax, {floats({0}, {})}), std::nullopt);
+  EXPECT_EQ(attempt(OpKind::kReduceMax, {float_tensor({0}, {})}), std::nullopt);
   EXPECT_EQ(attempt(OpKind::kConv, {Tensor::of<int64_t>({1, 1, 1}, Ints{1}), Tensor::of<int64_t>({1, 1, 1}, Ints{1})}),
             std::nullopt);
   EXPECT_THROW(attempt(OpKind::kDiv, {ints({1}), ints({0})}), UserError);

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using Ints = std::vector<int64_t>;
-constexpr int64_t kAny = kDynamic;
+constexpr int64_t kUnknown = kDynamic;
 
 TEST(OpsTable, EveryKindHasAShapeRuleAndIsFoundByName) {
   for (const OpInfo& info : all_ops()) {
@@ -60,9 +60,9 @@ TEST(ClipRule, NamesTheNodeWhateverTheLimit) {
 
 TEST(ConvRule, GivesOutputSizes) {
   const Attributes resnet_stem = {{"kernel_shape", Ints{7, 7}}, {"strides", Ints{2, 2}}, {"pads", Ints{3, 3, 3, 3}}};
-  EXPECT_EQ(Rule(OpKind::kConv, resnet_stem).in({kAny, 3, 224, 224}).in({64, 3, 7, 7}).shape(),
+  EXPECT_EQ(Rule(OpKind::kConv, resnet_stem).in({kUnknown, 3, 224, 224}).in({64, 3, 7, 7}).shape(),
             "float32[?, 64, 112, 112]");
-  EXPECT_EQ(Rule(OpKind::kConv, {{"dilations", Ints{2, 1}}}).in({1, 4, 9, kAny}).in({8, 4, 3, 3}).in({8}).shape(),
+  EXPECT_EQ(Rule(OpKind::kConv, {{"dilations", Ints{2, 1}}}).in({1, 4, 9, kUnknown}).in({8, 4, 3, 3}).in({8}).shape(),
             "float32[1, 8, 5, ?]");
   EXPECT_EQ(Rule(OpKind::kConv, {{"group", int64_t{4}}}).in({2, 4, 5}).in({8, 1, 2}).shape(), "float32[2, 8, 4]");
   EXPECT_EQ(Rule(OpKind::kConv, {{"kernel_shape", Ints{3, 3}}}).in({2, 4, 5, 5}).unknown().shape(),
@@ -80,7 +80,7 @@ TEST(ConvRule, ResolvesAutoPad) {
   EXPECT_EQ(conv("SAME_UPPER", 2, 7), "float32[1, 1, 4]");
   EXPECT_EQ(conv("SAME_LOWER", 2, 8), "float32[1, 1, 4]");
   EXPECT_EQ(conv("VALID", 1, 8), "float32[1, 1, 6]");
-  EXPECT_EQ(conv("SAME_UPPER", 2, kAny), "float32[1, 1, ?]");
+  EXPECT_EQ(conv("SAME_UPPER", 2, kUnknown), "float32[1, 1, ?]");
   EXPECT_EQ(Rule(OpKind::kConv, {{"auto_pad", std::string("SAME")}}).in({1, 1, 4}).in({1, 1, 3}).error(),
             "node 'n' (Conv): auto_pad is 'SAME', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
 }
@@ -123,7 +123,7 @@ TEST(WindowGeometryTest, CompletesAttributes) {
   EXPECT_EQ(g.strides, (Ints{2, 1}));
   EXPECT_EQ(g.dilations, (Ints{1, 1}));
   EXPECT_THAT(error_of([&] {
-                window_geometry(*node, {kAny, 7}, {3, 2});
+                window_geometry(*node, {kUnknown, 7}, {3, 2});
               }),
               HasSubstr("auto_pad with stride 2 needs the size of spatial axis 0"));
 }
@@ -133,13 +133,13 @@ TEST(WindowGeometryTest, CeilModeDropsAWindowThatWouldStartInTheTrailingPadding)
   EXPECT_EQ(window_output(5, 2, 2, 1, 0, 0, false), 2);
   EXPECT_EQ(window_output(4, 2, 2, 1, 1, 1, false), 3);
   EXPECT_EQ(window_output(3, 1, 3, 1, 0, 0, true), 1);  // a second window would start at 3
-  EXPECT_EQ(window_output(kAny, 3, 2, 1, 1, 1, false), kAny);
+  EXPECT_EQ(window_output(kUnknown, 3, 2, 1, 1, 1, false), kUnknown);
   EXPECT_THAT(error_of([] { window_output(2, 5, 1, 1, 1, 1, false); }), HasSubstr("a window of 5 does not fit"));
 }
 
 TEST(ConvTransposeRule, GivesOutputSizes) {
   const Attributes up = {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 0}}};
-  EXPECT_EQ(Rule(OpKind::kConvTranspose, up).in({1, 8, 4, kAny}).in({8, 3, 3, 3}).shape(), "float32[1, 3, 8, ?]");
+  EXPECT_EQ(Rule(OpKind::kConvTranspose, up).in({1, 8, 4, kUnknown}).in({8, 3, 3, 3}).shape(), "float32[1, 3, 8, ?]");
   EXPECT_EQ(Rule(OpKind::kConvTranspose, {{"group", int64_t{2}}}).in({1, 8, 4}).in({8, 3, 2}).shape(),
             "float32[1, 6, 5]");
   EXPECT_EQ(Rule(OpKind::kConvTranspose, {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2}}})
@@ -162,10 +162,10 @@ TEST(ConvTransposeRule, GivesOutputSizes) {
 
 TEST(PoolRule, GivesOutputSizes) {
   const Attributes pool = {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
-  EXPECT_EQ(Rule(OpKind::kMaxPool, pool).in({kAny, 64, 112, 112}).shape(), "float32[?, 64, 56, 56]");
+  EXPECT_EQ(Rule(OpKind::kMaxPool, pool).in({kUnknown, 64, 112, 112}).shape(), "float32[?, 64, 56, 56]");
   Attributes ceil = {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}};
   EXPECT_EQ(Rule(OpKind::kAveragePool, ceil).in({1, 2, 5, 4}).shape(), "float32[1, 2, 3, 2]");
-  EXPECT_EQ(Rule(OpKind::kGlobalAveragePool).in({kAny, 9, kAny, 4}).shape(), "float32[?, 9, 1, 1]");
+  EXPECT_EQ(Rule(OpKind::kGlobalAveragePool).in({kUnknown, 9, kUnknown, 4}).shape(), "float32[?, 9, 1, 1]");
   EXPECT_THAT(Rule(OpKind::kMaxPool).in({1, 2, 5, 4}).error(), HasSubstr("kernel_shape has 0 values, expected 2"));
   EXPECT_THAT(
       Rule(OpKind::kMaxPool, {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{2, 0, 0, 0}}}).in({1, 2, 5, 4}).error(),
@@ -173,23 +173,23 @@ TEST(PoolRule, GivesOutputSizes) {
 }
 
 TEST(MatrixRules, GiveOutputSizes) {
-  EXPECT_EQ(Rule(OpKind::kGemm, {{"transB", int64_t{1}}}).in({kAny, 512}).in({10, 512}).in({10}).shape(),
+  EXPECT_EQ(Rule(OpKind::kGemm, {{"transB", int64_t{1}}}).in({kUnknown, 512}).in({10, 512}).in({10}).shape(),
             "float32[?, 10]");
   EXPECT_EQ(Rule(OpKind::kGemm, {{"transA", int64_t{1}}}).in({5, 3}).in({5, 2}).in({3, 1}).shape(), "float32[3, 2]");
   EXPECT_EQ(Rule(OpKind::kGemm).in({2, 5}).in({4, 3}).error(),
             "node 'n' (Gemm): input 0 'i0' float32[2, 5] has 5 features, but input 1 'i1' float32[4, 3] takes 4");
   EXPECT_THAT(Rule(OpKind::kGemm).in({2, 5}).in({5, 3}).in({4}).error(), HasSubstr("do not broadcast"));
   EXPECT_THAT(Rule(OpKind::kGemm).in({1, 5}).in({5, 3}).in({2, 3}).error(), HasSubstr("does not broadcast to [1, 3]"));
-  EXPECT_EQ(Rule(OpKind::kMatMul).in({kAny, 1, 4, 5}).in({7, 5, 6}).shape(), "float32[?, 7, 4, 6]");
+  EXPECT_EQ(Rule(OpKind::kMatMul).in({kUnknown, 1, 4, 5}).in({7, 5, 6}).shape(), "float32[?, 7, 4, 6]");
   EXPECT_EQ(Rule(OpKind::kMatMul).in({5}).in({5, 6}).shape(), "float32[6]");
   EXPECT_EQ(Rule(OpKind::kMatMul).in({5}).in({5}).shape(), "float32[]");
   EXPECT_THAT(Rule(OpKind::kMatMul).in({2, 5}).in({4, 3}).error(), HasSubstr("has 5 columns, but"));
 }
 
 TEST(BroadcastRule, FollowsNumpy) {
-  EXPECT_EQ(Rule(OpKind::kAdd).in({kAny, 3, 1}).in({3, 7}).shape(), "float32[?, 3, 7]");
-  EXPECT_EQ(Rule(OpKind::kMul).in({}).in({2, kAny}).shape(), "float32[2, ?]");
-  EXPECT_EQ(Rule(OpKind::kAdd).in({kAny}).in({4}).shape(), "float32[4]");
+  EXPECT_EQ(Rule(OpKind::kAdd).in({kUnknown, 3, 1}).in({3, 7}).shape(), "float32[?, 3, 7]");
+  EXPECT_EQ(Rule(OpKind::kMul).in({}).in({2, kUnknown}).shape(), "float32[2, ?]");
+  EXPECT_EQ(Rule(OpKind::kAdd).in({kUnknown}).in({4}).shape(), "float32[4]");
   EXPECT_EQ(Rule(OpKind::kMax).in({2, 1}).in({1, 3}).in({4, 1, 1}).shape(), "float32[4, 2, 3]");
   EXPECT_EQ(Rule(OpKind::kAdd).in({2, 3}).unknown().shape(), "float32[...]");
   EXPECT_EQ(Rule(OpKind::kAdd).in({1, 64, 56, 56}).in({1, 64, 28, 28}).error(),
@@ -200,12 +200,12 @@ TEST(BroadcastRule, FollowsNumpy) {
 }
 
 TEST(ElementRules, CheckTheirParameters) {
-  EXPECT_EQ(Rule(OpKind::kBatchNormalization).in({kAny, 4, 2, 2}).in({4}).in({4}).in({4}).in({4}).shape(),
+  EXPECT_EQ(Rule(OpKind::kBatchNormalization).in({kUnknown, 4, 2, 2}).in({4}).in({4}).in({4}).in({4}).shape(),
             "float32[?, 4, 2, 2]");
-  EXPECT_THAT(Rule(OpKind::kBatchNormalization).in({kAny, 4, 2, 2}).in({4}).in({4}).in({5}).in({4}).error(),
+  EXPECT_THAT(Rule(OpKind::kBatchNormalization).in({kUnknown, 4, 2, 2}).in({4}).in({4}).in({5}).in({4}).error(),
               HasSubstr("input 3 'i3' float32[5] should have shape [4] (one element a channel)"));
-  EXPECT_EQ(Rule(OpKind::kLayerNormalization).in({kAny, 4, 6}).in({6}).in({6}).shape(), "float32[?, 4, 6]");
-  EXPECT_THAT(Rule(OpKind::kLayerNormalization, {{"axis", int64_t{1}}}).in({kAny, 4, 6}).in({6}).error(),
+  EXPECT_EQ(Rule(OpKind::kLayerNormalization).in({kUnknown, 4, 6}).in({6}).in({6}).shape(), "float32[?, 4, 6]");
+  EXPECT_THAT(Rule(OpKind::kLayerNormalization, {{"axis", int64_t{1}}}).in({kUnknown, 4, 6}).in({6}).error(),
               HasSubstr("one element for each that is normalized"));
   EXPECT_THAT(Rule(OpKind::kBatchNormalization, {{"training_mode", int64_t{1}}})
                   .in({1, 4})
@@ -220,7 +220,7 @@ TEST(ElementRules, CheckTheirParameters) {
   EXPECT_THAT(Rule(OpKind::kSoftmax, {{"axis", int64_t{2}}}).in({1, 2}).error(),
               HasSubstr("axis 2 is outside of [-2, 1]"));
   EXPECT_THAT(Rule(OpKind::kPRelu).in({2, 3}).in({4, 2, 3}).error(), HasSubstr("has more dimensions than"));
-  const auto dropout = Rule(OpKind::kDropout).in({2, kAny}).types(2);
+  const auto dropout = Rule(OpKind::kDropout).in({2, kUnknown}).types(2);
   EXPECT_EQ(type_string(dropout[1]), "bool[2, ?]");
   EXPECT_EQ(Rule(OpKind::kCast, {{"to", int64_t{7}}}).in({2}).shape(), "int64[2]");
   EXPECT_THAT(Rule(OpKind::kCast, {{"to", int64_t{8}}}).in({2}).error(), HasSubstr("ONNX data type 8"));
@@ -253,13 +253,14 @@ TEST(QuantRules, CheckScalesAndZeroPoints) {
   EXPECT_EQ(Rule(OpKind::kDequantizeLinear).in({2, 3}, DataType::kInt8).in({3}).shape(), "float32[2, 3]");
   EXPECT_THAT(Rule(OpKind::kDequantizeLinear).in({2, 3}, DataType::kInt64).in({}).error(),
               HasSubstr("should be int8, uint8 or int32"));
-  EXPECT_EQ(Rule(OpKind::kFakeQuantize).in({kAny, 3, 2, 2}).in({3}).in({3}).shape(), "float32[?, 3, 2, 2]");
-  EXPECT_THAT(Rule(OpKind::kFakeQuantize).in({kAny, 3, 2, 2}).in({4}).in({4}).error(), HasSubstr("have 3 elements"));
+  EXPECT_EQ(Rule(OpKind::kFakeQuantize).in({kUnknown, 3, 2, 2}).in({3}).in({3}).shape(), "float32[?, 3, 2, 2]");
+  EXPECT_THAT(Rule(OpKind::kFakeQuantize).in({kUnknown, 3, 2, 2}).in({4}).in({4}).error(),
+              HasSubstr("have 3 elements"));
 }
 
 TEST(Infer, SetBatchReachesEveryValue) {
   Graph graph;
-  Value* x = graph.add_input("x", floats({kAny, 3, 8, 8}));
+  Value* x = graph.add_input("x", floats({kUnknown, 3, 8, 8}));
   Value* y = graph.add(OpKind::kConv, "conv", {x, graph.add_constant("w", filled({4, 3, 3, 3}))});
   Value* z = graph.add(OpKind::kFlatten, "flat", {y});
   graph.add_output(z);

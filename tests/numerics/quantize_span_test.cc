@@ -12,11 +12,11 @@
 namespace octet::numerics {
 namespace {
 
-const float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+const float kNotANumber = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
 // Every half step of the codes and its neighbors, far values, and what is no number.
 std::vector<float> probes(float scale) {
-  std::vector<float> out{0.0f, -0.0f, kNan, kInfinity, -kInfinity, 3e38f, -3e38f, 1e-40f, -1e-40f};
+  std::vector<float> out{0.0f, -0.0f, kNotANumber, kInfinity, -kInfinity, 3e38f, -3e38f, 1e-40f, -1e-40f};
   for (int half = -600; half <= 600; ++half) {
     const float x = static_cast<float>(half) * 0.5f * scale;
     out.insert(out.end(), {x, std::nextafter(x, kInfinity), std::nextafter(x, -kInfinity)});
@@ -63,7 +63,7 @@ TEST(QuantizeSpan, FindsOneBadNumberAnywhere) {
   EXPECT_TRUE(all_finite(values));
   EXPECT_TRUE(all_finite({}));
   for (size_t i = 0; i < values.size(); ++i)
-    for (const float bad : {kNan, -kNan, kInfinity, -kInfinity}) {
+    for (const float bad : {kNotANumber, -kNotANumber, kInfinity, -kInfinity}) {
       const float good = std::exchange(values[i], bad);
       EXPECT_FALSE(all_finite(values)) << i;
       values[i] = good;

@@ -63,7 +63,7 @@ TEST(CancelTransposesTest, MergesWhatDoesNotCancel) {
   EXPECT_EQ(b.graph.find_node("t2")->get_ints("perm"), (std::vector<int64_t>{0, 3, 1, 2}));
 }
 
-std::map<std::string, int> kinds(const ir::Graph& graph) {
+std::map<std::string, int> kinds_in_order(const ir::Graph& graph) {
   std::map<std::string, int> out;
   for (const auto& node : graph.nodes()) ++out[node->info().name];
   return out;
@@ -176,7 +176,7 @@ TEST(CancelTransposesTest, ThroughEveryOperatorWithARule) {
     ir::Value* y = build(b, b.to_nhwc(b.conv(b.x, "conv1", 3), "t1"));
     b.graph.add_output(b.conv(b.to_nchw(y, "t2"), "conv2", 2));
     EXPECT_EQ(run_and_compare(b.graph, cancel_transposes, 1e-6), 2);
-    EXPECT_EQ(kinds(b.graph).count("Transpose"), 0u);
+    EXPECT_EQ(kinds_in_order(b.graph).count("Transpose"), 0u);
   }
 }
 
@@ -193,7 +193,7 @@ TEST(CancelTransposesTest, BeforeClassifiers) {
     b.graph.add_output(b.op(OpKind::kGemm, "fc2", {flat, w}, {{"transB", int64_t{transposed}}}));
     EXPECT_EQ(run_and_compare(b.graph, cancel_transposes, 1e-6), 1);
     EXPECT_EQ(b.graph.find_node("mean")->get_ints("axes"), (Ints{2, 3}));
-    EXPECT_EQ(kinds(b.graph).count("Transpose"), 0u);
+    EXPECT_EQ(kinds_in_order(b.graph).count("Transpose"), 0u);
   }
   // One image axis alone: what is left of the two others may be in another order.
   LayoutBuilder b;
@@ -209,13 +209,13 @@ TEST(CancelTransposesTest, BeforeClassifiers) {
 TEST(CancelTransposesTest, AKerasNetworkIsItsTwin) {
   for (const int64_t batch : {1, 2}) {
     KerasTwin keras(true, batch), torch(false, batch);
-    const int before = kinds(keras.graph)["Transpose"];
+    const int before = kinds_in_order(keras.graph)["Transpose"];
     EXPECT_EQ(run_and_compare(keras.graph, cancel_transposes, 1e-6), before - 1);
     EXPECT_EQ(keras.graph.inputs()[0]->users.size(), 1u);
     EXPECT_EQ(keras.graph.inputs()[0]->users[0]->kind, OpKind::kTranspose);
-    auto expected = kinds(torch.graph);
+    auto expected = kinds_in_order(torch.graph);
     expected["Transpose"] = 1;
-    EXPECT_EQ(kinds(keras.graph), expected);
+    EXPECT_EQ(kinds_in_order(keras.graph), expected);
     // The same numbers for the same image.
     Outputs a = outputs_of(torch.graph);
     ir::Graph& g = keras.graph;

@@ -14,7 +14,7 @@ namespace {
 using ir::OpKind;
 
 // Folding rounds weights and biases once to float32: errors of some units in the last place, summed over a window.
-constexpr double kTolerance = 64 * 0x1p-24;
+constexpr double kFoldTolerance = 64 * 0x1p-24;
 
 TEST(FoldConstantsTest, ChannelArithmeticGoesIntoConvolutions) {
   BlockBuilder b;
@@ -25,7 +25,7 @@ TEST(FoldConstantsTest, ChannelArithmeticGoesIntoConvolutions) {
   y = b.op(OpKind::kDiv, "div", {y, b.graph.add_constant("two", ir::Tensor::scalar<float>(2))});
   y = b.op(OpKind::kSub, "sub", {b.parameter("from", {2, 1, 1}), y});
   b.graph.add_output(y);
-  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kTolerance), 4);
+  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kFoldTolerance), 4);
   EXPECT_EQ(b.graph.nodes().size(), 3u);
   EXPECT_EQ(b.graph.find_node("conv1")->output()->name, "add");
   EXPECT_EQ(b.graph.outputs()[0]->name, "sub");
@@ -38,7 +38,7 @@ TEST(FoldConstantsTest, LeavesArithmeticThatIsNotPerChannelOrHasOtherReaders) {
   auto* z = b.conv(b.x, "conv2", 3);
   b.graph.add_output(b.op(OpKind::kMul, "mul", {z, b.parameter("gain", {3, 1, 1})}));
   b.graph.add_output(b.relu(z, "relu"));
-  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kTolerance), 0);
+  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kFoldTolerance), 0);
 }
 
 TEST(FoldConstantsTest, DenseLayersOfKerasBecomeGemm) {
@@ -46,7 +46,7 @@ TEST(FoldConstantsTest, DenseLayersOfKerasBecomeGemm) {
   auto* y = b.op(OpKind::kMatMul, "dense/MatMul", {b.x, b.parameter("kernel", {6, 3})});
   y = b.op(OpKind::kAdd, "dense/BiasAdd", {y, b.parameter("bias", {3})});
   b.graph.add_output(y);
-  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kTolerance), 1);
+  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kFoldTolerance), 1);
   EXPECT_EQ(b.graph.find_node("dense/MatMul")->kind, OpKind::kGemm);
   EXPECT_EQ(b.graph.find_node("dense/MatMul")->input(2)->name, "bias");
   EXPECT_EQ(b.graph.outputs()[0]->name, "dense/BiasAdd");
@@ -61,7 +61,7 @@ TEST(FoldConstantsTest, WeightsBehindTransposesAndArithmetic) {
   auto* c = b.op(OpKind::kMul, "product", {gain, shift});
   b.graph.add_output(b.op(OpKind::kMatMul, "a", {b.x, w}));
   b.graph.add_output(b.op(OpKind::kMatMul, "b", {b.x, c}));
-  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kTolerance), 2);
+  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kFoldTolerance), 2);
   EXPECT_TRUE(b.graph.find_value("weight_t")->trainable);
   EXPECT_EQ(b.graph.find_value("product")->constant->shape(), (ir::Shape{6, 3}));
   EXPECT_EQ(b.graph.find_value("product")->constant->to_floats()[5], 8.0f);
@@ -71,7 +71,7 @@ TEST(FoldConstantsTest, ParametersThatAreTrainedStaySeparate) {
   BlockBuilder b({2, 6});
   auto* w = b.op(OpKind::kMul, "product", {b.parameter("u", {6, 3}), b.parameter("v", {6, 3})});
   b.graph.add_output(b.op(OpKind::kMatMul, "a", {b.x, w}));
-  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kTolerance), 0);
+  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kFoldTolerance), 0);
 }
 
 TEST(FoldConstantsTest, AnyArithmeticOfConstantsThatAreNotTrained) {
@@ -80,7 +80,7 @@ TEST(FoldConstantsTest, AnyArithmeticOfConstantsThatAreNotTrained) {
   auto* w = b.op(OpKind::kConcat, "both", {b.op(OpKind::kExp, "exp", {fixed}), fixed}, {{"axis", int64_t{0}}});
   b.graph.add_output(b.op(OpKind::kGemm, "a", {b.x, b.parameter("u", {6, 2}), w}));
   b.graph.add_output(b.op(OpKind::kMatMul, "b", {b.x, b.op(OpKind::kExp, "trained", {b.parameter("v", {6, 1})})}));
-  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kTolerance), 2);
+  EXPECT_EQ(run_and_compare(b.graph, fold_constants, kFoldTolerance), 2);
   EXPECT_EQ(b.graph.find_node("a")->input(2)->constant->to_floats(),
             (std::vector<float>{1, static_cast<float>(std::exp(1.0)), 0, 1}));
   EXPECT_NE(b.graph.find_node("trained"), nullptr);

@@ -28,7 +28,7 @@ using quant::select_nodes;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-std::string plan_text(const ir::Graph& graph, const PlacementOptions& options = {}) {
+std::string planned(const ir::Graph& graph, const PlacementOptions& options = {}) {
   return quant::placement_text(quant::plan_placement(graph, options));
 }
 
@@ -55,7 +55,7 @@ TEST(PlacementTest, WeightAxesAndSharedTensors) {
   b.graph.add_output(b.op(OpKind::kMatMul, "matmul", {flat, b.parameter("matmul.weight", {256, 3})}));
   b.graph.add_output(b.op(OpKind::kGemm, "gemm", {flat, b.parameter("gemm.weight", {256, 3})}));
   b.graph.add_output(b.gemm(flat, "fc", 2));
-  EXPECT_EQ(plan_text(b.graph),
+  EXPECT_EQ(planned(b.graph),
             "relu  s8 per tensor  -> Conv 'a', ConvTranspose 'up'\n"
             "a.weight  s8 per channel (axis 0)  -> Conv 'a'\n"
             "up.weight  s8 per channel (axis 1)  -> ConvTranspose 'up'\n"
@@ -68,7 +68,7 @@ TEST(PlacementTest, WeightAxesAndSharedTensors) {
 TEST(PlacementTest, WeightsWithoutElementsAreLeftAlone) {
   BlockBuilder b;
   b.graph.add_output(b.op(OpKind::kMatMul, "matmul", {b.x, b.parameter("matmul.weight", {8, 0})}));
-  EXPECT_EQ(plan_text(b.graph), "");
+  EXPECT_EQ(planned(b.graph), "");
 }
 
 TEST(PlacementTest, ResidualIsQuantizedAndTheConvolutionBranchIsNot) {
@@ -220,7 +220,7 @@ TEST(PlacementTest, FewerBitsWithinTheOuterLayers) {
   all.outer_bits = 2;
   all.unsigned_activations = true;
   EXPECT_THAT(activations(b.graph, all),
-              testing::AllOf(HasSubstr("input  s4 "), HasSubstr("relu1  u4 "), HasSubstr("relu2  u4 ")));
+              ::testing::AllOf(HasSubstr("input  s4 "), HasSubstr("relu1  u4 "), HasSubstr("relu2  u4 ")));
   place_fake_quant(b.graph, all);
   for (const auto& node : b.graph.nodes()) {
     if (node->kind != OpKind::kFakeQuantize) continue;
@@ -240,7 +240,7 @@ TEST(PlacementTest, FirstAndLastLayersAndTheInputCanStayFloat) {
   EXPECT_EQ(activations(b.graph, {.quantize_input = false}),
             "relu1  s8 per tensor  -> Conv 'middle'\n"
             "relu2  s8 per tensor  -> Conv 'last1', Conv 'last2'\n");
-  EXPECT_THAT(plan_text(b.graph, {.quantize_input = false}), ::testing::Not(HasSubstr("first.weight")));
+  EXPECT_THAT(planned(b.graph, {.quantize_input = false}), ::testing::Not(HasSubstr("first.weight")));
 }
 
 TEST(PlacementTest, TheUserWinsAndMistakesAreNamed) {
@@ -251,14 +251,14 @@ TEST(PlacementTest, TheUserWinsAndMistakesAreNamed) {
   EXPECT_EQ(activations(b.graph, {.exclude = {{.name = "head/*"}}}), "input  s8 per tensor  -> Conv 'backbone/conv'\n");
   EXPECT_EQ(activations(b.graph, {.exclude = {{.op = "Conv"}}}), "");
   EXPECT_THAT(
-      [&] { plan_text(b.graph, {.exclude = {{.op = "Softmax"}}}); },
+      [&] { planned(b.graph, {.exclude = {{.op = "Softmax"}}}); },
       ThrowsMessage<UserError>(HasSubstr("no node of graph 'block' is a Softmax; its operators are Conv, Relu")));
   EXPECT_THAT(
-      [&] { plan_text(b.graph, {.exclude = {{.name = "head/bbx"}}}); },
+      [&] { planned(b.graph, {.exclude = {{.name = "head/bbx"}}}); },
       ThrowsMessage<UserError>(HasSubstr("no node of graph 'block' is named 'head/bbx'; did you mean 'head/bbox'?")));
-  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Sigmod"}}}); },
+  EXPECT_THAT([&] { planned(b.graph, {.exclude = {{.op = "Sigmod"}}}); },
               ThrowsMessage<UserError>(HasSubstr("unknown operator 'Sigmod'; did you mean 'Sigmoid'?")));
-  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{}}}); },
+  EXPECT_THAT([&] { planned(b.graph, {.exclude = {{}}}); },
               ThrowsMessage<UserError>(HasSubstr("exactly one of name, regex, op and chain")));
 }
 
@@ -310,11 +310,11 @@ TEST(PlacementTest, OnlySomeNodesAndSomeMore) {
             "conv2  s8 per tensor  -> Sigmoid 'sigmoid'\n");
   EXPECT_EQ(activations(b.graph, {.only = {{.name = "conv1"}}, .inputs = {{.op = "Sigmoid"}}}),
             "input  s8 per tensor  -> Conv 'conv1'\nconv2  s8 per tensor  -> Sigmoid 'sigmoid'\n");
-  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Sigmoid"}}, .inputs = {{.name = "sigmoid"}}}); },
+  EXPECT_THAT([&] { planned(b.graph, {.exclude = {{.op = "Sigmoid"}}, .inputs = {{.name = "sigmoid"}}}); },
               ThrowsMessage<UserError>(HasSubstr("node 'sigmoid' is excluded, and its inputs are to be quantized")));
-  EXPECT_THAT([&] { plan_text(b.graph, {.exclude = {{.op = "Conv"}}, .only = {{.name = "conv1"}}}); },
+  EXPECT_THAT([&] { planned(b.graph, {.exclude = {{.op = "Conv"}}, .only = {{.name = "conv1"}}}); },
               ThrowsMessage<UserError>(HasSubstr("all nodes that only selects are excluded")));
-  EXPECT_THAT([&] { plan_text(b.graph, {.only = {{.name = "conv3"}}}); },
+  EXPECT_THAT([&] { planned(b.graph, {.only = {{.name = "conv3"}}}); },
               ThrowsMessage<UserError>(HasSubstr("quantization only: no node of graph 'block' is named 'conv3'")));
 }
 
@@ -393,7 +393,7 @@ TEST_P(ZooPlacement, MatchesTheApprovedText) {
     EXPECT_EQ(std::erase_if(plan, [&](const auto& p) { return p.uses.size() == 1 && p.uses[0].node->name == pool; }),
               1u)
         << pool;
-  EXPECT_EQ(plan_text(graph), quant::placement_text(plan));
+  EXPECT_EQ(planned(graph), quant::placement_text(plan));
   // Every weighted node reads quantized activations and weights; no tensor is quantized twice.
   EXPECT_EQ(static_cast<size_t>(place_fake_quant(graph, options)), quantizers);
   ir::verify(graph);

@@ -23,12 +23,12 @@ const LoadOptions kQuiet{.check_files = false, .quiet = true};
 std::string fixture(const std::string& name) {
   return read_file(OCTET_SOURCE_DIR "/tests/spec/specifications/" + name);
 }
-ExperimentSpec parse(const std::string& text) {
+ExperimentSpec parse_tao(const std::string& text) {
   return parse_experiment(text, "s.txt", kQuiet);
 }
 std::string error_of(const std::string& text) {
   try {
-    parse(text);
+    parse_tao(text);
   } catch (const UserError& e) {
     EXPECT_EQ(e.code(), ExitCode::kUsage);
     return e.what();
@@ -37,7 +37,7 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(Tao, ReadsAWholeSpecification) {
-  const ExperimentSpec spec = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  const ExperimentSpec spec = parse_tao(fixture("detectnet_v2_retrain_qat.txt"));
   EXPECT_EQ(spec.task.name(), "detectnet_v2");
   EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{3, 544, 960}));
   EXPECT_EQ(spec.model.num_classes, 3);
@@ -66,7 +66,7 @@ TEST(Tao, ReadsAWholeSpecification) {
 
 // The keys as they read, as the classes' options are of the task.
 TEST(Tao, ReadsWhatIsSaidOfClasses) {
-  const std::string yaml = to_yaml(parse(fixture("detectnet_v2_retrain_qat.txt")));
+  const std::string yaml = to_yaml(parse_tao(fixture("detectnet_v2_retrain_qat.txt")));
   const tao::Tree tree(schema::parse_yaml(yaml, "y"));
   const auto text = [&](const std::string& path) { return tree.text(tao::parse_path(path)); };
   EXPECT_EQ(text("data.target_classes[0]"), "person");
@@ -172,7 +172,7 @@ TEST(Tao, ReadsASpecificationForInference) {
   const std::string handler = "bbox_handler_config.", by_class = handler + "classwise_bbox_handler_config";
   EXPECT_THAT(unused, testing::UnorderedElementsAre("inferencer_config.tensorrt_config", handler + "overlay_linewidth",
                                                     by_class + ".bbox_color", by_class + "{car}.output_map"));
-  const ExperimentSpec spec = parse(kInference);
+  const ExperimentSpec spec = parse_tao(kInference);
   EXPECT_EQ(spec.model.input, (std::array<int64_t, 3>{3, 384, 1248}));
   EXPECT_EQ(spec.model.num_classes, 2);
   EXPECT_EQ(spec.evaluate.batch_size, 16);
@@ -242,13 +242,13 @@ TEST(Tao, ClassesThatNoLabelReachesAreErrors) {
 }
 
 TEST(Tao, EnableQatMakesItTheQuantizationAwareTraining) {
-  const ExperimentSpec qat = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  const ExperimentSpec qat = parse_tao(fixture("detectnet_v2_retrain_qat.txt"));
   EXPECT_EQ(qat.quant.enable_qat, true);
   EXPECT_EQ(qat.finetune.epochs, 120);
   EXPECT_EQ(qat.finetune.optimizer.lr, 5e-4);
   EXPECT_EQ(qat.finetune.schedule.min_lr, 5e-6);
   EXPECT_EQ(qat.finetune.batch_size_per_gpu, 16);
-  const ExperimentSpec plain = parse("training_config { num_epochs: 10 }");
+  const ExperimentSpec plain = parse_tao("training_config { num_epochs: 10 }");
   EXPECT_EQ(plain.quant.enable_qat, false);  // TAO's default
   EXPECT_EQ(plain.finetune.epochs, 1);
 }
@@ -328,9 +328,9 @@ TEST(Tao, EveryFieldHasAMeaningAndAKeyOrAReason) {
 }
 
 TEST(Tao, WritesWhatReadsBackAsTheSameExperiment) {
-  const ExperimentSpec once = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  const ExperimentSpec once = parse_tao(fixture("detectnet_v2_retrain_qat.txt"));
   const std::string text = to_tao(once, Stage::kQat);
-  const ExperimentSpec twice = parse(text);
+  const ExperimentSpec twice = parse_tao(text);
   EXPECT_EQ(to_tao(twice, Stage::kQat), text);
   for (const KeyDifference& each : differences(once, twice))
     EXPECT_EQ(each.before, "absent") << each.key << ": " << each.before << " -> " << each.after;
@@ -340,7 +340,7 @@ TEST(Tao, WritesWhatReadsBackAsTheSameExperiment) {
 TEST(Tao, IsTheSameInYaml) {
   const SourceTree source = read_source(fixture("detectnet_v2_retrain_qat.txt"), "s.txt", "");
   EXPECT_TRUE(source.is_tao);
-  const ExperimentSpec text = parse(fixture("detectnet_v2_retrain_qat.txt"));
+  const ExperimentSpec text = parse_tao(fixture("detectnet_v2_retrain_qat.txt"));
   const ExperimentSpec yaml = parse_experiment(schema::write_yaml(source.tree), "s.yaml", kQuiet);
   EXPECT_EQ(to_yaml(yaml), to_yaml(text));
 }

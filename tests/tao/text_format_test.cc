@@ -27,7 +27,7 @@ std::string shown(const Node& message) {
 std::string tree_of(const std::string& text) {
   return shown(parse_text_format(text, "t"));
 }
-std::string error_of(const std::string& text) {
+std::string format_error_of(const std::string& text) {
   try {
     parse_text_format(text, "t");
   } catch (const UserError& e) {
@@ -73,50 +73,52 @@ TEST(TextFormat, ColumnsCountCharacters) {
   EXPECT_EQ(tree_of("a: \"\u00e9\u00e9\" b: 1"), "a@1:1='\u00e9\u00e9' b@1:9=1");
 }
 
-struct Mistake {
+struct FormatMistake {
   const char *text, *message;
 };
-class TextFormatError : public testing::TestWithParam<Mistake> {};
+class TextFormatError : public testing::TestWithParam<FormatMistake> {};
 
 TEST_P(TextFormatError, IsNamedWithItsPlace) {
-  EXPECT_EQ(error_of(GetParam().text), GetParam().message);
+  EXPECT_EQ(format_error_of(GetParam().text), GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     , TextFormatError,
     testing::Values(
-        Mistake{"a {\n  b: 1\n", "t:3:1: the file ends within the message that begins at t:1:3; a '}' is missing"},
-        Mistake{"a < b: 1 }", "t:1:10: expected the name of a field, found '}'; it closes nothing"},
-        Mistake{"a: 1 }", "t:1:6: expected the name of a field, found '}'; it closes nothing"},
-        Mistake{"a 1", "t:1:3: expected ':' or '{' behind 'a', found '1'"},
-        Mistake{"a", "t:1:2: expected ':' or '{' behind 'a', found the end of the file"},
-        Mistake{"a:\nb: 1", "t:2:2: expected the name of a field, found ':'"},
-        Mistake{"a: ;", "t:1:4: expected a value of 'a', found ';'"},
-        Mistake{"a: [1 2]", "t:1:7: expected ',' or ']' in the list of 'a', found '2'"},
-        Mistake{"a: [1,]", "t:1:7: expected a value behind the comma, found ']'"},
-        Mistake{"a: 'b\n'", "t:1:4: the text that begins here has no closing quote on its line"},
-        Mistake{"a: \"b\\", "t:1:4: the text that begins here has no closing quote on its line"},
-        Mistake{R"(a: "\q")", "t:1:5: unknown escape '\\q'; a backslash itself is written \\\\"},
-        Mistake{R"(a: "\xg")", "t:1:5: the escape needs 1 hexadecimal digits"},
-        Mistake{R"(a: "\ud800")", "t:1:5: the escape names no character"},
-        Mistake{R"(a: "\777")", "t:1:5: the octal escape is more than a byte"},
-        Mistake{R"(a: "\377")", "t:1:4: the escapes of this text make no UTF-8 text"},
-        Mistake{R"(a: "\0")", "t:1:4: the escapes of this text make no UTF-8 text"},
-        Mistake{"[ext.name]: 1",
-                "t:1:1: expected the name of a field, found '['; extensions ([...]) are no fields of a specification"},
-        Mistake{"a: 1 # \xff", "t:1:8: is not text (byte 255); an experiment file is UTF-8 protobuf text"}));
+        FormatMistake{"a {\n  b: 1\n",
+                      "t:3:1: the file ends within the message that begins at t:1:3; a '}' is missing"},
+        FormatMistake{"a < b: 1 }", "t:1:10: expected the name of a field, found '}'; it closes nothing"},
+        FormatMistake{"a: 1 }", "t:1:6: expected the name of a field, found '}'; it closes nothing"},
+        FormatMistake{"a 1", "t:1:3: expected ':' or '{' behind 'a', found '1'"},
+        FormatMistake{"a", "t:1:2: expected ':' or '{' behind 'a', found the end of the file"},
+        FormatMistake{"a:\nb: 1", "t:2:2: expected the name of a field, found ':'"},
+        FormatMistake{"a: ;", "t:1:4: expected a value of 'a', found ';'"},
+        FormatMistake{"a: [1 2]", "t:1:7: expected ',' or ']' in the list of 'a', found '2'"},
+        FormatMistake{"a: [1,]", "t:1:7: expected a value behind the comma, found ']'"},
+        FormatMistake{"a: 'b\n'", "t:1:4: the text that begins here has no closing quote on its line"},
+        FormatMistake{"a: \"b\\", "t:1:4: the text that begins here has no closing quote on its line"},
+        FormatMistake{R"(a: "\q")", "t:1:5: unknown escape '\\q'; a backslash itself is written \\\\"},
+        FormatMistake{R"(a: "\xg")", "t:1:5: the escape needs 1 hexadecimal digits"},
+        FormatMistake{R"(a: "\ud800")", "t:1:5: the escape names no character"},
+        FormatMistake{R"(a: "\777")", "t:1:5: the octal escape is more than a byte"},
+        FormatMistake{R"(a: "\377")", "t:1:4: the escapes of this text make no UTF-8 text"},
+        FormatMistake{R"(a: "\0")", "t:1:4: the escapes of this text make no UTF-8 text"},
+        FormatMistake{
+            "[ext.name]: 1",
+            "t:1:1: expected the name of a field, found '['; extensions ([...]) are no fields of a specification"},
+        FormatMistake{"a: 1 # \xff", "t:1:8: is not text (byte 255); an experiment file is UTF-8 protobuf text"}));
 
 TEST(TextFormat, IsNestedOnlySoDeep) {
   std::string text, end;
   for (int i = 0; i < 32; ++i) text += "a {", end += "}";
-  EXPECT_EQ(error_of(text + end), "(accepted)");
-  EXPECT_EQ(error_of(text + "a {" + end + "}"), "t:1:99: messages are nested more than 32 deep");
+  EXPECT_EQ(format_error_of(text + end), "(accepted)");
+  EXPECT_EQ(format_error_of(text + "a {" + end + "}"), "t:1:99: messages are nested more than 32 deep");
 }
 
 TEST(TextFormat, HasOnlySoManyEntries) {
   std::string text;
   for (int i = 0; i < 100'001; ++i) text += "a:1\n";
-  EXPECT_EQ(error_of(text), "t:100001:1: the file has more than 100000 entries");
+  EXPECT_EQ(format_error_of(text), "t:100001:1: the file has more than 100000 entries");
 }
 
 TEST(TextFormat, IsToldApartFromYaml) {

@@ -17,7 +17,7 @@ using testing::quadrants;
 using testing::small_network;
 
 // The small network with scales so coarse that weights have a handful of values.
-ir::Graph coarse_network() {
+ir::Graph biased_network() {
   ir::Graph graph = small_network(true);
   graph.set_constant(graph.find_value("conv.weight/fake_quantize/scale"),
                      ir::Tensor::of<float>({8}, std::vector<float>(8, 0.35f)));
@@ -59,7 +59,7 @@ std::vector<double> means(const ir::Graph& graph, const data::Dataset& pictures)
 
 TEST(BiasCorrection, GivesChannelsTheirMeansBack) {
   const auto pictures = quadrants(96, 3);
-  ir::Graph graph = coarse_network();
+  ir::Graph graph = biased_network();
   const std::vector<double> wanted = means(without_quantization(graph), *pictures), before = means(graph, *pictures);
   const std::vector<double> missing = corrections(graph, *pictures, 32).at("conv");
   EXPECT_GT(largest(missing), 0.02) << "the test quantizes too finely to see anything";
@@ -73,7 +73,7 @@ TEST(BiasCorrection, GivesChannelsTheirMeansBack) {
 
 TEST(BiasCorrection, DependsNeitherOnBatchesNorOnRanks) {
   const auto pictures = quadrants(96, 3);
-  const ir::Graph graph = coarse_network();
+  const ir::Graph graph = biased_network();
   const std::vector<double> whole = corrections(graph, *pictures, 96).at("conv");
   const std::vector<double> parts = corrections(graph, *pictures, 16).at("conv");
   std::vector<std::vector<double>> of_ranks(2);

@@ -7,7 +7,7 @@
 namespace octet::train {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(CudaDriver, NamesTheReason) {
   EXPECT_EQ(cuda_driver_problem(0, 1, nullptr, ""), "");

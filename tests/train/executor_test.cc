@@ -87,14 +87,14 @@ at::Tensor loss_of(Executor& e, const at::Tensor& x, const at::Tensor& labels) {
   return at::cross_entropy_loss(e.forward({x}, Mode::kTrain)[0], labels);
 }
 
-std::vector<at::Tensor> parameters_of(const Executor& e) {
+std::vector<at::Tensor> gradient_leaves_of(const Executor& e) {
   std::vector<at::Tensor> out;
   for (const auto& [name, tensor] : e.named_parameters()) out.push_back(tensor);
   return out;
 }
 
 void gradient_step(Executor& e, const at::Tensor& x, const at::Tensor& labels, double rate) {
-  const auto parameters = parameters_of(e);
+  const auto parameters = gradient_leaves_of(e);
   const auto gradients = torch::autograd::grad({loss_of(e, x, labels)}, parameters);
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i].detach().sub_(gradients[i], rate);
 }
@@ -123,8 +123,8 @@ TEST(Executor, FusedTrainingEqualsFloat64) {
   Executor fused(g), exact(g, {.precision = Precision::kFloat64});
   const at::Tensor a = loss_of(fused, x, kLabels), b = loss_of(exact, x, kLabels);
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 1e-5);
-  const auto ga = torch::autograd::grad({a}, parameters_of(fused)),
-             gb = torch::autograd::grad({b}, parameters_of(exact));
+  const auto ga = torch::autograd::grad({a}, gradient_leaves_of(fused)),
+             gb = torch::autograd::grad({b}, gradient_leaves_of(exact));
   for (size_t i = 0; i < ga.size(); ++i)
     EXPECT_LE((ga[i] - gb[i]).norm().item<double>(), 1e-5 + 1e-4 * gb[i].norm().item<double>()) << i;
   const auto ba = fused.named_buffers(), bb = exact.named_buffers();
@@ -139,7 +139,8 @@ TEST(Executor, Bfloat16TrainingStaysNearFloat32) {
   const at::Tensor a = loss_of(low, x, kLabels), b = loss_of(full, x, kLabels);
   EXPECT_EQ(a.scalar_type(), at::kFloat);
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 0.02 * b.item<double>());
-  const auto ga = torch::autograd::grad({a}, parameters_of(low)), gb = torch::autograd::grad({b}, parameters_of(full));
+  const auto ga = torch::autograd::grad({a}, gradient_leaves_of(low)),
+             gb = torch::autograd::grad({b}, gradient_leaves_of(full));
   for (size_t i = 0; i < ga.size(); ++i) {
     EXPECT_EQ(ga[i].scalar_type(), at::kFloat);
     EXPECT_LE((ga[i] - gb[i]).norm().item<double>(), 0.1 * gb[i].norm().item<double>()) << i;
@@ -178,7 +179,7 @@ TEST(Executor, BatchNormsWithoutTrainableScaleKeepTheirStatistics) {
     const std::vector<float> before = floats(e.named_buffers()[0].second);
     const std::vector<float> evaluated = floats(e.forward({x}, Mode::kEval)[0]);
     const at::Tensor trained = e.forward({x}, Mode::kTrain)[0];
-    const auto gradients = torch::autograd::grad({trained.square().sum()}, parameters_of(e));
+    const auto gradients = torch::autograd::grad({trained.square().sum()}, gradient_leaves_of(e));
     for (const at::Tensor& gradient : gradients) EXPECT_TRUE(at::isfinite(gradient).all().item<bool>());
     return std::pair(floats(e.named_buffers()[0].second) == before, floats(trained) == evaluated);
   };
@@ -200,7 +201,7 @@ TEST(Executor, GivesTheSameBytesEveryTime) {
     for (auto& result : results) {
       Executor e(g, {.precision = precision, .seed = 4});
       for (int step = 0; step < 3; ++step) gradient_step(e, random_tensor({8, 3, 8, 8}, step), kLabels, 0.1);
-      for (const at::Tensor& p : parameters_of(e)) result.push_back(floats(p));
+      for (const at::Tensor& p : gradient_leaves_of(e)) result.push_back(floats(p));
     }
     EXPECT_EQ(results[0], results[1]);
   }
@@ -292,8 +293,9 @@ TEST(QuantizedExecutor, TrainsOnTheGridInBothPrecisions) {
   const at::Tensor a = loss_of(full, x, kLabels), b = loss_of(low, x, kLabels), c = loss_of(nodes, x, kLabels);
   EXPECT_NEAR(a.item<double>(), c.item<double>(), 1e-3);
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 0.02);
-  const auto ga = torch::autograd::grad({a}, parameters_of(full)), gb = torch::autograd::grad({b}, parameters_of(low)),
-             gc = torch::autograd::grad({c}, parameters_of(nodes));
+  const auto ga = torch::autograd::grad({a}, gradient_leaves_of(full)),
+             gb = torch::autograd::grad({b}, gradient_leaves_of(low)),
+             gc = torch::autograd::grad({c}, gradient_leaves_of(nodes));
   for (size_t i = 0; i < ga.size(); ++i) {
     // Sums of different order land on other codes now and then.
     EXPECT_LE((ga[i] - gc[i]).norm().item<double>(), 0.02 * gc[i].norm().item<double>() + 1e-6) << i;

@@ -22,7 +22,7 @@ struct Leaves {
   }
 };
 
-struct Variant {
+struct FusedVariant {
   bool affine, norm, batch_statistics, residual, clamp, quantize, codes;
   std::string text() const {
     return str("affine ", affine, " norm ", norm, " batch ", batch_statistics, " residual ", residual, " clamp ", clamp,
@@ -30,7 +30,7 @@ struct Variant {
   }
 };
 
-Leaves make_leaves(const Variant& v, const std::vector<int64_t>& shape) {
+Leaves make_leaves(const FusedVariant& v, const std::vector<int64_t>& shape) {
   const int64_t c = shape[1];
   Leaves l;
   l.x = random_tensor(shape, 1, -2, 3).set_requires_grad(true);
@@ -41,7 +41,7 @@ Leaves make_leaves(const Variant& v, const std::vector<int64_t>& shape) {
   return l;
 }
 
-PointwiseOptions options_of(const Variant& v, const Leaves& l, int64_t channels) {
+PointwiseOptions options_of(const FusedVariant& v, const Leaves& l, int64_t channels) {
   PointwiseOptions o;
   if (v.affine) o.scale_x = random_tensor({channels}, 6, 0.1, 2);
   o.offset = l.offset;
@@ -64,7 +64,7 @@ PointwiseOptions options_of(const Variant& v, const Leaves& l, int64_t channels)
 }
 
 // The definition, in float64.
-at::Tensor reference(const Variant& v, const Leaves& l, const PointwiseOptions& o) {
+at::Tensor reference(const FusedVariant& v, const Leaves& l, const PointwiseOptions& o) {
   const int64_t rank = l.x.dim();
   const auto channel = [&](const at::Tensor& t) { return along_axis(t.to(at::kDouble), 1, rank); };
   at::Tensor y = l.x.to(at::kDouble);
@@ -88,8 +88,8 @@ at::Tensor reference(const Variant& v, const Leaves& l, const PointwiseOptions& 
 TEST(Pointwise, EqualsTheOperationsOneByOne) {
   for (const auto& shape : std::vector<std::vector<int64_t>>{{3, 20, 5, 6}, {70, 16}, {4, 5, 9}})
     for (int bits = 0; bits < 128; ++bits) {
-      const Variant v{bool(bits & 1),  bool(bits & 2),  bool(bits & 4), bool(bits & 8),
-                      bool(bits & 16), bool(bits & 32), bool(bits & 64)};
+      const FusedVariant v{bool(bits & 1),  bool(bits & 2),  bool(bits & 4), bool(bits & 8),
+                           bool(bits & 16), bool(bits & 32), bool(bits & 64)};
       if ((v.batch_statistics && !v.norm) || (v.codes && !v.quantize)) continue;
       SCOPED_TRACE(v.text());
       const Leaves l = make_leaves(v, shape);
@@ -111,7 +111,7 @@ TEST(Pointwise, EqualsTheOperationsOneByOne) {
 
 TEST(Pointwise, UpdatesRunningStatisticsAsLibTorchDoes) {
   for (const bool affine : {false, true}) {
-    const Variant v{affine, true, true, false, false, false, false};
+    const FusedVariant v{affine, true, true, false, false, false, false};
     const Leaves l = make_leaves(v, {6, 8, 7, 7});
     const PointwiseOptions o = options_of(v, l, 8);
     at::Tensor mean = o.running_mean.clone(), variance = o.running_variance.clone();
@@ -140,7 +140,7 @@ TEST(Pointwise, ComputesTheVarianceOfDataFarFromZero) {
 
 TEST(Pointwise, InBfloat16RoundsOnlyTheResult) {
   for (int bits = 0; bits < 32; ++bits) {
-    const Variant v{bool(bits & 1), bool(bits & 2), bool(bits & 4), bool(bits & 8), bool(bits & 16), false, false};
+    const FusedVariant v{bool(bits & 1), bool(bits & 2), bool(bits & 4), bool(bits & 8), bool(bits & 16), false, false};
     if (v.batch_statistics && !v.norm) continue;
     SCOPED_TRACE(v.text());
     Leaves l = make_leaves(v, {3, 20, 5, 6});

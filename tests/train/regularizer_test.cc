@@ -29,7 +29,7 @@ TEST(Regularizer, IsTheSumOverKernelsAndBiases) {
   EXPECT_FALSE(Regularizer({}, Executor(small_network(false))).enabled());
 }
 
-struct Nothing : Loss {
+struct NoWatcher : Loss {
   LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch&) override {
     return {{"nothing", outputs.at(0).sum() * 0}};
   }
@@ -44,7 +44,7 @@ TEST(Regularizer, IsDescendedAndShown) {
     sgd.lr = 0.5;
     sgd.momentum = sgd.weight_decay = 0;
     Optimizer optimizer(sgd, testing::parameters_of(executor));
-    Nothing nothing;
+    NoWatcher nothing;
     const Regularizer regularizer({type, 0.01}, executor);
     const double penalty = regularizer().item<double>();
     TrainStep step(executor, optimizer, nothing, {.regularizer = &regularizer});

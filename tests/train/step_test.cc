@@ -202,7 +202,7 @@ class Distillation : public Loss {
   at::Tensor learned_, taught_;
 };
 
-struct Nothing : Loss {
+struct NoListener : Loss {
   LossParts operator()(const std::vector<at::Tensor>& outputs, const data::Batch&) override {
     return {{"nothing", outputs.at(0).sum() * 0}};
   }
@@ -220,7 +220,7 @@ TEST(Step, ATeacherIsALossAroundALoss) {
   sgd.lr = 1;
   sgd.momentum = sgd.weight_decay = 0;
   Optimizer optimizer(sgd, parameters_of(student));
-  Nothing inner;
+  NoListener inner;
   Distillation loss(inner, student, teacher, "relu");
   TrainStep step(student, optimizer, loss, {});
   const std::vector<data::Batch> batches = batches_of(*quadrants(64, 7), 64);

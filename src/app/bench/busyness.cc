@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "report/format.h"
 
 namespace octet::app {
 namespace {
@@ -10,12 +11,6 @@ namespace {
 // On a machine of its own the threads of an inference wait for less than one percent of the time.
 constexpr double kMostPercent = 5;
 constexpr double kMostLoad = 0.5;  // per CPU
-
-std::string digits(double value, int places) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
 
 }  // namespace
 
@@ -30,9 +25,10 @@ bool Busyness::too_busy(int cpus) const {
 }
 
 std::string Busyness::text() const {
-  const std::string load = load_before_ ? str("load ", digits(*load_before_, 1), " before the run") : "";
+  const std::string load = load_before_ ? str("load ", report::fixed(*load_before_, 1), " before the run") : "";
   const std::string waited =
-      waited_percent_ ? str("Octet's threads waited ", digits(*waited_percent_, 0), " % of the time for a CPU") : "";
+      waited_percent_ ? str("Octet's threads waited ", report::fixed(*waited_percent_, 0), " % of the time for a CPU")
+                      : "";
   return str("the machine is too busy to trust these times (", waited, waited.empty() || load.empty() ? "" : "; ", load,
              "); repeat it when the others are done");
 }

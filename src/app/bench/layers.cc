@@ -7,18 +7,13 @@
 #include "base/error.h"
 #include "dense/program.h"
 #include "engine/step_cost.h"
+#include "report/format.h"
 #include "report/text_table.h"
 
 namespace octet::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string digits(double value, int places) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
 
 Json or_null(const std::optional<int64_t>& macs, double value) {
   return macs ? Json(value) : Json(nullptr);
@@ -76,10 +71,11 @@ std::string layer_table(const std::vector<LayerTime>& layers, const engine::Mach
                            "GB/s", "why not INT8"});
   for (const LayerTime& l : layers) {
     const bool products = l.macs.value_or(0) > 0;
-    table.add_row({l.info.name, l.info.op, l.info.precision, l.info.kernel + (l.in_bands ? " (bands)" : ""),
-                   digits(l.us, 1), digits(100 * l.us / sum, 1), products ? digits(l.gmac_per_s(), 1) : "-",
-                   products ? digits(l.percent_of_peak(peak), 1) : "-", digits(static_cast<double>(l.bytes) / 1024, 0),
-                   digits(l.gb_per_s(), 1), l.info.reason});
+    table.add_row(
+        {l.info.name, l.info.op, l.info.precision, l.info.kernel + (l.in_bands ? " (bands)" : ""),
+         report::fixed(l.us, 1), report::fixed(100 * l.us / sum, 1), products ? report::fixed(l.gmac_per_s(), 1) : "-",
+         products ? report::fixed(l.percent_of_peak(peak), 1) : "-",
+         report::fixed(static_cast<double>(l.bytes) / 1024, 0), report::fixed(l.gb_per_s(), 1), l.info.reason});
   }
   return table.text();
 }

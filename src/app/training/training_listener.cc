@@ -4,17 +4,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "report/format.h"
 
 namespace octet::app {
-namespace {
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TrainingListener::TrainingListener(const std::filesystem::path& results, std::string stage,
                                    const train::TrainOptions& options, int64_t images_per_epoch,
@@ -51,7 +44,7 @@ void TrainingListener::tell_what_follows(int64_t epoch) {
 void TrainingListener::on_step(const train::StepRecord& step) {
   images_ += step.images;
   last_step_ = std::chrono::steady_clock::now();
-  if (progress_) progress_->update(images_, "loss " + fixed(step.loss, 4));
+  if (progress_) progress_->update(images_, "loss " + report::fixed(step.loss, 4));
   const int64_t global = (step.epoch - 1) * step.steps + step.step;
   if (global % steps_between_points_ == 0) {
     events_.scalar("train/loss", global, step.loss);
@@ -63,11 +56,11 @@ void TrainingListener::on_step(const train::StepRecord& step) {
 }
 
 void TrainingListener::on_epoch(const checkpoint::EpochRecord& epoch) {
-  std::string metrics = "loss " + fixed(epoch.loss, 4);
+  std::string metrics = "loss " + report::fixed(epoch.loss, 4);
   std::map<std::string, double> kpi = epoch.metrics;
   for (const auto& [name, value] : epoch.metrics) {
     events_.scalar("val/" + name, epoch.epoch, value);
-    metrics += "  " + name + " " + fixed(value, name.find("loss") == std::string::npos ? 2 : 4);
+    metrics += "  " + name + " " + report::fixed(value, name.find("loss") == std::string::npos ? 2 : 4);
   }
   events_.scalar("train/epoch_loss", epoch.epoch, epoch.loss);
   if (pictures_)

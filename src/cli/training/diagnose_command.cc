@@ -25,7 +25,7 @@
 namespace octet::cli {
 namespace {
 
-struct Options {
+struct DiagnoseOptions {
   SpecFlags spec;
   std::string model, json;
   std::vector<std::string> images;
@@ -87,7 +87,7 @@ void print(const ir::Graph& graph, const train::QuantizationErrors& found, int64
               static_cast<long long>(found.images));
 }
 
-ExitCode run(const Options& options) {
+ExitCode run_diagnose(const DiagnoseOptions& options) {
   require_file(options.model, "-m");
   ir::Graph graph = app::load_network(options.model, options.spec.input_shapes(options.model));
   passes::run_pipeline(graph, passes::checkpoint_passes());
@@ -126,7 +126,7 @@ Command diagnose_command() {
       .examples = {"octet diagnose -e SPEC.yaml -m results/calibrated.onnx --json results/diagnosis.json",
                    "octet diagnose -m model.qdq.onnx --images photos/ --count 32"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<DiagnoseOptions>();
         add_input_shape_flag(app, options->spec);
         add_model_flag(app, options->model, "ONNX model with quantizers");
         app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file");
@@ -138,7 +138,7 @@ Command diagnose_command() {
         add_batch_size_flag(app, options->batch_size)->description("Images at a time, whose activations are kept");
         add_number_flag(app, "--rows", options->rows, 1, 1'000'000, "Quantizers in the table");
         add_json_flag(app, options->json);
-        return [options] { return run(*options); };
+        return [options] { return run_diagnose(*options); };
       }};
 }
 

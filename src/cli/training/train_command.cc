@@ -41,7 +41,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TrainOptions {
   SpecFlags spec;
   WorkerFlags workers;
   std::string results, model, name = "model", stage;
@@ -50,7 +50,7 @@ struct Options {
 };
 
 // The file in which the run keeps its experiment may be the one that it was given.
-bool own_spec_file(const Options& options, const fs::path& kept) {
+bool own_spec_file(const TrainOptions& options, const fs::path& kept) {
   std::error_code error;
   if (!fs::equivalent(options.spec.path, kept, error) || error) return false;
   if (options.spec.change_experiment())
@@ -73,7 +73,7 @@ std::vector<std::string> classes_to_keep(const ir::Graph& graph, const spec::Exp
   return classes;
 }
 
-spec::Stage stage_of(const Options& options, const spec::ExperimentSpec& spec) {
+spec::Stage stage_of(const TrainOptions& options, const spec::ExperimentSpec& spec) {
   if (options.stage.empty()) return spec.quant.enable_qat.value_or(false) ? spec::Stage::kQat : spec::Stage::kFloat;
   const spec::Stage stage = spec::parse_stage(options.stage);
   if (stage == spec::Stage::kQat && !spec.quant.enable_qat.value_or(true))
@@ -132,7 +132,7 @@ struct Start {
   const train::TrainOptions& schedule() const { return spec.schedule_for(stage); }
 };
 
-Start start_of(const Options& options, const Ranks& ranks) {
+Start start_of(const TrainOptions& options, const Ranks& ranks) {
   Start s{.spec = options.spec.load(), .stage = {}};
   s.stage = stage_of(options, s.spec);
   const train::TrainOptions& schedule = s.schedule();
@@ -157,7 +157,7 @@ Start start_of(const Options& options, const Ranks& ranks) {
 }
 
 // Before anything is opened. Only the first rank touches the folder; a restarted one goes on where it stands.
-void make_room(const Options& options, const Ranks& ranks, std::optional<FolderLock>& lock) {
+void make_room(const TrainOptions& options, const Ranks& ranks, std::optional<FolderLock>& lock) {
   guard_output(fs::path(options.results) / (options.name + ".onnx"), "-r");
   const spec::ExperimentSpec spec = options.spec.load();
   const spec::Stage stage = stage_of(options, spec);
@@ -171,7 +171,7 @@ void make_room(const Options& options, const Ranks& ranks, std::optional<FolderL
 }
 
 // Whether there is something to do; then the first rank has noted in the folder what it is.
-bool take_up_folder(const Options& options, Start& s) {
+bool take_up_folder(const TrainOptions& options, Start& s) {
   const fs::path results = options.results, output = results / (options.name + ".onnx");
   if (fs::exists(output) || app::holds_checkpoints(results)) app::take_up_training(s.record, results);
   if (app::is_finished(output, s.record)) {
@@ -219,7 +219,7 @@ void explain(const Start& s, const app::Lesson& lesson, const World& world, int6
 }
 
 // What comes behind a training on a folder.
-std::string next_command(const Options& options, spec::Stage stage) {
+std::string next_command(const TrainOptions& options, spec::Stage stage) {
   const fs::path results = options.results, model = results / (options.name + ".onnx");
   const std::string spec = (results / "spec.yaml").string();
   std::string out = "the experiment is " + spec;
@@ -231,7 +231,7 @@ std::string next_command(const Options& options, spec::Stage stage) {
   return out;
 }
 
-ExitCode train_network(const Options& options, const Ranks& ranks) {
+ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
   train::Communicator& communicator = ranks.communicator();
   std::optional<FolderLock> lock;
   std::optional<Start> start;
@@ -335,7 +335,7 @@ ExitCode train_network(const Options& options, const Ranks& ranks) {
   return ExitCode::kDone;
 }
 
-ExitCode run(Options& options) {
+ExitCode run_train(TrainOptions& options) {
   if (options.spec.path.empty() && options.spec.folder.empty())
     fail_usage("train: give an experiment (-e SPEC), or a folder of images to train with (--data FOLDER)");
   if (options.epochs > 0)
@@ -388,7 +388,7 @@ Command train_command() {
                    "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx",
                    "octet train -e SPEC.yaml -r results/float --workers 2 --max-restarts 3"},
       .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<TrainOptions>();
         add_spec_flags(app, options->spec, Need::kOptional, /*training=*/true);
         add_input_shape_flag(app, options->spec);
         add_folder_flags(app, options->spec);
@@ -405,7 +405,7 @@ Command train_command() {
         app.add_flag("--explain", options->explain,
                      "Print processes, types of all nodes, groups of parameters and schedule before it starts");
         app.add_flag("--force", options->force, "Start anew where results are there already");
-        return [options] { return run(*options); };
+        return [options] { return run_train(*options); };
       },
       .single_dash = {{"-np", "--num_processes"}}};
 }

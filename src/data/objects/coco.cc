@@ -18,30 +18,30 @@ namespace octet::data {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::json;
+using CocoJson = nlohmann::json;
 
 // An annotation before it is known how large its image is.
-struct Entry {
+struct CocoEntry {
   int64_t id = 0, image = 0, category = 0;
   vision::Box box;
   bool crowd = false;
-  Json segmentation;
+  CocoJson segmentation;
 };
 
-std::string shown(const Json& value) {
-  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string shown(const CocoJson& value) {
+  const std::string text = value.dump(-1, ' ', false, CocoJson::error_handler_t::replace);
   return text.size() <= 40 ? text : text.substr(0, 40) + "...";
 }
 
 // A key of a JSON object that has to be there. `what`: "annotation 17".
-const Json& at(const Json& object, const char* key, const std::string& what) {
+const CocoJson& at(const CocoJson& object, const char* key, const std::string& what) {
   const auto found = object.find(key);
   if (found == object.end()) throw DecodeError(str(what, " has no '", key, "': ", shown(object)));
   return *found;
 }
 
-int64_t whole(const Json& object, const char* key, const std::string& what) {
-  const Json& value = at(object, key, what);
+int64_t whole(const CocoJson& object, const char* key, const std::string& what) {
+  const CocoJson& value = at(object, key, what);
   if (value.is_number_unsigned() && value.get<uint64_t>() <= std::numeric_limits<int64_t>::max())
     return value.get<int64_t>();
   if (!value.is_number_integer() || value.is_number_unsigned())
@@ -49,26 +49,26 @@ int64_t whole(const Json& object, const char* key, const std::string& what) {
   return value.get<int64_t>();
 }
 
-std::string text(const Json& object, const char* key, const std::string& what) {
-  const Json& value = at(object, key, what);
+std::string text(const CocoJson& object, const char* key, const std::string& what) {
+  const CocoJson& value = at(object, key, what);
   if (!value.is_string()) throw DecodeError(str(what, ": '", key, "' is ", shown(value), ", expected a text"));
   return value.get<std::string>();
 }
 
 // Null, which Python writes for what is not known, is no finite number.
-double number(const Json& value, const std::string& what) {
+double number(const CocoJson& value, const std::string& what) {
   if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
   if (!value.is_number()) throw DecodeError(str(what, " is ", shown(value), ", expected numbers"));
   return value.get<double>();
 }
 
-Entry read_annotation(const Json& json, bool masks) {
-  Entry entry;
+CocoEntry read_annotation(const CocoJson& json, bool masks) {
+  CocoEntry entry;
   entry.id = json.contains("id") ? whole(json, "id", "an annotation") : 0;
   const std::string what = str("annotation ", entry.id);
   entry.image = whole(json, "image_id", what);
   entry.category = whole(json, "category_id", what);
-  const Json& box = at(json, "bbox", what);
+  const CocoJson& box = at(json, "bbox", what);
   if (!box.is_array() || box.size() != 4)
     throw DecodeError(str(what, ": 'bbox' is ", shown(box), ", expected [x, y, width, height]"));
   double v[4];
@@ -83,28 +83,28 @@ Entry read_annotation(const Json& json, bool masks) {
 }
 
 // Null where there is none.
-std::shared_ptr<const vision::Mask> read_mask(const Json& json, int height, int width, const std::string& what) {
+std::shared_ptr<const vision::Mask> read_mask(const CocoJson& json, int height, int width, const std::string& what) {
   if (json.is_null() || json.empty()) return nullptr;
   try {
     if (json.is_array()) {
       std::vector<vision::Polygon> polygons;
-      for (const Json& part : json) {
+      for (const CocoJson& part : json) {
         if (!part.is_array()) throw DecodeError(str("has the part ", shown(part), ", expected x, y, x, y ..."));
         vision::Polygon& polygon = polygons.emplace_back();
-        for (const Json& value : part) polygon.push_back(number(value, what));
+        for (const CocoJson& value : part) polygon.push_back(number(value, what));
       }
       return std::make_shared<vision::Mask>(vision::mask_of_polygons(polygons, height, width));
     }
-    const Json& counts = at(json, "counts", what);
-    const Json& size = at(json, "size", what);
-    if (size != Json::array({height, width}))
+    const CocoJson& counts = at(json, "counts", what);
+    const CocoJson& size = at(json, "size", what);
+    if (size != CocoJson::array({height, width}))
       throw DecodeError(
           str("is of an image of [height, width] = ", shown(size), ", and its image has ", height, " x ", width));
     if (counts.is_string())
       return std::make_shared<vision::Mask>(vision::parse_rle(counts.get<std::string>(), height, width));
     if (!counts.is_array()) throw DecodeError(str("has counts that are ", shown(counts)));
     std::vector<uint32_t> runs;
-    for (const Json& run : counts) {
+    for (const CocoJson& run : counts) {
       if (!run.is_number_unsigned() || run.get<uint64_t>() > std::numeric_limits<uint32_t>::max())
         throw DecodeError(str("has a run of ", shown(run), " pixels"));
       runs.push_back(run.get<uint32_t>());
@@ -117,7 +117,7 @@ std::shared_ptr<const vision::Mask> read_mask(const Json& json, int height, int 
   }
 }
 
-int side(const Json& image, const char* key) {
+int side(const CocoJson& image, const char* key) {
   const auto found = image.find(key);
   if (found == image.end() || !found->is_number()) return 0;
   const double pixels = found->get<double>();
@@ -125,17 +125,17 @@ int side(const Json& image, const char* key) {
 }
 
 // Takes the elements of the three lists out of the document as they come and leaves nothing of them behind.
-class Reader {
+class CocoReader {
  public:
-  explicit Reader(bool masks) : masks_(masks) {}
+  explicit CocoReader(bool masks) : masks_(masks) {}
 
   void read(std::string_view json) {
     try {
-      const Json rest =
-          Json::parse(json.begin(), json.end(),
-                      [this](int depth, Json::parse_event_t event, Json& value) { return keep(depth, event, value); });
+      const CocoJson rest = CocoJson::parse(
+          json.begin(), json.end(),
+          [this](int depth, CocoJson::parse_event_t event, CocoJson& value) { return keep(depth, event, value); });
       if (!rest.is_object()) throw DecodeError("is no JSON object");
-    } catch (const Json::exception& error) {
+    } catch (const CocoJson::exception& error) {
       throw DecodeError(str("is no JSON of COCO: ", error.what()));
     }
   }
@@ -145,7 +145,7 @@ class Reader {
     if (categories_.empty()) throw DecodeError("has no 'categories'");
     CocoFile file;
     file.images = std::move(images_);
-    for (const Entry& entry : entries_) {
+    for (const CocoEntry& entry : entries_) {
       const std::string what = str("annotation ", entry.id);
       const auto image = image_numbers_.find(entry.image);
       if (image == image_numbers_.end()) {
@@ -179,8 +179,8 @@ class Reader {
   // Nested deeper than any file of COCO is: a text that would take the parser's stack.
   static constexpr int kDeepest = 64;
 
-  bool keep(int depth, Json::parse_event_t event, Json& value) {
-    using Event = Json::parse_event_t;
+  bool keep(int depth, CocoJson::parse_event_t event, CocoJson& value) {
+    using Event = CocoJson::parse_event_t;
     if (depth > kDeepest) throw DecodeError("is nested more than 64 levels deep");
     if (event == Event::key && depth == 1) list_ = value.get<std::string>();
     if (event != Event::object_end || depth != 2) return true;
@@ -196,7 +196,7 @@ class Reader {
     return false;
   }
 
-  void add_image(const Json& json) {
+  void add_image(const CocoJson& json) {
     const int64_t id = whole(json, "id", "an image");
     if (!image_numbers_.emplace(id, images_.size()).second)
       throw DecodeError(str("there are two images with the id ", id));
@@ -209,13 +209,13 @@ class Reader {
   std::vector<CocoImage> images_;
   std::unordered_map<int64_t, size_t> image_numbers_;  // by id
   std::unordered_map<int64_t, std::string> categories_;
-  std::vector<Entry> entries_;
+  std::vector<CocoEntry> entries_;
 };
 
 }  // namespace
 
 CocoFile parse_coco(std::string_view json, bool masks) {
-  Reader reader(masks);
+  CocoReader reader(masks);
   reader.read(json);
   return reader.result();
 }

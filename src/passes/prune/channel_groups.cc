@@ -15,7 +15,7 @@ namespace {
 using ir::IndexTies;
 using ir::Node;
 using ir::OpKind;
-using Place = IndexTies::Place;
+using ChannelPlace = IndexTies::Place;
 
 void refuse_quantized(const ir::Graph& graph) {
   for (const auto& node : graph.nodes())
@@ -144,7 +144,7 @@ void ChannelGroups::find_blocks(const std::vector<PrunableLayer>& layers, const 
   std::vector<int64_t> fewest(blocks_.size(), 0);
   for (const PrunableLayer& layer : layers) {
     std::map<size_t, int64_t> filters;  // of this layer, by block
-    for (const Place filter : layer.filters) {
+    for (const ChannelPlace filter : layer.filters) {
       const auto unit = unit_of_class_.find(ties.class_of(filter));
       if (unit != unit_of_class_.end()) ++filters[block_of_unit[static_cast<size_t>(unit->second)]];
     }
@@ -173,7 +173,7 @@ void ChannelGroups::find_groups(const std::vector<PrunableLayer>& layers, const 
   std::vector<bool> has_units(layers.size(), false);
   for (size_t l = 0; l < layers.size(); ++l) {
     layers_.push_back({layers[l].node, -1, ""});
-    for (const Place filter : layers[l].filters) {
+    for (const ChannelPlace filter : layers[l].filters) {
       if (const std::string* why = ties.why_fixed(filter)) {
         layers_[l].why_kept = *why;
         continue;

@@ -119,7 +119,7 @@ Message bbox_handler_config() {
   return m;
 }
 
-Message specification() {
+Message inference_specification() {
   Message m;
   m.message("inferencer_config", inferencer_config()).means("The network and its input.");
   m.message("bbox_handler_config", bbox_handler_config()).means("From the grid to detections, and what is written.");
@@ -130,7 +130,7 @@ Message specification() {
 }  // namespace
 
 const Message& tao_inference_specification() {
-  static const Message message = specification();
+  static const Message message = inference_specification();
   return message;
 }
 

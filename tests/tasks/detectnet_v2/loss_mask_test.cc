@@ -8,7 +8,7 @@
 namespace octet::tasks::detectnet_v2 {
 namespace {
 
-constexpr Grid kGrid{.classes = 2, .rows = 4, .columns = 6, .stride = 16};
+constexpr Grid kMaskGrid{.classes = 2, .rows = 4, .columns = 6, .stride = 16};
 const std::vector<std::string> kClasses = {"person", "car"};
 
 vision::Object object(vision::Box box, int label, const char* source = nullptr) {
@@ -27,13 +27,13 @@ data::Annotation scene() {
 // The cells with the factor, as rows of the class; the others must have 1.
 std::vector<std::string> masked(const LossMaskOptions& spec, MaskObjective objective, int label) {
   const data::Annotation a = scene();
-  const GridTruth truth = rasterize(a.objects, kGrid, {});
-  const std::vector<float> factors = LossMask(spec, kClasses).factors(objective, a, truth, kGrid);
+  const GridTruth truth = rasterize(a.objects, kMaskGrid, {});
+  const std::vector<float> factors = LossMask(spec, kClasses).factors(objective, a, truth, kMaskGrid);
   std::vector<std::string> out;
-  for (int row = 0; row < kGrid.rows; ++row) {
+  for (int row = 0; row < kMaskGrid.rows; ++row) {
     std::string& line = out.emplace_back();
-    for (int column = 0; column < kGrid.columns; ++column) {
-      const float factor = factors[static_cast<size_t>(kGrid.at(label, row, column))];
+    for (int column = 0; column < kMaskGrid.columns; ++column) {
+      const float factor = factors[static_cast<size_t>(kMaskGrid.at(label, row, column))];
       EXPECT_TRUE(factor == 1 || factor == static_cast<float>(spec.mask_multiplier)) << factor;
       line += factor == 1 ? '.' : 'x';
     }
@@ -83,8 +83,9 @@ TEST(LossMask, MayKeepWhatIsCovered) {
   spec.preserve_ground_truth = true;
   RasterizerOptions ellipses;  // that leave cells at the borders of the boxes uncovered
   ellipses.classes.all.bbox_min_radius = 0.1;
-  const GridTruth truth = rasterize(scene().objects, kGrid, ellipses);
-  const std::vector<float> factors = LossMask(spec, kClasses).factors(MaskObjective::kCoverage, scene(), truth, kGrid);
+  const GridTruth truth = rasterize(scene().objects, kMaskGrid, ellipses);
+  const std::vector<float> factors =
+      LossMask(spec, kClasses).factors(MaskObjective::kCoverage, scene(), truth, kMaskGrid);
   int masked = 0;
   for (size_t i = 0; i < factors.size(); ++i) {
     if (truth.coverage[i] > 0) {
@@ -97,7 +98,7 @@ TEST(LossMask, MayKeepWhatIsCovered) {
 
 TEST(LossMask, FiltersThatChooseNothingAreNamedOnce) {
   LossMask mask({.filters = {{.source_classes = {"DontCare"}}, {.source_classes = {"dontcare"}}}}, kClasses);
-  mask.factors(MaskObjective::kCoverage, scene(), rasterize(scene().objects, kGrid, {}), kGrid);
+  mask.factors(MaskObjective::kCoverage, scene(), rasterize(scene().objects, kMaskGrid, {}), kMaskGrid);
   EXPECT_THAT(mask.idle_filters(),
               ElementsAre(::testing::HasSubstr("loss_mask_label_filter.filters[1] chose no object in the first epoch; "
                                                "names of source classes match exactly")));

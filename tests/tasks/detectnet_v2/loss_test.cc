@@ -21,11 +21,11 @@
 namespace octet::tasks::detectnet_v2 {
 namespace {
 
-constexpr Grid kGrid{.classes = 2, .rows = 4, .columns = 6, .stride = 16};
+constexpr Grid kLossGrid{.classes = 2, .rows = 4, .columns = 6, .stride = 16};
 
 data::Batch batch_of(const std::vector<vision::Object>& objects) {
   data::Batch batch;
-  batch.size = 1, batch.channels = 3, batch.height = kGrid.height(), batch.width = kGrid.width();
+  batch.size = 1, batch.channels = 3, batch.height = kLossGrid.height(), batch.width = kLossGrid.width();
   batch.truth = {{.label = -1, .objects = objects}};
   batch.indices = {0};
   batch.geometry = {data::Geometry::whole(batch.height, batch.width)};
@@ -33,7 +33,7 @@ data::Batch batch_of(const std::vector<vision::Object>& objects) {
 }
 
 at::Tensor of(const std::vector<float>& values, int64_t channels) {
-  return at::tensor(values).reshape({1, channels, kGrid.rows, kGrid.columns});
+  return at::tensor(values).reshape({1, channels, kLossGrid.rows, kLossGrid.columns});
 }
 
 // What the network says where it is nowhere right: the truth is rasterized with `raster`.
@@ -43,7 +43,7 @@ struct Case {
 };
 
 Case some_case(const std::vector<vision::Object>& objects, const RasterizerOptions& raster, float offset = 0) {
-  Case c{.truth = rasterize(objects, kGrid, raster), .coverage = {}, .boxes = {}};
+  Case c{.truth = rasterize(objects, kLossGrid, raster), .coverage = {}, .boxes = {}};
   for (size_t i = 0; i < c.truth.coverage.size(); ++i)
     c.coverage.push_back(0.05f + offset + 0.8f * static_cast<float>(i % 7) / 7);
   for (size_t i = 0; i < c.truth.boxes.size(); ++i)
@@ -56,7 +56,7 @@ Case some_case(const std::vector<vision::Object>& objects, const RasterizerOptio
 // Cells in `left_out` (row * columns + column) do not count.
 double cost_of(const Case& c, size_t objective, size_t label, double foreground_weight,
                const std::vector<size_t>& left_out = {}) {
-  const size_t cells = static_cast<size_t>(kGrid.cells());
+  const size_t cells = static_cast<size_t>(kLossGrid.cells());
   double sum = 0;
   for (size_t i = 0; i < cells; ++i) {
     if (std::find(left_out.begin(), left_out.end(), i) != left_out.end()) continue;
@@ -225,17 +225,17 @@ TEST(DetectNetLoss, OptionsOfAClassThatThereIsNotAreRefused) {
 
 TEST(DetectNetLoss, NamesAnObjectOfNoClass) {
   Loss loss({});
-  const at::Tensor coverage = at::zeros({1, 2, kGrid.rows, kGrid.columns}),
-                   boxes = at::zeros({1, 8, kGrid.rows, kGrid.columns});
+  const at::Tensor coverage = at::zeros({1, 2, kLossGrid.rows, kLossGrid.columns}),
+                   boxes = at::zeros({1, 8, kLossGrid.rows, kLossGrid.columns});
   EXPECT_THROW(loss({coverage, boxes}, batch_of({{.box = {0, 0, 9, 9}, .label = 2}})), UserError);
 }
 
 TEST(DetectNet, TruthDecodesToItself) {
   const std::vector<vision::Object> objects = {{.box = {10, 8, 70, 50}, .label = 1},
                                                {.box = {40, 4, 90, 60}, .label = 0}};
-  const GridTruth truth = rasterize(objects, kGrid, LossOptions{}.rasterizer);
-  const Outputs outputs = {{kCoverageOutput, {1, 2, kGrid.rows, kGrid.columns}, truth.coverage},
-                           {kBoxOutput, {1, 8, kGrid.rows, kGrid.columns}, truth.boxes}};
+  const GridTruth truth = rasterize(objects, kLossGrid, LossOptions{}.rasterizer);
+  const Outputs outputs = {{kCoverageOutput, {1, 2, kLossGrid.rows, kLossGrid.columns}, truth.coverage},
+                           {kBoxOutput, {1, 8, kLossGrid.rows, kLossGrid.columns}, truth.boxes}};
   const Task task({.postprocessing = {.clustering = ClusteringOptions{.algorithm = Clustering::kNms}}});
   const std::unique_ptr<Evaluator> evaluator = task.evaluator();
   evaluator->add(outputs, batch_of(objects));

@@ -11,13 +11,13 @@
 namespace octet::tasks::detectnet_v2 {
 namespace {
 
-struct Case {
+struct TrainedCase {
   std::string arch;
   models::Layout layout;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> out;
+std::vector<TrainedCase> cases() {
+  std::vector<TrainedCase> out;
   for (const models::ModelInfo& info : models::all_models()) {
     if (info.input[1] <= 32) continue;           // the CIFAR ResNets end at stride 4
     if (info.name.starts_with("vit")) continue;  // has a grid of tokens whose stride is that of small images
@@ -27,7 +27,7 @@ std::vector<Case> cases() {
   return out;
 }
 
-class EveryBackbone : public ::testing::TestWithParam<Case> {};
+class EveryBackbone : public ::testing::TestWithParam<TrainedCase> {};
 
 TEST_P(EveryBackbone, TrainsAGridBoxHeadAtStrideSixteen) {
   constexpr int64_t kHeight = 32, kWidth = 64;

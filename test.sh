@@ -27,6 +27,7 @@ scripts/fetch_libtorch.sh
 step "rules of the architecture and of style"
 python3 scripts/check_layers.py
 python3 scripts/check_style.py
+python3 scripts/check_unity.py
 
 # Mostly waits for the network, and nothing that is built needs it.
 if ! $quick; then

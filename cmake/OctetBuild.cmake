@@ -43,9 +43,13 @@ if(OCTET_SANITIZE OR OCTET_LITTLE_OPTIMIZED)
   set(OCTET_LITTLE_OPTIMIZATION -O0)
 endif()
 
-if(OCTET_FUZZ)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
-endif()
+# Files of a folder share most of what a compiler does with them: several at once take half the time, or less. A change of one
+# file compiles its neighbors again, so who works on one for long may want it off. Names in unnamed namespaces of a folder
+# must differ for it (scripts/check_unity.py).
+option(OCTET_UNITY "Compile libraries and tests several files at a time" ON)
+function(octet_unite target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${OCTET_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
 
 # Headers cost a build more than code does: octet_precompile(<target> <group>) gives the target the precompiled header of a
 # group, which is compiled once for all targets in it. They must have the same compiler flags. The first target of a group
@@ -76,11 +80,11 @@ function(octet_precompile target group)
   endif()
 endfunction()
 
-# octet_library(<layer> [SOURCES files ...] DEPENDS <layers or targets ...> [PRECOMPILED group] [HOT | COLD]): the static
-# library octet_<layer> of these files, or of the folder it is called in. The group is STANDARD unless named; NONE is for files
-# with flags of their own.
+# octet_library(<layer> [SOURCES files ...] DEPENDS <layers or targets ...> [PRECOMPILED group] [HOT | COLD] [ONE_BY_ONE]): the
+# static library octet_<layer> of these files, or of the folder it is called in. The group is STANDARD unless named; NONE is
+# for files with flags of their own. ONE_BY_ONE: also where OCTET_UNITY is on.
 function(octet_library layer)
-  cmake_parse_arguments(arg "HOT;COLD" "PRECOMPILED" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "HOT;COLD;ONE_BY_ONE" "PRECOMPILED" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(sources ${arg_SOURCES})
   if(NOT sources)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
@@ -89,6 +93,12 @@ function(octet_library layer)
     return()
   endif()
   add_library(octet_${layer} STATIC ${sources})
+  if(NOT arg_ONE_BY_ONE)
+    octet_unite(octet_${layer})
+  endif()
+  if(OCTET_FUZZ)
+    target_compile_options(octet_${layer} PRIVATE -fsanitize=fuzzer-no-link)  # branches of readers guide the fuzzers
+  endif()
   if(arg_COLD OR (OCTET_LITTLE_OPTIMIZED AND NOT arg_HOT AND NOT arg_PRECOMPILED))
     target_compile_options(octet_${layer} PRIVATE ${OCTET_LITTLE_OPTIMIZATION})
     octet_precompile(octet_${layer} COLD)
@@ -113,9 +123,9 @@ set(OCTET_GOMP_SPINCOUNT 3000)
 
 # octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMIZED]): one googletest program of
 # these files, or of tests/<name>/*_test.cc, run as the test <name>, or as n tests <name>_1 ... side by side.
-# OPTIMIZED: its own formulas take longer to run unoptimized than to compile.
+# OPTIMIZED: its own formulas take longer to run unoptimized than to compile. ONE_BY_ONE: also where OCTET_UNITY is on.
 function(octet_test folder)
-  cmake_parse_arguments(arg "OPTIMIZED" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED;ONE_BY_ONE" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
   set(sources ${arg_SOURCES})
   if(NOT sources)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cc")
@@ -129,6 +139,9 @@ function(octet_test folder)
     endif()
   endforeach()
   add_executable(${folder}_test ${sources})
+  if(NOT arg_ONE_BY_ONE)
+    octet_unite(${folder}_test)
+  endif()
   target_link_libraries(${folder}_test PRIVATE octet_test_support GTest::gtest GTest::gmock GTest::gtest_main)
   if(NOT arg_OPTIMIZED)
     target_compile_options(${folder}_test PRIVATE ${OCTET_LITTLE_OPTIMIZATION})

@@ -32,14 +32,14 @@ endforeach()
 
 # The compiler, for programs that make engine files themselves. It has what it needs of the engine inside, and nothing of it
 # is seen; Error and the types of octet/engine.h are those of octet_shared.
-add_library(octet_compiler_shared SHARED "${CMAKE_SOURCE_DIR}/src/compiler/api.cc" "${CMAKE_SOURCE_DIR}/src/compiler/c_api.cc")
+add_library(octet_compiler_shared SHARED $<TARGET_OBJECTS:octet_compiler>)
 set_target_properties(octet_compiler_shared PROPERTIES EXPORT_NAME compiler OUTPUT_NAME octet_compiler VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINKER_LANGUAGE CXX
                       LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib" LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/octet_compiler.map")
 target_link_options(octet_compiler_shared PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/octet_compiler.map" "LINKER:--as-needed")
 target_include_directories(octet_compiler_shared PRIVATE "${CMAKE_SOURCE_DIR}/include"
                            INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-target_link_libraries(octet_compiler_shared PUBLIC octet_shared PRIVATE octet_compiler Threads::Threads)
+target_link_libraries(octet_compiler_shared PUBLIC octet_shared PRIVATE octet_onnx octet_lower Threads::Threads)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/octet")
 install(TARGETS octet_shared octet_static octet_compiler_shared EXPORT octetTargets

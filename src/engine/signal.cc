@@ -10,9 +10,9 @@
 #endif
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+#endif
 
 #include "engine/steady_clock.h"
-#endif
 
 namespace octet::engine {
 namespace {

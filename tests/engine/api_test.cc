@@ -44,7 +44,7 @@ TEST_F(Api, LoadsDescribesAndRuns) {
   EXPECT_EQ(y, run(std::make_shared<const engine::Plan>(small_plan())));
 }
 
-std::string error_of(const std::function<void()>& work) {
+std::string api_error_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& e) {
@@ -56,20 +56,23 @@ std::string error_of(const std::function<void()>& work) {
 TEST_F(Api, WhatIsNotThereIsAnError) {
   const Engine engine = Engine::load(path_.string());
   for (const int profile : {7, 1, -1}) {
-    EXPECT_THAT(error_of([&] { engine.inputs(profile); }), HasSubstr("there is no profile " + std::to_string(profile)));
-    EXPECT_THAT(error_of([&] { engine.outputs(profile); }), HasSubstr("the engine has 1"));
+    EXPECT_THAT(api_error_of([&] { engine.inputs(profile); }),
+                HasSubstr("there is no profile " + std::to_string(profile)));
+    EXPECT_THAT(api_error_of([&] { engine.outputs(profile); }), HasSubstr("the engine has 1"));
   }
   Context context = engine.create_context();
   const std::vector<uint8_t> pixels(90 * 4);
-  EXPECT_THAT(error_of([&] { context.bind_image(0, pixels.data(), {.pixel_stride = -3}); }),
+  EXPECT_THAT(api_error_of([&] { context.bind_image(0, pixels.data(), {.pixel_stride = -3}); }),
               HasSubstr("input 'x': the bytes between its pixels are -3, and cannot be negative"));
-  EXPECT_THAT(error_of([&] { context.bind_image(0, pixels.data(), {.row_stride = -15}); }),
+  EXPECT_THAT(api_error_of([&] { context.bind_image(0, pixels.data(), {.row_stride = -15}); }),
               HasSubstr("its rows are -15"));
-  EXPECT_THAT(error_of([&] { context.bind_image(0, pixels.data(), {.image_stride = -90}); }), HasSubstr("its images"));
-  EXPECT_THAT(error_of([&] { context.bind_input(0, pixels.data(), static_cast<DataType>(99)); }),
+  EXPECT_THAT(api_error_of([&] { context.bind_image(0, pixels.data(), {.image_stride = -90}); }),
+              HasSubstr("its images"));
+  EXPECT_THAT(api_error_of([&] { context.bind_input(0, pixels.data(), static_cast<DataType>(99)); }),
               HasSubstr("type 99, which this version of the library does not have"));
-  EXPECT_THAT(error_of([&] { context.bind_output(0, nullptr, DataType::kInt8); }), HasSubstr("the pointer is null"));
-  EXPECT_THAT(error_of([&] { context.bind_output(1, nullptr, DataType::kInt8); }), HasSubstr("no output 1"));
+  EXPECT_THAT(api_error_of([&] { context.bind_output(0, nullptr, DataType::kInt8); }),
+              HasSubstr("the pointer is null"));
+  EXPECT_THAT(api_error_of([&] { context.bind_output(1, nullptr, DataType::kInt8); }), HasSubstr("no output 1"));
 }
 
 template <typename T>
@@ -181,11 +184,11 @@ TEST_F(Api, ContextsChooseAProfile) {
   ASSERT_EQ(both.size(), 2 * y.size());
   EXPECT_TRUE(std::equal(y.begin(), y.end(), both.begin()));
   EXPECT_TRUE(std::equal(y.begin(), y.end(), both.begin() + static_cast<std::ptrdiff_t>(y.size())));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(api_error_of([&] {
                 engine.find_profile({3, 3, 6, 5});
               }),
               HasSubstr("no profile for the input 3x3x6x5; it has 1x3x6x5, 2x3x6x5"));
-  EXPECT_THAT(error_of([&] { engine.create_context({.profile = 2}); }), HasSubstr("there is no profile 2"));
+  EXPECT_THAT(api_error_of([&] { engine.create_context({.profile = 2}); }), HasSubstr("there is no profile 2"));
 }
 
 // What the small plan is with these entries.

@@ -64,11 +64,12 @@ def main():
             picture = folder / f"report-{width}.png"
             # A window of a browser is at least 500 pixels wide, so the telephone is a frame in it.
             page = pathlib.Path(temporary) / "frame.html"
-            page.write_text(f'<body style="margin:0"><iframe src="{report.as_uri()}" style="border:0;width:{width}px;height:{HEIGHT}px">'
-                            "</iframe></body>")
+            # Its sandbox lets no script run. A browser that is told so itself draws nothing.
+            page.write_text(f'<body style="margin:0"><iframe sandbox="allow-same-origin" src="{report.as_uri()}" '
+                            f'style="border:0;width:{width}px;height:{HEIGHT}px"></iframe></body>')
             done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
                                    "--allow-file-access-from-files", f"--user-data-dir={temporary}/profile", "--virtual-time-budget=2000",
-                                   "--blink-settings=scriptEnabled=false", "--host-resolver-rules=MAP * ~NOTFOUND",
+                                   "--host-resolver-rules=MAP * ~NOTFOUND",
                                    f"--window-size={max(width, 600)},{HEIGHT}", f"--screenshot={picture}", page.as_uri()],
                                   capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": temporary})
             assert picture.exists(), done.stderr[-2000:]

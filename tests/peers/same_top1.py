@@ -9,6 +9,7 @@ seconds it swaps about one top-1 in a thousand, by up to 0.05 of scores that dif
 import gzip
 import json
 import pathlib
+import platform
 import sys
 
 import numpy
@@ -26,6 +27,7 @@ def onnxruntime_scores(path, x):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.x64quantprecision", "1")  # sums saturate without VNNI otherwise
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
@@ -42,6 +44,12 @@ def openvino_scores(path, x):
     return numpy.concatenate([compiled(x[i:i + 100])[0] for i in range(0, len(x), 100)])
 
 
+def sums_saturate():
+    """OpenVINO adds products of u8 and s8 in 16 bits on x86-64 without VNNI, whatever it is asked for."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    return platform.machine() == "x86_64" and "avx512_vnni" not in flags and "avx_vnni" not in flags
+
+
 def main():
     path, predictions, folder, mean, std = sys.argv[1:6]
     x = images(folder, float(mean), float(std))
@@ -52,8 +60,12 @@ def main():
     if len(octet) != len(x):
         sys.exit(f"{predictions} holds {len(octet)} predictions, there are {len(x)} images")
     failed = False
-    for name, scores, tolerance, least in (("ONNX Runtime", onnxruntime_scores(path, x), 0, 0.999),
-                                           ("OpenVINO", openvino_scores(path, x), CLOSE_CALL, 1)):
+    peers = [("ONNX Runtime", onnxruntime_scores(path, x), 0, 0.999)]
+    if sums_saturate():
+        print("OpenVINO: its sums saturate on this CPU, it is not asked")
+    else:
+        peers.append(("OpenVINO", openvino_scores(path, x), CLOSE_CALL, 1))
+    for name, scores, tolerance, least in peers:
         best = scores.max(1)
         same = int((scores.argmax(1) == octet).sum())
         close = int((best - scores[numpy.arange(len(x)), octet] <= tolerance).sum())

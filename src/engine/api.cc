@@ -118,18 +118,13 @@ struct Engine::Shared {
   }
 };
 
-namespace {
-
-// A tensor of the caller in another type, and the floats that the engine has in its place.
-struct Converted {
-  void* data = nullptr;  // nullptr: the caller's floats are used in place
-  DataType type = DataType::kFloat32;
-  std::vector<float> floats;
-};
-
-}  // namespace
-
 struct Context::Impl {
+  // A tensor of the caller in another type, and the floats that the engine has in its place.
+  struct Converted {
+    void* data = nullptr;  // nullptr: the caller's floats are used in place
+    DataType type = DataType::kFloat32;
+    std::vector<float> floats;
+  };
   engine::Executor executor;
   std::vector<const float*> inputs;
   std::vector<float*> outputs;
@@ -241,7 +236,7 @@ void Context::bind_input(int index, const void* data, DataType type) {
   impl_->check_index(index, impl_->inputs.size(), "input");
   if (type == DataType::kFloat32) return bind_input(index, static_cast<const float*>(data));
   const auto at = static_cast<size_t>(index);
-  Converted tensor;
+  Impl::Converted tensor;
   // Read alone; one table has inputs and outputs.
   const float* floats =
       Impl::convert(tensor, impl_->plan().buffers[impl_->plan().inputs[at]], const_cast<void*>(data), type, "input");
@@ -254,7 +249,7 @@ void Context::bind_output(int index, void* data, DataType type) {
   impl_->check_index(index, impl_->outputs.size(), "output");
   if (type == DataType::kFloat32) return bind_output(index, static_cast<float*>(data));
   const auto at = static_cast<size_t>(index);
-  Converted tensor;
+  Impl::Converted tensor;
   float* floats = Impl::convert(tensor, impl_->plan().buffers[impl_->plan().outputs[at]], data, type, "output");
   impl_->bind_output(at, floats);
   impl_->converted_outputs[at] = std::move(tensor);

@@ -133,7 +133,7 @@ Executor::Arena Executor::make_arena(const ArenaLayout& layout) const {
     if (layout.offsets[i] < 0) continue;
     std::byte* start = arena.bytes.data() + layout.offsets[i];
     memory.data[i] = start;
-    if (plan_->buffers[i].layout == Layout::kCodes)
+    if (holds_codes(plan_->buffers[i].layout))
       memory.codes[i] = plan_->code_view(static_cast<int>(i), reinterpret_cast<uint8_t*>(start));
   }
   return arena;
@@ -277,7 +277,7 @@ void Executor::clear_profile() {
 
 TensorDump Executor::dump(int id) const {
   const Buffer& b = plan_->buffers[id];
-  TensorDump out{.name = b.name, .shape = b.shape, .is_codes = b.layout == Layout::kCodes};
+  TensorDump out{.name = b.name, .shape = b.shape, .is_codes = holds_codes(b.layout)};
   if (b.layout == Layout::kFloatDense) {
     out.values.assign(arena_.memory.f(id), arena_.memory.f(id) + b.elements());
     return out;
@@ -288,6 +288,17 @@ TensorDump Executor::dump(int id) const {
     return out;
   }
   if (out.is_codes) out.scale = b.scale, out.zero_point = b.zero_point - b.code_offset;
+  if (out.is_codes && b.layout != Layout::kCodes) {
+    const kernels::QTensor& t = arena_.memory.codes[id];
+    const bool swapped = b.layout == Layout::kCodeColumns;
+    const int64_t rows = swapped ? t.c : t.w, columns = swapped ? t.w : t.c;
+    for (int64_t i = 0; i < t.n * t.h; ++i)
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < columns; ++column)
+          out.codes.push_back(t.data[(i * t.w + (swapped ? column : row)) * t.c_pitch + (swapped ? row : column)] -
+                              b.code_offset);
+    return out;
+  }
   for (int64_t n = 0; n < b.n(); ++n)
     for (int64_t c = 0; c < b.c(); ++c)
       for (int64_t h = 0; h < b.h(); ++h)

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 #include "dense/program.h"
@@ -30,8 +31,12 @@ class OwnedBlob : public ConstantBlob {
 };
 
 void check_codes(const Buffer& b) {
-  require(b.shape.size() == 4 || b.shape.size() == 2, "buffer '", b.name, "': codes have rank ", b.shape.size(),
-          ", expected 2 or 4");
+  if (b.layout == Layout::kCodes)
+    require(b.shape.size() == 4 || b.shape.size() == 2, "buffer '", b.name, "': codes have rank ", b.shape.size(),
+            ", expected 2 or 4");
+  else
+    require(b.shape.size() >= 2 && b.alias_of < 0 && b.halo.top + b.halo.bottom + b.halo.left + b.halo.right == 0,
+            "buffer '", b.name, "': rows of codes have rank 2 or more, a memory of their own and no halo");
   require(std::isfinite(b.scale) && b.scale > 0, "buffer '", b.name, "': scale ", b.scale, " is not positive");
   require(b.zero_point >= 0 && b.zero_point <= 255, "buffer '", b.name, "': zero point ", b.zero_point,
           " is outside 0..255");
@@ -77,8 +82,13 @@ void check_buffer(const Plan& plan, size_t index) {
     require(count <= kMaxElements / d, "buffer '", b.name, "' is too large");
     count *= d;
   }
+  if (holds_codes(b.layout)) check_codes(b);
+  if (b.layout == Layout::kCodeRows || b.layout == Layout::kCodeColumns) {
+    const Buffer::Rows r = b.code_rows();
+    require(r.n * r.h <= kMaxElements / r.w && r.n * r.h * r.w <= kMaxElements / kernels::channel_pitch(r.c), "buffer '",
+            b.name, "' is too large");
+  }
   if (b.layout == Layout::kCodes) {
-    check_codes(b);
     const int64_t rows = b.h() + b.halo.top + b.halo.bottom, columns = b.w() + b.halo.left + b.halo.right;
     const int64_t pitch = kernels::channel_pitch(b.c());
     require(b.n() <= kMaxElements / rows && b.n() * rows <= kMaxElements / columns &&
@@ -93,6 +103,8 @@ void check_buffer(const Plan& plan, size_t index) {
     require(static_cast<size_t>(b.alias_of) < index, "buffer '", b.name, "' is an alias of a later buffer");
     const Buffer& root = plan.buffers[b.alias_of];
     require(root.alias_of < 0, "buffer '", b.name, "' is an alias of an alias");
+    require(holds_codes(root.layout) == (root.layout == Layout::kCodes), "buffer '", b.name,
+            "' is an alias of rows of codes");
     const bool codes = b.layout == Layout::kCodes;
     require(codes == (root.layout == Layout::kCodes) && b.offset == root.offset &&
                 (codes ? is_part(b, root) : b.bytes() <= root.bytes()),
@@ -124,6 +136,10 @@ const char* layout_name(Layout layout) {
       return "index";
     case Layout::kSums:
       return "sums";
+    case Layout::kCodeRows:
+      return "code_rows";
+    case Layout::kCodeColumns:
+      return "code_columns";
   }
   return "unknown";
 }
@@ -134,8 +150,21 @@ int64_t Buffer::elements() const {
   return count;
 }
 
+Buffer::Rows Buffer::code_rows() const {
+  const size_t rank = shape.size();
+  Rows rows{.h = rank > 2 ? shape[rank - 3] : 1, .w = shape[rank - 2], .c = shape[rank - 1]};
+  if (layout == Layout::kCodeColumns) std::swap(rows.w, rows.c);
+  for (size_t i = 0; i + 3 < rank; ++i) rows.n *= shape[i];
+  return rows;
+}
+
 int64_t Buffer::bytes() const {
   switch (layout) {
+    case Layout::kCodeRows:
+    case Layout::kCodeColumns: {
+      const Rows r = code_rows();
+      return kernels::qtensor_bytes(r.n, r.h, r.w, r.c, {});
+    }
     case Layout::kCodes:
       return kernels::qtensor_bytes(n(), h(), w(), c(), halo);
     case Layout::kIndexDense:
@@ -147,6 +176,10 @@ int64_t Buffer::bytes() const {
 
 kernels::QTensor Plan::code_view(int id, uint8_t* start) const {
   const Buffer &b = buffers[id], &whole = buffers[root(id)];
+  if (b.layout != Layout::kCodes) {
+    const Buffer::Rows r = b.code_rows();
+    return kernels::make_qtensor(start, r.n, r.h, r.w, r.c, {}, b.zero_point);
+  }
   kernels::QTensor t =
       kernels::make_qtensor(start, whole.n(), whole.h(), whole.w(), whole.c(), whole.halo, b.zero_point);
   t.data += b.channel_offset + b.rows.first * t.row_stride + b.columns.first * t.c_pitch;

@@ -25,8 +25,13 @@ enum class Layout {
   kFloatDense,  // float32 of any rank, row-major in the order of `shape`
   kIndexDense,  // int64, row-major (results of ArgMax)
   kSums,        // int32, row-major: sums of codes between two steps of one block
+  kCodeRows,    // u8, rank 2 and more, row-major with a pitch between rows: a factor of a product of two activations
+  kCodeColumns,  // the same with the last two axes swapped in memory
 };
-const char* layout_name(Layout layout);  // "codes", "nhwc", "dense", "index", "sums"
+const char* layout_name(Layout layout);  // "codes", "nhwc", "dense", "index", "sums", "code_rows", "code_columns"
+inline bool holds_codes(Layout layout) {
+  return layout == Layout::kCodes || layout == Layout::kCodeRows || layout == Layout::kCodeColumns;
+}
 
 // One tensor in the arena, or in the caller's memory where it is an input or output of the plan.
 struct Buffer {
@@ -56,6 +61,12 @@ struct Buffer {
   int64_t c() const { return shape[1]; }
   int64_t h() const { return shape.size() == 4 ? shape[2] : 1; }
   int64_t w() const { return shape.size() == 4 ? shape[3] : 1; }
+  // What kernels see of kCodeRows and kCodeColumns: an image whose channels are the axis that lies together, and whose
+  // columns are the other one of the last two; its rows are the axis before, its batch all axes before that.
+  struct Rows {
+    int64_t n = 1, h = 1, w = 1, c = 1;
+  };
+  Rows code_rows() const;
 };
 
 struct ConstantRef {

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr Layout kLayouts[] = {Layout::kCodes, Layout::kFloatNhwc, Layout::kFloatDense, Layout::kIndexDense,
-                               Layout::kSums};
+                               Layout::kSums,  Layout::kCodeRows,  Layout::kCodeColumns};
 constexpr size_t kMaxItems = 1 << 20;
 constexpr int kMaxDepth = 16;
 
@@ -22,7 +22,7 @@ Json buffer_json(const Buffer& b) {
     if (e.first != 0 || e.step != 1) j[key] = {e.first, e.step};
   };
   every("rows", b.rows), every("columns", b.columns);
-  if (b.layout != Layout::kCodes) return j;
+  if (!holds_codes(b.layout)) return j;
   j["scale"] = static_cast<double>(b.scale);
   j["zero_point"] = b.zero_point;
   j["code_offset"] = b.code_offset;
@@ -134,7 +134,7 @@ Buffer read_buffer(const Json& json, size_t index) {
     e->first = numbers[0], e->step = numbers[1];
   };
   every("rows", &b.rows), every("columns", &b.columns);
-  if (b.layout != Layout::kCodes) return b;
+  if (!holds_codes(b.layout)) return b;
   b.scale = static_cast<float>(r.real(r.at("scale"), "scale"));
   b.zero_point = r.small(r.at("zero_point"), "zero_point");
   b.code_offset = r.small(r.at("code_offset"), "code_offset");

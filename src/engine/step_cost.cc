@@ -33,6 +33,11 @@ int64_t gemm_macs(const Plan& plan, const Step& step) {
   return plan.buffers[step.outputs[0]].elements() * number(step, "k", 0);
 }
 
+// Both factors are codes; the output has all but the depth.
+int64_t int8_matmul_macs(const Plan& plan, const Step& step) {
+  return plan.buffers[step.outputs[0]].elements() * plan.buffers[step.inputs[0]].shape.back();
+}
+
 int64_t matmul_macs(const Plan&, const Step& step) {
   return number(step, "batches", 1) * number(step, "m", 0) * number(step, "n", 0) * number(step, "k", 0);
 }
@@ -73,6 +78,8 @@ constexpr struct {
     {"channel_shuffle", no_macs},
     {"quantize", no_macs},
     {"dequantize", no_macs},
+    {"quantize_rows", no_macs},
+    {"int8_matmul", int8_matmul_macs},
     {"float_conv", conv_macs},
     {"float_depthwise", depthwise_macs},
     {"float_conv_transpose", conv_transpose_macs},

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/kernels/strided_copy.h"
+#include "engine/quantized_lines.h"
 #include "engine/step_reader.h"
 #include "engine/steps_weighted.h"
 
@@ -140,8 +141,17 @@ PreparedStep softmax(const Plan& plan, const Step& step, const KernelTable& tabl
   const StepReader r(plan, step);
   r.arity(1, 1);
   const kernels::SoftmaxArgs base{.shape = axis_args(r), .logarithm = r.integer_or("logarithm", 0, 0, 1) == 1};
-  r.check(r.float_out().elements() == r.in_buffer(0).elements(), "the output has another size");
   const int x = r.in(0), y = r.out();
+  if (holds_codes(r.out_buffer().layout)) {
+    r.check(base.shape.inner == 1, "lines of codes are neighbors");
+    return quantized_lines(r, table, table.softmax.isa, base.shape.outer, base.shape.axis,
+                           [=, kernel = table.softmax](const Memory& m, Range lines, float* out) {
+                             kernels::SoftmaxArgs args = base;
+                             args.shape.in = m.f(x) + lines.begin * base.shape.axis, args.shape.out = out;
+                             kernel(args, Range{0, lines.end - lines.begin});
+                           });
+  }
+  r.check(r.float_out().elements() == r.in_buffer(0).elements(), "the output has another size");
   return {[=, kernel = table.softmax](const Memory& m, int part, int parts) {
             kernels::SoftmaxArgs args = base;
             args.shape.in = m.f(x), args.shape.out = m.f(y);
@@ -157,7 +167,9 @@ PreparedStep layer_norm(const Plan& plan, const Step& step, const KernelTable& t
              reads_shift = !step.constants.count("shift");
   r.arity(1 + size_t{reads_scale} + size_t{reads_shift}, statistics ? 3 : 1);
   const int64_t length = r.integer("length", 1, kMaxExtent), count = r.float_in(0).elements();
-  r.check(count % length == 0 && r.float_out().elements() == count, "sizes do not fit");
+  const bool codes = holds_codes(r.out_buffer().layout);
+  r.check(count % length == 0 && (codes || r.float_out().elements() == count) && !(codes && statistics),
+          "sizes do not fit");
   for (size_t i = 1; i < step.inputs.size(); ++i)
     r.check(r.float_in(i).elements() == length, "scale or shift have another size");
   for (size_t i = 1; i < step.outputs.size(); ++i)
@@ -169,6 +181,15 @@ PreparedStep layer_norm(const Plan& plan, const Step& step, const KernelTable& t
   if (!reads_shift) base.shift = r.constant<float>("shift", length).data();
   const int x = r.in(0), scale = reads_scale ? r.in(1) : -1, shift = reads_shift ? r.in(step.inputs.size() - 1) : -1,
             y = r.out(), means = statistics ? step.outputs[1] : -1, inverses = statistics ? step.outputs[2] : -1;
+  if (codes)
+    return quantized_lines(r, table, table.layer_norm.isa, count / length, length,
+                           [=, kernel = table.layer_norm](const Memory& m, Range lines, float* out) {
+                             kernels::LayerNormArgs args = base;
+                             args.in = m.f(x) + lines.begin * length, args.out = out;
+                             if (scale >= 0) args.scale = m.f(scale);
+                             if (shift >= 0) args.shift = m.f(shift);
+                             kernel(args, Range{0, lines.end - lines.begin});
+                           });
   return {[=, kernel = table.layer_norm](const Memory& m, int part, int parts) {
             kernels::LayerNormArgs args = base;
             args.in = m.f(x), args.out = m.f(y);

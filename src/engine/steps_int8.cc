@@ -4,6 +4,7 @@
 #include "engine/step_reader.h"
 #include "engine/steps_block.h"
 #include "engine/steps_conv.h"
+#include "engine/steps_product.h"
 
 namespace octet::engine {
 namespace {
@@ -313,6 +314,8 @@ constexpr StepKind kInt8Kinds[] = {
     {"channel_shuffle", channel_shuffle},
     {"quantize", quantize},
     {"dequantize", dequantize},
+    {"quantize_rows", prepare_quantize_rows},
+    {"int8_matmul", prepare_int8_matmul},
 };
 
 }  // namespace

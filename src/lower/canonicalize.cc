@@ -6,6 +6,7 @@
 
 #include "ir/traits.h"
 #include "lower/moved_codes.h"
+#include "lower/products.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 #include "passes/rewrite.h"
@@ -128,7 +129,7 @@ int hoist_quantizers(Graph& graph) {
   for (bool changed = true; changed;) {
     changed = false;
     for (Node* quantizer : node_list(graph)) {
-      if (!is_quantizer(quantizer) || is_constant(quantizer->output())) continue;
+      if (!is_quantizer(quantizer) || is_constant(quantizer->output()) || feeds_products(*quantizer)) continue;
       Value* x = quantizer->input(0);
       Node* op = x->producer;
       if (op == nullptr || !lets_quantizer_pass(*op) || !single_use(graph, x) || op->outputs.size() != 1) continue;

@@ -1,5 +1,6 @@
 // Float steps: what a graph leaves in FP32.
 #pragma once
+#include <functional>
 #include <string>
 
 #include "lower/plan_builder.h"
@@ -20,6 +21,10 @@ bool emit_float_move(PlanBuilder& builder, const ir::Node& node);
 // Matrix products, and nodes that work on lines along axes: Softmax, LayerNormalization, ArgMax, Reduce*. False for
 // other nodes.
 bool emit_float_lines(PlanBuilder& builder, const ir::Node& node);
+// LayerNormalization; `define_output` makes the buffer of its result, dense floats or rows of codes.
+void emit_layer_norm(PlanBuilder& builder, const ir::Node& node, const std::function<int()>& define_output);
+// Softmax along the last axis, whose result is the codes of the quantizer behind it, as rows.
+void emit_softmax_rows(PlanBuilder& builder, const ir::Node& node, int codes);
 // UserError: the engine has no kernel for this.
 [[noreturn]] void unsupported(const ir::Node& node, const std::string& what);
 

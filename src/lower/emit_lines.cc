@@ -84,8 +84,18 @@ void emit_softmax(PlanBuilder& b, const Node& node) {
   s.ints["logarithm"] = node.kind == OpKind::kLogSoftmax;
 }
 
+}  // namespace
+
+void emit_softmax_rows(PlanBuilder& b, const Node& node, int codes) {
+  const ir::Shape& shape = shape_of(node.input(0));
+  const int in = b.dense(node.input(0));
+  Step& s = b.step("softmax", node, {in}, {codes});
+  write_axis(s, view_axis(shape, static_cast<int64_t>(shape.size()) - 1, false));
+  s.ints["logarithm"] = 0;
+}
+
 // The normalized axes are the last: lines of neighboring elements where the tensor is row-major.
-void emit_layer_norm(PlanBuilder& b, const Node& node) {
+void emit_layer_norm(PlanBuilder& b, const Node& node, const std::function<int()>& define_output) {
   const Value *scale = node.input(1), *shift = node.has_input(2) ? node.input(2) : nullptr;
   const int64_t length = ir::element_count(shape_of(scale));
   std::vector<int> inputs = {b.dense(node.input(0))};
@@ -101,8 +111,8 @@ void emit_layer_norm(PlanBuilder& b, const Node& node) {
   };
   parameter("scale", scale);
   parameter("shift", shift);
-  std::vector<int> outputs = {b.define_dense(node.output())};
-  if (node.output(1) != nullptr || node.output(2) != nullptr)
+  std::vector<int> outputs = {define_output()};
+  if (node.outputs.size() > 1 && (node.output(1) != nullptr || node.output(2) != nullptr))
     for (size_t i = 1; i < 3; ++i)
       outputs.push_back(node.output(i) != nullptr ? b.define_dense(node.output(i))
                                                   : b.scratch(node.name + "/unused", Layout::kFloatDense,
@@ -111,6 +121,8 @@ void emit_layer_norm(PlanBuilder& b, const Node& node) {
   s.ints["length"] = length, s.floats["epsilon"] = node.get_float("epsilon");
   for (const auto& [key, ref] : constants) s.constants[key] = ref;
 }
+
+namespace {
 
 void emit_arg_max(PlanBuilder& b, const Node& node) {
   const ir::Shape& shape = shape_of(node.input(0));
@@ -200,7 +212,7 @@ bool emit_float_lines(PlanBuilder& b, const Node& node) {
       emit_softmax(b, node);
       return true;
     case OpKind::kLayerNormalization:
-      emit_layer_norm(b, node);
+      emit_layer_norm(b, node, [&] { return b.define_dense(node.output()); });
       return true;
     case OpKind::kArgMax:
       emit_arg_max(b, node);

@@ -28,6 +28,7 @@ void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
   std::vector<int> outputs(node.outputs.size(), -1);
   const bool nhwc = any_nhwc(b, node);
   for (const BoxMove& move : boxes.moves) {
+    if (!b.is_read(node.output(move.output))) continue;  // a piece of a Split that others read where it lies
     const int in = b.real_as(node.input(move.input), nhwc);
     int& out = outputs[move.output];
     const Value* result = node.output(move.output);

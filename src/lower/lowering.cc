@@ -11,6 +11,7 @@
 #include "lower/emit_int8.h"
 #include "lower/moved_codes.h"
 #include "lower/moves.h"
+#include "lower/products.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -58,7 +59,7 @@ void Lowering::find_quantized() {
     const Node& node = *n;
     if (is_quantizer(&node)) {
       has_quantizers_ = true;
-      if (is_constant(node.output())) continue;
+      if (is_constant(node.output()) || (feeds_products(node) && !graph_.is_output(node.output()))) continue;
       const QuantParams params = quantizer_params(node);
       if (has_code_layout(node.output())) quant_[node.output()] = params;
     } else if (const auto shuffle = channel_shuffle(graph_, node); shuffle && quantized(shuffle->x)) {
@@ -112,6 +113,7 @@ engine::Plan Lowering::run(bool outputs_stay) {
   for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend(); ++node)
     if (needed(**node)) select(**node);
   PlanBuilder builder(graph_, outputs_stay);
+  builder.set_read(&needs_real_);
   for (const auto& [value, place] : places_) builder.set_place(value, place);
   for (auto job = jobs_.rbegin(); job != jobs_.rend(); ++job) (*job)(builder);
   return builder.finish();
@@ -143,7 +145,8 @@ void Lowering::select_quantizer(const Node& node) {
     return;
   }
   for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::function_chain,
-                             &Lowering::squeeze_excite, &Lowering::fused_sum, &Lowering::fused_average})
+                             &Lowering::squeeze_excite, &Lowering::fused_sum, &Lowering::fused_average,
+                             &Lowering::fused_normalization})
     if (auto job = (this->*pattern)(node)) {
       jobs_.push_back(std::move(*job));
       return;
@@ -154,6 +157,21 @@ void Lowering::select_quantizer(const Node& node) {
     const int in = b.any_real(x, &nhwc), out = b.define_codes(y, params);
     b.step("quantize", node, {in}, {out}).int8 = true;
   });
+}
+
+// Lines of features that only this quantizer reads: their floats need no place of their own.
+std::optional<Lowering::Job> Lowering::fused_normalization(const Node& quantizer) {
+  const Value *x = quantizer.input(0), *y = quantizer.output();
+  const Node* norm = x->producer;
+  if (norm == nullptr || norm->kind != OpKind::kLayerNormalization || norm->outputs.size() != 1 ||
+      !single_use(graph_, x) || shape_of(y).size() != 2 || ir::element_count(shape_of(norm->input(1))) != shape_of(y)[1])
+    return std::nullopt;
+  for (const Value* in : norm->inputs)
+    if (in != nullptr && !is_constant(in)) need_real(in);
+  return [this, norm, y, params = quantizer_params(quantizer)](PlanBuilder& b) {
+    b.set_source(*norm, *norm, norm->info().name, "computes in floats; its result is codes");
+    emit_layer_norm(b, *norm, [&] { return b.define_codes(y, params); });
+  };
 }
 
 namespace {
@@ -228,6 +246,11 @@ std::optional<Lowering::Job> Lowering::int8_chain_to_float(const Chain& chain, c
 
 void Lowering::select_real(const Node& node) {
   const Value* out = node.output();
+  if (is_int8_product(node)) {
+    for (const Value* factor : node.inputs) need_real(floats_of_factor(graph_, factor));
+    jobs_.push_back([this, &node](PlanBuilder& b) { emit_int8_product(b, graph_, node); });
+    return;
+  }
   const Chain chain = match_chain(graph_, out, {}, [this](const Value* v) { return quantized(v); });
   std::string why;
   if (chain.weighted != nullptr) {
@@ -322,6 +345,7 @@ std::string Lowering::reason(const Node& node) const {
                           node.kind == OpKind::kConcat || node.kind == OpKind::kAveragePool ||
                           node.kind == OpKind::kGlobalAveragePool || is_global_average(node) ||
                           node.kind == OpKind::kMaxPool || node.kind == OpKind::kGlobalMaxPool;
+  if (node.kind == OpKind::kMatMul && x != nullptr) return input_reason(x);
   if (!has_kernel) return std::string("no INT8 kernel for ") + node.info().name;
   if (x != nullptr && (result || codes_before_moves(x) != nullptr)) return input_reason(x);
   if (x != nullptr) return "neither its input '" + in_source(x)->name + "' nor its result is quantized";

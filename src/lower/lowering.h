@@ -56,6 +56,7 @@ class Lowering {
   Job chain_job(const Int8Chain& chain);
   std::optional<Job> fused_sum(const ir::Node& node);
   std::optional<Job> fused_average(const ir::Node& node);
+  std::optional<Job> fused_normalization(const ir::Node& node);
   std::optional<QuantizedAverage> read_average(const ir::Node& quantizer) const;
   std::optional<Job> table(const ir::Node& node);
   PointwiseAnalysis::Source table_source(const ir::Node& quantizer) const;  // root: nullptr where it is no table

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "dense/program.h"
 #include "ir/query.h"
+#include "lower/products.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -18,6 +19,18 @@ using ir::Value;
 // NCHW and NHWC are the same bytes.
 bool same_order(const std::vector<int64_t>& shape) {
   return shape.size() == 4 && (shape[1] == 1 || shape[2] * shape[3] == 1);
+}
+
+Buffer buffer_of_codes(const Value* value, const numerics::QuantParams& params, Layout layout) {
+  const int32_t offset = code_offset(params);
+  return {.name = value->name,
+          .layout = layout,
+          .shape = shape_of(value),
+          .scale = params.scale,
+          .zero_point = params.zero_point + offset,
+          .code_offset = offset,
+          .code_min = params.qmin + offset,
+          .code_max = params.qmax + offset};
 }
 
 }  // namespace
@@ -57,8 +70,9 @@ bool reads_image(const ir::Node& node) {
 
 bool read_as_image(const Value* value) {
   if (shape_of(value).size() != 4) return false;
-  return std::any_of(value->users.begin(), value->users.end(),
-                     [](const ir::Node* user) { return reads_image(*user) || is_quantizer(user); });
+  return std::any_of(value->users.begin(), value->users.end(), [](const ir::Node* user) {
+    return reads_image(*user) || (is_quantizer(user) && !feeds_products(*user));
+  });
 }
 
 PlanBuilder::PlanBuilder(const ir::Graph& graph, bool outputs_stay) : graph_(graph), outputs_stay_(outputs_stay) {
@@ -193,20 +207,24 @@ int PlanBuilder::any_real(const Value* value, bool* is_nhwc) {
 
 int PlanBuilder::define_codes(const Value* value, const numerics::QuantParams& params) {
   if (has_codes(value)) return codes(value);  // a tensor whose pieces are there
-  const int32_t offset = code_offset(params);
-  Buffer buffer{.name = value->name,
-                .layout = Layout::kCodes,
-                .shape = shape_of(value),
-                .scale = params.scale,
-                .zero_point = params.zero_point + offset,
-                .code_offset = offset,
-                .code_min = params.qmin + offset,
-                .code_max = params.qmax + offset};
+  Buffer buffer = buffer_of_codes(value, params, Layout::kCodes);
   if (const auto place = places_.find(value); place != places_.end()) {
     buffer.alias_of = define_codes(place->second.whole, place->second.params);
     buffer.channel_offset = place->second.channel;
   }
   return forms_[value].codes = add_buffer(std::move(buffer));
+}
+
+int PlanBuilder::define_code_rows(const Value* value, const numerics::QuantParams& params, Layout layout) {
+  const int id = add_buffer(buffer_of_codes(value, params, layout));
+  Forms& forms = forms_[value];
+  return (layout == Layout::kCodeRows ? forms.code_rows : forms.code_columns) = id;
+}
+
+int PlanBuilder::code_rows(const Value* value, Layout layout) const {
+  const auto found = forms_.find(value);
+  if (found == forms_.end()) return -1;
+  return layout == Layout::kCodeRows ? found->second.code_rows : found->second.code_columns;
 }
 
 int PlanBuilder::pixels(int codes, const std::string& name, int64_t h, int64_t w, Buffer::Every rows,

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/plan.h"
@@ -30,9 +31,16 @@ class PlanBuilder {
   // Floats in this layout, which is that of a value of rank 4.
   int real_as(const ir::Value* value, bool is_nhwc);
 
+  // Does anybody read the floats of this value? Where nothing was said of it (`read`): of every value.
+  void set_read(const std::unordered_set<const ir::Value*>* read) { read_ = read; }
+  bool is_read(const ir::Value* value) const { return read_ == nullptr || read_->count(value) > 0; }
+
   // --- tensors that the next step makes.
   // The codes of `value`; `params` are the graph's.
   int define_codes(const ir::Value* value, const numerics::QuantParams& params);
+  // Its codes as rows of matrices (kCodeRows, kCodeColumns), which are a form of their own: -1 where there are none.
+  int define_code_rows(const ir::Value* value, const numerics::QuantParams& params, engine::Layout layout);
+  int code_rows(const ir::Value* value, engine::Layout layout) const;
   // The codes of `value` shall be made in those of `whole`, from a channel on (a piece of a Concat).
   struct Place {
     const ir::Value* whole;
@@ -97,7 +105,7 @@ class PlanBuilder {
 
  private:
   struct Forms {
-    int codes = -1, nhwc = -1, dense = -1, index = -1;
+    int codes = -1, nhwc = -1, dense = -1, index = -1, code_rows = -1, code_columns = -1;
   };
   int add_buffer(engine::Buffer buffer);
   int materialize_constant(const ir::Value* value);
@@ -114,6 +122,7 @@ class PlanBuilder {
   std::unordered_map<const ir::Value*, Place> places_;
   std::string source_name_, source_op_, source_reason_;
   const ir::Node* source_ = nullptr;
+  const std::unordered_set<const ir::Value*>* read_ = nullptr;
 };
 
 // Row-major strides of a shape, and those of a rank-4 shape (N, C, H, W) whose memory is NHWC.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/infer.h"
 #include "ir/query.h"
+#include "lower/products.h"
 #include "lower/quant_params.h"
 #include "lower/weighted.h"
 
@@ -289,7 +290,8 @@ int rewrite_forms(Graph& graph) {
 int flatten_quantizers(Graph& graph) {
   std::vector<Node*> quantizers;
   for (const auto& node : graph.nodes())
-    if (is_quantizer(node.get()) && !is_constant(node->output()) && !has_layout(shape_of(node->output())))
+    if (is_quantizer(node.get()) && !is_constant(node->output()) && !has_layout(shape_of(node->output())) &&
+        !(feeds_products(*node) && !graph.is_output(node->output())))
       quantizers.push_back(node.get());
   for (Node* node : quantizers) {
     quantizer_params(*node);  // refuses one scale for each channel

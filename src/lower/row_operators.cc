@@ -9,6 +9,7 @@
 #include "ir/query.h"
 #include "ir/traits.h"
 #include "lower/plan_builder.h"
+#include "lower/products.h"
 #include "lower/quant_params.h"
 
 namespace octet::lower {
@@ -63,6 +64,7 @@ class RowOperators {
       return node.outputs.size() == 1 && shape_of(node.input(1)).size() == 1 &&
              ir::normal_axis(node, node.get_int("axis"), shape_of(out).size()) + 1 == shape_of(out).size();
     if (is_quantizer(&node)) {
+      if (feeds_products(node)) return false;
       if (!node.input(1)->is_constant() || node.input(1)->constant->size() != 1) return false;
     } else if (!node.info().has(ir::trait::kElementwise)) {
       return false;

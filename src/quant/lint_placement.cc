@@ -110,7 +110,9 @@ class Linter {
 
   void check_weighted(const Node& node) {
     if (!is_weighted(node)) {
-      note(PlacementIssue::kFloatLayer, node, text(node), " runs in float: both operands are activations");
+      if (!quantized(node.input(0)) || !quantized(node.input(1)))
+        note(PlacementIssue::kFloatLayer, node, text(node),
+             " runs in float: both operands are activations, and not both are quantized (--quantize-inputs)");
       return;
     }
     const bool x = quantized(node.input(0)), w = is_quantizer(node.input(1)->producer);

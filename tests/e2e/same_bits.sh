@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The five networks of the inference benchmark and two of the zoo: the same bits on every instruction set, with every
+# The five networks of the inference benchmark and three of the zoo, one with attention in INT8: the same bits on every instruction set, with every
 # tactic, with 1, 2 and 3 threads.
 #   tests/e2e/same_bits.sh BIN_FOLDER
 set -euo pipefail
@@ -17,4 +17,6 @@ for arch in resnet20 mobilenet_v1; do
   "$bin/octet" models "$arch" -o "$work/$arch.onnx" --input "$size" --num_classes 10 --quiet
   "$bin/octet" quantize -m "$work/$arch.onnx" --images "$work/images" -o "$work/graphs/$arch.qdq.onnx" --quiet
 done
+"$bin/octet" models vit_tiny -o "$work/vit.onnx" --input 3,96,96 --num_classes 10 --quiet
+"$bin/octet" quantize -m "$work/vit.onnx" --images "$work/images" --quantize-inputs op:MatMul -o "$work/graphs/vit.qdq.onnx" --quiet
 "$bin/same_bits" "$work"/graphs/*.onnx

@@ -56,6 +56,7 @@ class WidePlan {
               c = codes({1, 20, 6, 5}), pooled = codes({1, 20, 3, 2}), mean = codes({1, 20}),
               joined = codes({1, 40, 6, 5}), wide = codes({1, 20, 12, 10});
     step("quantize", {x}, {q});
+    product(x);
     {
       const kernels::ConvGeometry g{
           .in_channels = 3, .out_channels = 20, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1};
@@ -174,6 +175,24 @@ class WidePlan {
                         {"x_index", constants_.add(std::vector<int32_t>(10, 4))}};
     image_ = nhwc({1, 20, 6, 5});
     step("dequantize", {c}, {image_});
+  }
+
+  // x: 1 x 3 x 6 x 5 floats, as two matrices of 3 x 5 and of 5 x 4.
+  void product(int x) {
+    const auto rows = [&](Layout layout, Shape shape) {
+      return add({.layout = layout, .shape = std::move(shape), .scale = 0.02f, .zero_point = 128, .code_offset = 128});
+    };
+    const int a = rows(Layout::kCodeRows, {2, 3, 5}), b = rows(Layout::kCodeColumns, {2, 5, 4});
+    step("quantize_rows", {x}, {a}).lists["in_strides"] = {0, 15, 5, 1};
+    engine::Step& right = step("quantize_rows", {x}, {b});
+    right.lists["in_strides"] = {0, 20, 5, 1}, right.ints["in_offset"] = 7;
+    const int scores = dense({2, 3, 4}), shares = rows(Layout::kCodeRows, {2, 3, 4});
+    step("int8_matmul", {a, b}, {scores});
+    engine::Step& softmax = step("softmax", {scores}, {shares});
+    softmax.ints = {{"outer", 6}, {"axis", 4}, {"inner", 1}};
+    engine::Step& norm = step("layer_norm", {scores}, {codes({6, 4})});
+    norm.ints["length"] = 4, norm.floats["epsilon"] = 1e-5;
+    norm.constants = {{"scale", floats(4)}, {"shift", floats(4)}};
   }
 
   void squeeze_excite(int x, int y) {

@@ -11,6 +11,7 @@ KernelTable make_table(Isa isa) {
   KernelTable table;
   add_scalar_int8_conv(table);
   add_scalar_int8_ops(table);
+  add_scalar_int8_matmul(table);
   add_scalar_row_sums(table);
   add_scalar_float_conv(table);
   add_scalar_float_functions(table);

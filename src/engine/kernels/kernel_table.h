@@ -11,6 +11,7 @@
 #include "engine/kernels/float_conv.h"
 #include "engine/kernels/float_ops.h"
 #include "engine/kernels/int8_conv.h"
+#include "engine/kernels/int8_matmul.h"
 #include "engine/kernels/int8_ops.h"
 
 namespace octet::kernels {
@@ -47,6 +48,7 @@ struct KernelTable {
   Entry<CopyFunction> copy;  // also tables and requantization through a table
   Entry<ResizeNearestFunction> resize_nearest;
   Entry<ChannelShuffleFunction> channel_shuffle;
+  Entry<Int8MatMulFunction> int8_matmul;
   Entry<QuantizeFunction> quantize;
   Entry<DequantizeFunction> dequantize;
   // Float

@@ -23,6 +23,7 @@ ResizeNearestFunction resize_nearest_avx2;
 ChannelShuffleFunction channel_shuffle_avx2;
 DequantizeFunction dequantize_avx2;
 QuantizeFunction quantize_avx2;
+Int8MatMulFunction int8_matmul_avx2;
 
 FloatConvFunction float_conv_avx2;
 FloatDepthwiseFunction float_depthwise_avx2;

@@ -68,6 +68,32 @@ OCTET_INLINE Y image_pixels(const Rounding& q, const Load& load) {
   return pixels;
 }
 
+// 32 neighbors -> 32 codes.
+OCTET_INLINE Y neighbors(const Rounding& q, const float* in) {
+  Y steps[4];
+  bool sure = q.estimates;
+  if (sure) {
+    __m256 all = _mm256_castsi256_ps(_mm256_set1_epi32(-1));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const __m256 v = q.estimate(_mm256_loadu_ps(in + i * 8));
+      all = _mm256_and_ps(all, Rounding::is_sure(v));
+      steps[i] = _mm256_cvtps_epi32(v);
+    }
+    sure = _mm256_movemask_ps(all) == 0xff;
+  }
+  if (!sure) [[unlikely]] {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) steps[i] = q.steps(_mm256_loadu_ps(in + i * 8));
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) steps[i] = _mm256_add_epi32(steps[i], q.zero_point);
+  // The packs work within 128-bit lanes: dwords of codes come out as 0 2 4 6 | 1 3 5 7.
+  const Y codes =
+      _mm256_packus_epi16(_mm256_packus_epi32(steps[0], steps[1]), _mm256_packus_epi32(steps[2], steps[3]));
+  return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 // Bytes: images come from main memory.
 constexpr int64_t kFetchedAhead = 8192;
 
@@ -107,14 +133,17 @@ void quantize_avx2(const QuantizeArgs& a, Range rows) {
       kImageRow[a.out.c](q, in, s.c, out, a.out.w);
       continue;
     }
-    for (int64_t x = 0; x < a.out.w; ++x)
-      for (int64_t c = 0; c < a.out.c; c += 8) {
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      int64_t c = 0;
+      for (; c + 32 <= a.out.c; c += 32) store32(out + x * a.out.c_pitch + c, neighbors(q, in + x * s.w + c));
+      for (; c < a.out.c; c += 8) {
         const Y dwords = q.codes(_mm256_maskload_ps(in + x * s.w + c, first_floats(a.out.c - c)));
         const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(dwords), _mm256_extracti128_si256(dwords, 1));
         alignas(16) uint8_t bytes[16];
         store16(bytes, _mm_packus_epi16(words, words));
         std::memcpy(out + x * a.out.c_pitch + c, bytes, static_cast<size_t>(smaller(8, a.out.c - c)));
       }
+    }
   }
 }
 

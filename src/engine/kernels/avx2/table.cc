@@ -25,6 +25,7 @@ void add_avx2_kernels(KernelTable& table) {
   table.channel_shuffle = {channel_shuffle_avx2, kIsa};
   table.dequantize = {dequantize_avx2, kIsa};
   table.quantize = {quantize_avx2, kIsa};
+  table.int8_matmul = {int8_matmul_avx2, kIsa};
   table.float_conv = {float_conv_avx2, kIsa};
   table.float_depthwise = {float_depthwise_avx2, kIsa};
   table.float_gemm = {float_gemm_avx2, kIsa};

@@ -6,6 +6,7 @@ namespace octet::kernels {
 
 void add_scalar_int8_conv(KernelTable& table);
 void add_scalar_int8_ops(KernelTable& table);
+void add_scalar_int8_matmul(KernelTable& table);
 void add_scalar_row_sums(KernelTable& table);
 void add_scalar_float_conv(KernelTable& table);
 void add_scalar_float_functions(KernelTable& table);

@@ -40,12 +40,14 @@ do_it bench -m model.octet --runs 5 --windows 1 --threads 1 --json bench.json >/
 do_it inspect -m model.octet >/dev/null
 # A picture of a few colors, binary PPM.
 { printf 'P6\n32 32\n255\n'; head -c $((32 * 32 * 3)) /dev/zero | tr '\0' 'x'; } >"$root/work/picture.ppm"
-do_it infer -m model.octet picture.ppm
-# INT8, and its proof without LibTorch.
-mkdir -p "$root/work/photos/a" "$root/work/photos/b"
-cp "$root/work/picture.ppm" "$root/work/photos/a/"; cp "$root/work/picture.ppm" "$root/work/photos/b/"
-do_it quantize -m model.onnx --images photos --mean 0.5 --std 0.25 -o model.qdq.onnx
+do_it infer -m model.octet picture.ppm --mean 0.5 --std 0.25
+# INT8, which carries its names and preprocessing, and its proof without LibTorch.
+mkdir -p "$root/work/photos/apple" "$root/work/photos/bee"
+cp "$root/work/picture.ppm" "$root/work/photos/apple/"; cp "$root/work/picture.ppm" "$root/work/photos/bee/"
+do_it quantize -m model.onnx --images photos --mean 0.5 --std 0.25 --classes apple,bee,cup,door,egg,fox,gate,hat,ink,jar -o model.qdq.onnx
 do_it compile model.qdq.onnx -o int8.octet
+do_it infer -m int8.octet picture.ppm | tee "$work/said"
+grep -qE 'apple|bee|cup|door|egg|fox|gate|hat|ink|jar' "$work/said" || { echo "FAILED: infer names no class" >&2; exit 1; }
 do_it compare model.qdq.onnx int8.octet --images photos
 do_it verify -m model.qdq.onnx --engine_file int8.octet --images photos
 [ -s "$root/work/bench.json" ] || { echo "FAILED: bench wrote nothing" >&2; exit 1; }

@@ -85,8 +85,8 @@ void check_buffer(const Plan& plan, size_t index) {
   if (holds_codes(b.layout)) check_codes(b);
   if (b.layout == Layout::kCodeRows || b.layout == Layout::kCodeColumns) {
     const Buffer::Rows r = b.code_rows();
-    require(r.n * r.h <= kMaxElements / r.w && r.n * r.h * r.w <= kMaxElements / kernels::channel_pitch(r.c), "buffer '",
-            b.name, "' is too large");
+    require(r.n * r.h <= kMaxElements / r.w && r.n * r.h * r.w <= kMaxElements / kernels::channel_pitch(r.c),
+            "buffer '", b.name, "' is too large");
   }
   if (b.layout == Layout::kCodes) {
     const int64_t rows = b.h() + b.halo.top + b.halo.bottom, columns = b.w() + b.halo.left + b.halo.right;

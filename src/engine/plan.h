@@ -20,12 +20,12 @@ struct Program;
 namespace octet::engine {
 
 enum class Layout {
-  kCodes,       // u8, NHWC with channel pitch and halo; rank 4 or 2 (N x C is an image of one pixel)
-  kFloatNhwc,   // float32 of rank 4, NHWC without gaps
-  kFloatDense,  // float32 of any rank, row-major in the order of `shape`
-  kIndexDense,  // int64, row-major (results of ArgMax)
-  kSums,        // int32, row-major: sums of codes between two steps of one block
-  kCodeRows,    // u8, rank 2 and more, row-major with a pitch between rows: a factor of a product of two activations
+  kCodes,        // u8, NHWC with channel pitch and halo; rank 4 or 2 (N x C is an image of one pixel)
+  kFloatNhwc,    // float32 of rank 4, NHWC without gaps
+  kFloatDense,   // float32 of any rank, row-major in the order of `shape`
+  kIndexDense,   // int64, row-major (results of ArgMax)
+  kSums,         // int32, row-major: sums of codes between two steps of one block
+  kCodeRows,     // u8, rank 2 and more, row-major with a pitch between rows: a factor of a product of two activations
   kCodeColumns,  // the same with the last two axes swapped in memory
 };
 const char* layout_name(Layout layout);  // "codes", "nhwc", "dense", "index", "sums", "code_rows", "code_columns"

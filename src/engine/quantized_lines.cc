@@ -30,7 +30,8 @@ PreparedStep quantized_lines(const StepReader& r, const kernels::KernelTable& ta
                 for (int64_t first = share.begin; first < share.end; first += kAtOnce) {
                   const int64_t count = std::min(kAtOnce, share.end - first);
                   make(m, {first, first + count}, floats);
-                  kernels::QuantizeArgs args{.in = floats, .in_strides = {.w = length, .c = 1}, .out = codes, .params = params};
+                  kernels::QuantizeArgs args{
+                      .in = floats, .in_strides = {.w = length, .c = 1}, .out = codes, .params = params};
                   args.out.data += first * pitch;
                   args.out.n = args.out.h = 1, args.out.w = count, args.out.c = length, args.out.c_pitch = pitch;
                   kernel(args, kernels::Range{0, 1});

@@ -54,7 +54,8 @@ PreparedStep prepare_quantize_rows(const Plan& plan, const Step& step, const Ker
               const int64_t image = row / shape.w, first = row % shape.w;
               const int64_t count = std::min(shape.w - first, share.end - row);
               kernels::QuantizeArgs args = base;
-              args.in = m.f(x) + offset + image / shape.h * strides[0] + image % shape.h * strides[1] + first * strides[2];
+              args.in =
+                  m.f(x) + offset + image / shape.h * strides[0] + image % shape.h * strides[1] + first * strides[2];
               args.out = m.q(y);
               args.out.data += row * args.out.c_pitch;
               args.out.n = args.out.h = 1, args.out.w = count;

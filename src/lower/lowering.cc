@@ -144,9 +144,9 @@ void Lowering::select_quantizer(const Node& node) {
     jobs_.push_back([x, y](PlanBuilder& b) { b.same_codes(y, x); });
     return;
   }
-  for (const auto pattern : {&Lowering::fused_chain, &Lowering::table, &Lowering::function_chain,
-                             &Lowering::squeeze_excite, &Lowering::fused_sum, &Lowering::fused_average,
-                             &Lowering::fused_normalization})
+  for (const auto pattern :
+       {&Lowering::fused_chain, &Lowering::table, &Lowering::function_chain, &Lowering::squeeze_excite,
+        &Lowering::fused_sum, &Lowering::fused_average, &Lowering::fused_normalization})
     if (auto job = (this->*pattern)(node)) {
       jobs_.push_back(std::move(*job));
       return;
@@ -164,7 +164,8 @@ std::optional<Lowering::Job> Lowering::fused_normalization(const Node& quantizer
   const Value *x = quantizer.input(0), *y = quantizer.output();
   const Node* norm = x->producer;
   if (norm == nullptr || norm->kind != OpKind::kLayerNormalization || norm->outputs.size() != 1 ||
-      !single_use(graph_, x) || shape_of(y).size() != 2 || ir::element_count(shape_of(norm->input(1))) != shape_of(y)[1])
+      !single_use(graph_, x) || shape_of(y).size() != 2 ||
+      ir::element_count(shape_of(norm->input(1))) != shape_of(y)[1])
     return std::nullopt;
   for (const Value* in : norm->inputs)
     if (in != nullptr && !is_constant(in)) need_real(in);

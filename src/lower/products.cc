@@ -142,7 +142,8 @@ bool feeds_products(const Node& quantizer) {
 
 FloatView float_view(const Value* value) {
   std::vector<const Value*> chain = {value};
-  while (is_view(chain.back()->producer) && !is_constant(chain.back())) chain.push_back(chain.back()->producer->input(0));
+  while (is_view(chain.back()->producer) && !is_constant(chain.back()))
+    chain.push_back(chain.back()->producer->input(0));
   const auto whole = [](const Value* v) { return FloatView{.source = v, .strides = dense_strides(shape_of(v))}; };
   FloatView view = whole(chain.back());
   for (size_t i = chain.size() - 1; i-- > 0;) {

@@ -31,8 +31,10 @@ void check(const Case& c, bool transposed) {
     for (int64_t j = 0; j < c.n; ++j) {
       int64_t sum = 0;
       for (int64_t i = 0; i < c.k; ++i) {
-        const int64_t of_batch = row / c.m, at = transposed ? (of_batch * c.n + j) * b_pitch + i : (of_batch * c.k + i) * b_pitch + j;
-        sum += (a[static_cast<size_t>(row * a_pitch + i)] - c.a_zero_point) * (b[static_cast<size_t>(at)] - c.b_zero_point);
+        const int64_t of_batch = row / c.m,
+                      at = transposed ? (of_batch * c.n + j) * b_pitch + i : (of_batch * c.k + i) * b_pitch + j;
+        sum += (a[static_cast<size_t>(row * a_pitch + i)] - c.a_zero_point) *
+               (b[static_cast<size_t>(at)] - c.b_zero_point);
       }
       expected[static_cast<size_t>(row * c.n + j)] = static_cast<float>(sum) * kScale;
     }
@@ -73,7 +75,8 @@ TEST(Int8MatMul, EveryShapeOnEveryIsa) {
 
 TEST(Int8MatMul, TheDeepestSumFits) {
   constexpr int64_t kDepth = kMaxMatMulDepth;
-  const std::vector<uint8_t> a(static_cast<size_t>(kDepth + kReadSlack), 255), b(static_cast<size_t>(kDepth + kReadSlack), 255);
+  const std::vector<uint8_t> a(static_cast<size_t>(kDepth + kReadSlack), 255),
+      b(static_cast<size_t>(kDepth + kReadSlack), 255);
   for (Isa isa : supported_isas()) {
     float out = 0;
     std::vector<std::byte> scratch(static_cast<size_t>(int8_matmul_scratch(1, kDepth)) + 64);

@@ -1,6 +1,6 @@
 // Products of two quantized activations: where their codes come from, and what they are worth.
-#include "lower/lower_test_util.h"
 #include "lower/products.h"
+#include "lower/lower_test_util.h"
 
 namespace octet::testing {
 namespace {
@@ -89,7 +89,7 @@ TEST(FloatView, FollowsMovesAsFarAsStridesGo) {
   QuantNet net(36);
   auto* x = net.input({2, 6, 20});
   auto* heads = turned(net, shaped(net, part(net, x, 4, 16, 2), {2, 6, 3, 4}), {0, 2, 1, 3});
-  auto* joined = shaped(net, heads, {6, 6, 4});       // heads of all images: no one stride
+  auto* joined = shaped(net, heads, {6, 6, 4});  // heads of all images: no one stride
   auto* again = turned(net, joined, {0, 2, 1});
   net.finish({again});
   const lower::FloatView view = lower::float_view(heads);

@@ -20,12 +20,12 @@ struct CodeMatrix {
 // out = float(sum over k of (a - zero_point) * (b - zero_point)) * scale, for each of `batches` pairs of matrices: the
 // sums are exact, then two roundings.
 struct Int8MatMulArgs {
-  CodeMatrix a;            // batches * m rows of k
-  CodeMatrix b;            // batches * k rows of n, or, b_transposed, batches * n rows of k
+  CodeMatrix a;  // batches * m rows of k
+  CodeMatrix b;  // batches * k rows of n, or, b_transposed, batches * n rows of k
   bool b_transposed = false;
-  float scale = 1;         // that of a times that of b, in float32
-  float* out = nullptr;    // batches * m rows of n without gaps
-  int64_t m = 0, n = 0, k = 0;  // k <= kMaxMatMulDepth
+  float scale = 1;               // that of a times that of b, in float32
+  float* out = nullptr;          // batches * m rows of n without gaps
+  int64_t m = 0, n = 0, k = 0;   // k <= kMaxMatMulDepth
   std::byte* scratch = nullptr;  // int8_matmul_scratch(n, k) bytes, 64-byte aligned
 };
 // Rows counted over batches * m.

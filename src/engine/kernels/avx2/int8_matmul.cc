@@ -1,5 +1,5 @@
-// Products of two matrices of codes, with 256-bit vectors: codes minus their zero points are words, pairs of products are
-// summed by one instruction, and no sum can saturate.
+// Products of two matrices of codes, with 256-bit vectors: codes minus their zero points are words, pairs of products
+// are summed by one instruction, and no sum can saturate.
 #include "engine/kernels/int8_matmul.h"
 
 #include "engine/kernels/avx2/functions.h"
@@ -70,7 +70,7 @@ void pack_columns(const uint8_t* b, int64_t pitch, int32_t zero_point, int64_t n
       }
 }
 
-// `length` words of k, zeros behind them.
+// The words of a row, and a zero behind them, for the last pair.
 void unpack_row(const uint8_t* codes, int32_t zero_point, int64_t k, int16_t* to) {
   const Y zero = _mm256_set1_epi16(static_cast<int16_t>(zero_point));
   for (int64_t i = 0; i < k; i += kChannelBlock) store32(to + i, words(codes + i, zero));

@@ -89,8 +89,7 @@ OCTET_INLINE Y neighbors(const Rounding& q, const float* in) {
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) steps[i] = _mm256_add_epi32(steps[i], q.zero_point);
   // The packs work within 128-bit lanes: dwords of codes come out as 0 2 4 6 | 1 3 5 7.
-  const Y codes =
-      _mm256_packus_epi16(_mm256_packus_epi32(steps[0], steps[1]), _mm256_packus_epi32(steps[2], steps[3]));
+  const Y codes = _mm256_packus_epi16(_mm256_packus_epi32(steps[0], steps[1]), _mm256_packus_epi32(steps[2], steps[3]));
   return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 

@@ -32,6 +32,9 @@ if(OCTET_SANITIZE)
     # What the address sanitizer sees as well; these three take a third of the compiler's time.
     add_compile_options(-fno-sanitize=null,object-size,vptr)
   endif()
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    add_compile_options(-fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/sanitizer_ignorelist.txt)
+  endif()
 endif()
 
 # Tests, commands and libraries that are COLD compute nothing themselves. Where most code runs once to be judged (sanitizers,

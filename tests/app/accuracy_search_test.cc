@@ -6,10 +6,10 @@
 namespace octet::app {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // A network of ten layers of which each loses what it loses, as a formula over the options.
-struct Model {
+struct PretendModel {
   std::vector<double> losses = {5, 3, 0.6, 0.4, 0.1, 0.1, 0, 0, 0, 0};  // in the order of the ranking
   double equalized = 0, corrected = 0, rounded = 0;                     // what the boosters give back
   bool lower_is_better = false;
@@ -53,7 +53,7 @@ std::vector<std::string> tried(const AccuracySearch& search) {
 }
 
 TEST(AccuracySearch, EndsWhereTheBarHolds) {
-  Model model;
+  PretendModel model;
   model.losses = {0.2, 0.1};
   const AccuracySearch plain = search_accuracy({}, {}, {.drop = 0.5}, true, model.tools());
   EXPECT_THAT(tried(plain), ElementsAre("calibrated"));
@@ -62,7 +62,7 @@ TEST(AccuracySearch, EndsWhereTheBarHolds) {
 }
 
 TEST(AccuracySearch, TakesTheMethodThatScoresBest) {
-  Model model;
+  PretendModel model;
   model.losses = {2};
   AccuracyTools tools = model.tools();
   const auto quantize = tools.quantize;
@@ -89,11 +89,11 @@ TEST(AccuracySearch, TakesTheMethodThatScoresBest) {
   // A bar goes on from there.
   model.corrected = 1;
   EXPECT_THAT(tried(search_accuracy({}, {}, {.drop = 0, .methods = true}, true, tools)),
-              testing::Contains("quant.bias_correction: true"));
+              ::testing::Contains("quant.bias_correction: true"));
 }
 
 TEST(AccuracySearch, TakesBoostersThatHelp) {
-  Model model;
+  PretendModel model;
   model.losses = {2};
   model.equalized = -1;  // harms
   model.corrected = 1.6;
@@ -106,12 +106,12 @@ TEST(AccuracySearch, TakesBoostersThatHelp) {
   EXPECT_EQ(search.graph.metadata.at("correct"), "1");
   // What the options have already is not tried.
   const AccuracySearch again = search_accuracy({}, search.options, {.drop = 0.1}, true, model.tools());
-  EXPECT_THAT(tried(again), testing::Not(testing::Contains(testing::HasSubstr("bias_correction"))));
+  EXPECT_THAT(tried(again), ::testing::Not(::testing::Contains(::testing::HasSubstr("bias_correction"))));
 }
 
 TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
   for (const bool lower : {false, true}) {
-    Model model;
+    PretendModel model;
     model.lower_is_better = lower;
     const AccuracySearch search = search_accuracy({}, {}, {.drop = 0.5}, !lower, model.tools());
     EXPECT_TRUE(search.holds);
@@ -120,8 +120,8 @@ TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
     EXPECT_EQ(search.options.placement.exclude[0].name, "a\\[1]");
     EXPECT_EQ(search.options.placement.exclude[1].name, "b\\*");
     EXPECT_EQ(search.ms, 5);
-    EXPECT_THAT(tried(search), testing::Contains("3 layers in float (not kept)"));
-    EXPECT_THAT(tried(search), testing::Contains("4 layers in float"));
+    EXPECT_THAT(tried(search), ::testing::Contains("3 layers in float (not kept)"));
+    EXPECT_THAT(tried(search), ::testing::Contains("4 layers in float"));
   }
 }
 
@@ -130,7 +130,7 @@ TEST(AccuracySearch, UsesABudgetForTheLayersThatLoseMost) {
       {{.ms = 4.5}, 3}, {{.bytes = 145}, 2}, {{.ms = 4.5, .bytes = 145}, 2}, {{.ms = 1}, 0}, {{.ms = 100}, 6}};
   for (const auto& [bounds, in_float] : budgets)
     for (const bool lower : {false, true}) {
-      Model model;
+      PretendModel model;
       model.lower_is_better = lower;
       const AccuracySearch search = search_accuracy({}, {}, bounds, !lower, model.tools());
       EXPECT_TRUE(search.holds);
@@ -145,13 +145,13 @@ TEST(AccuracySearch, UsesABudgetForTheLayersThatLoseMost) {
 }
 
 TEST(AccuracySearch, ABudgetIsNotUsedWhereNothingIsLost) {
-  Model model;
+  PretendModel model;
   model.losses = std::vector<double>(10, 0);
   EXPECT_THAT(tried(search_accuracy({}, {}, {.ms = 100}, true, model.tools())), ElementsAre("calibrated"));
 }
 
 TEST(AccuracySearch, SaysWhereEverythingInInt8IsBeyondTheBudget) {
-  Model model;
+  PretendModel model;
   const AccuracySearch search = search_accuracy({}, {}, {.ms = 0.5}, true, model.tools());
   EXPECT_FALSE(search.holds);
   EXPECT_EQ(search.ms, 1);
@@ -159,7 +159,7 @@ TEST(AccuracySearch, SaysWhereEverythingInInt8IsBeyondTheBudget) {
 }
 
 TEST(AccuracySearch, ABarAndABudgetBothCount) {
-  Model model;
+  PretendModel model;
   const AccuracySearch both = search_accuracy({}, {}, {.drop = 0.5, .ms = 5}, true, model.tools());
   EXPECT_TRUE(both.holds);
   EXPECT_EQ(both.options.placement.exclude.size(), 4u);
@@ -169,7 +169,7 @@ TEST(AccuracySearch, ABarAndABudgetBothCount) {
 }
 
 TEST(AccuracySearch, SaysWhereTheBarDoesNotHold) {
-  Model model;
+  PretendModel model;
   const AccuracySearch search = search_accuracy({}, {}, {.drop = -1}, true, model.tools());
   EXPECT_FALSE(search.holds);
   EXPECT_EQ(search.lost(), 0);  // nine in float: the best that there is

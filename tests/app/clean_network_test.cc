@@ -56,7 +56,7 @@ TEST(CleanNetwork, AndItsCacheGiveTheSameQuantizersBack) {
     }
     const quant::CalibrationCache cache = make_cache(clean.ranges, {8, 5, 1});
     const std::string text = quant::calibration_cache_text(cache);
-    EXPECT_THAT(text, testing::StartsWith("TRT-8501-EntropyCalibration2\n"));
+    EXPECT_THAT(text, ::testing::StartsWith("TRT-8501-EntropyCalibration2\n"));
     ir::Graph again = std::move(clean.graph);
     apply_cache(again, quant::parse_calibration_cache(text, "cal.bin"), "cal.bin", {});
     EXPECT_EQ(quantizer_scales(again), quantizer_scales(original)) << arch;
@@ -116,10 +116,10 @@ TEST(ApplyCache, WhatItLacksStaysInFloatingPoint) {
   ASSERT_FALSE(missing.empty());
   cache.scales.erase(missing);
   cache.scales["of another network"] = 1;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   ir::Graph graph = clean.graph.clone();
   apply_cache(graph, cache, "cal.bin", {});
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, AllOf(HasSubstr("the network does not have 1 tensor: of another network"),
                          HasSubstr("has no range for 1 tensor: " + missing)));
   const auto scales = quantizer_scales(graph);

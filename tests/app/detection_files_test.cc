@@ -87,7 +87,7 @@ TEST_F(DetectionFilesTest, AllThree) {
   files.add(0, objects, 0.5);
   files.add(1, {}, 0.5);
   files.finish();
-  EXPECT_THAT(read_file(folder_ / "labels/000000000139.txt"), testing::StartsWith("dog -1 -1 -10 1.50 2.25"));
+  EXPECT_THAT(read_file(folder_ / "labels/000000000139.txt"), ::testing::StartsWith("dog -1 -1 -10 1.50 2.25"));
   EXPECT_EQ(read_file(folder_ / "labels/b.txt"), "");  // looked at, and nothing found
   EXPECT_TRUE(std::filesystem::exists(folder_ / "drawn/b.png"));
   const nlohmann::json results = coco();

@@ -10,10 +10,10 @@
 namespace octet::app {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ExperimentDataTest : public ScratchFolder {
  protected:
@@ -44,7 +44,7 @@ class ExperimentDataTest : public ScratchFolder {
   };
   static Opened open(const std::string& data) {
     Opened out;
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     try {
       const spec::ExperimentSpec spec = experiment(data);
       out.train = open_training_data(spec, spec.train);
@@ -52,7 +52,7 @@ class ExperimentDataTest : public ScratchFolder {
     } catch (const UserError& error) {
       out.error = error.what();
     }
-    out.said = testing::internal::GetCapturedStderr();
+    out.said = ::testing::internal::GetCapturedStderr();
     return out;
   }
   static std::vector<int64_t> labels(const data::Dataset& dataset) {

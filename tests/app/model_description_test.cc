@@ -9,11 +9,11 @@ namespace octet::app {
 namespace {
 
 namespace key = engine::key;
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 ModelFacts network(int64_t channels, int64_t height, int64_t width) {
   return {.path = "m.onnx",

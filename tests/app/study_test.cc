@@ -10,8 +10,8 @@
 namespace octet::app {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 
 TEST(Study, EachStepReadsWhatStepsBeforeItMade) {
   const std::vector<StudyStep> steps = study_steps({"-e", "s.yaml", "--set", "train.seed=2"}, "resnet20", "r/resnet20");

@@ -6,7 +6,7 @@
 namespace octet::app {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // conv(q(x), q(w)), with one scale for all weights or one for each channel.
 ir::Graph network(const std::vector<float>& weights, bool per_channel) {
@@ -29,7 +29,7 @@ ir::Graph network(const std::vector<float>& weights, bool per_channel) {
 
 TEST(Suspects, ChannelsOfDifferentRangesShareAScale) {
   EXPECT_THAT(advice(network({0.01f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
-              testing::AllOf(HasSubstr("differ 100 times"), HasSubstr("quant.weights.granularity: channel")));
+              ::testing::AllOf(HasSubstr("differ 100 times"), HasSubstr("quant.weights.granularity: channel")));
   EXPECT_THAT(advice(network({0.01f, 1.0f}, true), {.quantizer = "wq", .own_db = 30}), HasSubstr("quant.adaround"));
   EXPECT_THAT(advice(network({0.9f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
               HasSubstr("quant.exclude: [\"conv\"]"));
@@ -38,7 +38,7 @@ TEST(Suspects, ChannelsOfDifferentRangesShareAScale) {
 TEST(Suspects, ActivationsThatAreClippedOrFillNoRange) {
   const ir::Graph g = network({1, 1}, true);
   EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 15, .clipped = 0.03}),
-              testing::AllOf(HasSubstr("3 % of it is clipped"), HasSubstr("name: \"x\", method: max")));
+              ::testing::AllOf(HasSubstr("3 % of it is clipped"), HasSubstr("name: \"x\", method: max")));
   EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 15}), HasSubstr("quant.equalize"));
   EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 45}), HasSubstr("what reads it is sensitive"));
 }

@@ -7,7 +7,7 @@
 namespace octet::app {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // 998 of 1,000 images agree, and both differences are ties.
 Verification two_ties() {

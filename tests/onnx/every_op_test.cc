@@ -40,13 +40,13 @@ TEST_P(EveryOp, IsWrittenAndReadAgain) {
   }
 }
 
-std::vector<std::string> op_names() {
+std::vector<std::string> every_op() {
   std::vector<std::string> out;
   for (const ir::OpInfo& info : ir::all_ops()) out.push_back(info.name);
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, ::testing::ValuesIn(op_names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, ::testing::ValuesIn(every_op()), [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace octet::onnx

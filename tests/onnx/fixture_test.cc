@@ -158,7 +158,7 @@ TEST(Damage, TruncatedFilesAreRefused) {
         import_bytes(std::string_view(bytes).substr(0, length), {});
         ADD_FAILURE() << name << " cut at " << length << " was read";
       } catch (const UserError& e) {
-        EXPECT_THAT(e.what(), testing::StartsWith("ONNX model: ")) << name << " cut at " << length;
+        EXPECT_THAT(e.what(), ::testing::StartsWith("ONNX model: ")) << name << " cut at " << length;
       }
     }
   }

@@ -21,7 +21,7 @@ Tensor ints(const Ints& v) {
 Tensor ints(Shape shape, const Ints& v) {
   return Tensor::of<int64_t>(std::move(shape), v);
 }
-Tensor floats(const Floats& v) {
+Tensor float_line(const Floats& v) {
   return Tensor::of<float>({static_cast<int64_t>(v.size())}, v);
 }
 
@@ -79,15 +79,15 @@ TEST(Fold, Arithmetic) {
   EXPECT_EQ(run("Div", {ints({7, -7, 7}), ints({2, 2, -2})})[0].to_ints(), (Ints{3, -3, -3}));
   EXPECT_EQ(run("Mod", {ints({7, -7, 7, -7}), ints({3, 3, -3, -3})})[0].to_ints(), (Ints{1, 2, -2, -1}));
   EXPECT_EQ(run("Mul", {kMatrix, ints({10})})[0].to_ints(), (Ints{0, 10, 20, 30, 40, 50}));
-  EXPECT_EQ(run("Div", {floats({1, 2}), floats({3, 7})})[0].to_floats(), (Floats{1.0f / 3, 2.0f / 7}));
+  EXPECT_EQ(run("Div", {float_line({1, 2}), float_line({3, 7})})[0].to_floats(), (Floats{1.0f / 3, 2.0f / 7}));
   EXPECT_EQ(run("Max", {ints({1, 5}), ints({3}), ints({2, 9})})[0].to_ints(), (Ints{3, 9}));
-  EXPECT_EQ(run("Floor", {floats({1.5f, -1.5f})})[0].to_floats(), (Floats{1, -2}));
-  EXPECT_EQ(run("Round", {floats({0.5f, 1.5f, 2.5f})})[0].to_floats(), (Floats{0, 2, 2}));
+  EXPECT_EQ(run("Floor", {float_line({1.5f, -1.5f})})[0].to_floats(), (Floats{1, -2}));
+  EXPECT_EQ(run("Round", {float_line({0.5f, 1.5f, 2.5f})})[0].to_floats(), (Floats{0, 2, 2}));
   EXPECT_EQ(run("Equal", {ints({1, 2}), ints({1, 3})})[0].to_ints(), (Ints{1, 0}));
   const Tensor yes_no = Tensor::of<bool>({2}, std::span<const bool>(std::array{true, false}));
   EXPECT_EQ(run("Where", {yes_no, ints({1, 2}), ints({-1})})[0].to_ints(), (Ints{1, -1}));
   EXPECT_EQ(run("Not", {yes_no})[0].to_ints(), (Ints{0, 1}));
-  EXPECT_EQ(run("Cast", {floats({1.9f, -1.9f, 1e30f})}, {{"to", int64_t{7}}})[0].to_ints(),
+  EXPECT_EQ(run("Cast", {float_line({1.9f, -1.9f, 1e30f})}, {{"to", int64_t{7}}})[0].to_ints(),
             (Ints{1, -1, std::numeric_limits<int64_t>::max()}));
   EXPECT_EQ(run("Cast", {ints({2, 0})}, {{"to", int64_t{9}}})[0].data_type(), DataType::kBool);
   EXPECT_EQ(
@@ -102,7 +102,7 @@ TEST(Fold, Reductions) {
   EXPECT_EQ(run("ReduceSum", {kMatrix, ints({1})})[0].to_ints(), (Ints{3, 12}));
   EXPECT_EQ(run("ReduceSum", {kMatrix, ints({1})})[0].shape(), (Shape{2, 1}));
   EXPECT_EQ(run("ReduceMax", {kMatrix})[0].to_ints(), Ints{5});
-  EXPECT_EQ(run("ReduceMean", {floats({1, 2, 6})}, {{"keepdims", int64_t{0}}})[0].to_floats(), Floats{3});
+  EXPECT_EQ(run("ReduceMean", {float_line({1, 2, 6})}, {{"keepdims", int64_t{0}}})[0].to_floats(), Floats{3});
 }
 
 TEST(Fold, RefusesWhatDoesNotFit) {

@@ -14,8 +14,8 @@ namespace octet::onnx {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(Errors, UnsupportedOperators) {
   EXPECT_THAT(Draft(13).node("Unique", {"x"}, {"a"}).node("Det", {"a"}, {"y"}).error(),
@@ -148,7 +148,7 @@ TEST(Errors, HugeConstantsAreNotMade) {
 }
 
 TEST(Errors, FilesThatAreNoModels) {
-  const fs::path folder = fs::path(testing::TempDir()) / "octet_onnx_import_test";
+  const fs::path folder = fs::path(::testing::TempDir()) / "octet_onnx_import_test";
   fs::create_directories(folder);
   const auto error = [&](const std::string& bytes) -> std::string {
     write_file_atomically(folder / "bad.onnx", bytes);

@@ -15,9 +15,9 @@ using ir::kDynamic;
 using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using Names = std::vector<std::string>;
 
 // --- forms of older opsets

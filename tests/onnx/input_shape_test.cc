@@ -13,8 +13,8 @@ namespace {
 using ir::Graph;
 using ir::kDynamic;
 using ir::Shape;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 Graph import_with(const Draft& draft, const std::vector<std::string>& shapes) {
   return import_bytes(serialize(draft), {}, {.input_shapes = ir::parse_input_shapes(shapes)});

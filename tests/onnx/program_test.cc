@@ -10,8 +10,8 @@
 namespace octet::onnx {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::vector<dense::Tensor> run(const ir::Graph& graph, const ir::Tensor& x) {
   dense::Memory memory;
@@ -157,8 +157,9 @@ TEST(Program, TakesNoConvolution) {
       .node("Cast", {"places"}, {"numbers"}, {{"to", int64_t{1}}})
       .node("Reshape", {"numbers", "shape"}, {"image"})
       .node("Conv", {"image", "w"}, {"y"});
-  EXPECT_THAT(draft.error(), testing::AllOf(HasSubstr("node 'n_y' (Conv)"),
-                                            HasSubstr("computed behind the plan, where 'n_places' (NonZero) begins")));
+  EXPECT_THAT(draft.error(),
+              ::testing::AllOf(HasSubstr("node 'n_y' (Conv)"),
+                               HasSubstr("computed behind the plan, where 'n_places' (NonZero) begins")));
 }
 
 TEST(Program, TypesThatItLacksAreRefused) {

@@ -16,8 +16,8 @@ using ir::Graph;
 using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <typename T>
 Tensor filled(Shape shape, T value) {
@@ -25,8 +25,8 @@ Tensor filled(Shape shape, T value) {
   return Tensor::of<T>(std::move(shape), values);
 }
 
-struct Draft : OutModel {
-  explicit Draft(Shape input, int version = 13) {
+struct QLinearDraft : OutModel {
+  explicit QLinearDraft(Shape input, int version = 13) {
     opset = version;
     graph_name = "draft";
     inputs.push_back({"x", {DataType::kFloat32, std::move(input)}});
@@ -34,17 +34,17 @@ struct Draft : OutModel {
     scale("s1", 0.1f).zero("z1", 3).scale("s2", 0.2f).zero("z2", 5);
     node("QuantizeLinear", {"x", "s1", "z1"}, {"q"});
   }
-  Draft& node(const std::string& op, std::vector<std::string> in, std::vector<std::string> out,
-              ir::Attributes attributes = {}) {
+  QLinearDraft& node(const std::string& op, std::vector<std::string> in, std::vector<std::string> out,
+                     ir::Attributes attributes = {}) {
     nodes.push_back({op, "n_" + out[0], std::move(in), std::move(out), std::move(attributes)});
     return *this;
   }
-  Draft& constant(const std::string& name, Tensor tensor) {
+  QLinearDraft& constant(const std::string& name, Tensor tensor) {
     initializers.emplace_back(name, std::move(tensor));
     return *this;
   }
-  Draft& scale(const std::string& name, float value) { return constant(name, Tensor::scalar(value)); }
-  Draft& zero(const std::string& name, uint8_t value) { return constant(name, Tensor::scalar(value)); }
+  QLinearDraft& scale(const std::string& name, float value) { return constant(name, Tensor::scalar(value)); }
+  QLinearDraft& zero(const std::string& name, uint8_t value) { return constant(name, Tensor::scalar(value)); }
   Graph import() const { return import_bytes(serialize(*this), {}); }
   std::string error() const {
     try {
@@ -63,7 +63,7 @@ std::vector<std::string> op_names(const Graph& graph) {
 }
 
 TEST(QLinear, ConvIsAConvBetweenQuantizers) {
-  const Graph g = Draft({1, 2, 4, 4})
+  const Graph g = QLinearDraft({1, 2, 4, 4})
                       .constant("w", filled<uint8_t>({3, 2, 1, 1}, 130))
                       .constant("ws", Tensor::of<float>({3}, std::vector<float>{0.5f, 0.25f, 2.0f}))
                       .constant("wz", filled<uint8_t>({3}, 128))
@@ -86,7 +86,7 @@ TEST(QLinear, ConvIsAConvBetweenQuantizers) {
 }
 
 TEST(QLinear, MatMulTakesScalesOfColumns) {
-  const Graph g = Draft({4, 2})
+  const Graph g = QLinearDraft({4, 2})
                       .constant("w", filled<int8_t>({2, 3}, -4))
                       .constant("ws", Tensor::of<float>({3}, std::vector<float>{0.5f, 0.25f, 2.0f}))
                       .constant("wz", filled<int8_t>({3}, 0))
@@ -101,7 +101,7 @@ TEST(QLinear, MatMulTakesScalesOfColumns) {
 }
 
 TEST(QLinear, OperatorsOnCodesAreLifted) {
-  const Graph g = Draft({1, 2, 4, 4})
+  const Graph g = QLinearDraft({1, 2, 4, 4})
                       .constant("shape", Tensor::of<int64_t>({2}, std::vector<int64_t>{1, 8}))
                       .node("MaxPool", {"q"}, {"m"},
                             {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}})
@@ -113,7 +113,7 @@ TEST(QLinear, OperatorsOnCodesAreLifted) {
 }
 
 TEST(QLinear, PadOfCodesFillsWithTheNumberOfTheCode) {
-  const Graph g = Draft({1, 2, 4, 4})
+  const Graph g = QLinearDraft({1, 2, 4, 4})
                       .constant("pads", Tensor::of<int64_t>({8}, std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1}))
                       .zero("fill", 13)
                       .node("Pad", {"q", "pads", "fill"}, {"p"})
@@ -126,8 +126,8 @@ TEST(QLinear, PadOfCodesFillsWithTheNumberOfTheCode) {
 }
 
 TEST(QLinear, DynamicQuantizationIsRefused) {
-  EXPECT_THAT(Draft({2, 2}).node("MatMulInteger", {"q", "q"}, {"y"}).error(),
-              testing::AllOf(HasSubstr("'n_y' (MatMulInteger)"), HasSubstr("quantized dynamically")));
+  EXPECT_THAT(QLinearDraft({2, 2}).node("MatMulInteger", {"q", "q"}, {"y"}).error(),
+              ::testing::AllOf(HasSubstr("'n_y' (MatMulInteger)"), HasSubstr("quantized dynamically")));
 }
 
 // --- operators of com.microsoft, by their rewrites

@@ -10,8 +10,8 @@ namespace {
 using ir::OpKind;
 using ir::Shape;
 using ir::Tensor;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<float>;
 

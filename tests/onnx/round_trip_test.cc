@@ -22,7 +22,7 @@ Graph round_trip(const Graph& graph, const ExportOptions& options = {}) {
   return import_bytes(export_bytes(graph, options), {});
 }
 
-class ZooRoundTrip : public testing::TestWithParam<std::string> {};
+class ZooRoundTrip : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ZooRoundTrip, KeepsTheGraph) {
   models::ModelOptions options = models::default_options(GetParam());
@@ -32,7 +32,7 @@ TEST_P(ZooRoundTrip, KeepsTheGraph) {
     EXPECT_EQ(first_difference(graph, round_trip(graph, {.opset = opset})), "") << "opset " << opset;
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ZooRoundTrip, testing::Values("resnet18", "mobilenet_v2", "efficientnet_b0"),
+INSTANTIATE_TEST_SUITE_P(Zoo, ZooRoundTrip, ::testing::Values("resnet18", "mobilenet_v2", "efficientnet_b0"),
                          [](const auto& info) { return info.param; });
 
 // Tensors of one symbolic size have one memory in ONNX Runtime, so rows of tokens must not be called the batch.

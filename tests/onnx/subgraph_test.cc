@@ -14,9 +14,9 @@ namespace octet::onnx {
 namespace {
 
 using protozero::pbf_writer;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Names = std::vector<std::string>;
 using Write = std::function<void(pbf_writer&)>;
 

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using ir::Graph;
 using ir::Tensor;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 // A model "y = x + t" whose TensorProto is written by `fill`.
 template <typename F>
@@ -112,7 +112,7 @@ TEST(Tensors, WrongLengthsAndTypes) {
 }
 
 TEST(Tensors, ExternalDataStaysInTheFolder) {
-  const fs::path top = fs::path(testing::TempDir()) / "octet_onnx_external_test", folder = top / "model";
+  const fs::path top = fs::path(::testing::TempDir()) / "octet_onnx_external_test", folder = top / "model";
   fs::create_directories(folder);
   const float values[] = {1, 2, 3};
   const std::string_view bytes(reinterpret_cast<const char*>(values), sizeof values);

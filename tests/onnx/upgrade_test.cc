@@ -18,8 +18,8 @@ namespace {
 using ir::kDynamic;
 using ir::Shape;
 using ir::Tensor;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // 0, 1, 2 ... in this shape.
 Tensor counted(const Shape& shape) {

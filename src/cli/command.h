@@ -38,8 +38,8 @@ struct Command {
   // TAO's long flags with a single dash and what they are here: {"-pth", "--pruning_threshold"}.
   std::map<std::string, std::string> single_dash = {};
   std::string unavailable;  // not empty: this build lacks the command, and why
-  // Not empty: the program beside this one that has the command (no `define`), or what this one lacks of it: what the
-  // flags `only_there` ask for, and what throws NeedsTraining.
+  // Not empty: the program beside this one that has what this one lacks of the command: what the flags `only_there` ask
+  // for, and what throws NeedsTraining.
   std::string program;
   std::vector<Command> kinds;  // not empty: the first argument names one of these, which is then the command
   std::vector<std::string> only_there = {};

@@ -60,12 +60,10 @@ void add_text(const Command& command, const std::string& before, const std::stri
   text.name = name;
   text.summary = command.summary;
   text.group_summary = group_summary;
-  if (command.define) {
-    text.details = command.details;
-    text.examples = command.examples;
-    const CommandApp app(command, "octet " + name);
-    for (const CLI::Option* option : app.parser->get_options()) text.options.push_back(text_of(*option));
-  }
+  text.details = command.details;
+  text.examples = command.examples;
+  const CommandApp app(command, "octet " + name);
+  for (const CLI::Option* option : app.parser->get_options()) text.options.push_back(text_of(*option));
   texts.push_back(text);
 }
 

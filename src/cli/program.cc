@@ -89,7 +89,6 @@ void spell_out(std::vector<std::string>& arguments, const std::map<std::string, 
 // Whether the program beside this one is to do it, as far as the arguments tell.
 bool goes_elsewhere(const Command& command, const std::vector<std::string>& arguments) {
   if (command.program.empty()) return false;
-  if (!command.define) return true;
   const auto needs_it = [&](const std::string& argument) {
     const std::string flag = argument.substr(0, argument.find('='));
     return std::find(command.only_there.begin(), command.only_there.end(), flag) != command.only_there.end();
@@ -111,7 +110,8 @@ bool goes_elsewhere(const Command& command, const std::vector<std::string>& argu
   if (command.program.empty())
     fail_usage(why.what(), "; that takes LibTorch, and this build has no training: configure it with -DOCTET_TRAIN=ON");
   if (!has_program(command.program))
-    fail_usage(why.what(), "; that takes LibTorch: keep ", command.program, " beside octet");
+    fail_usage(why.what(), "; that takes LibTorch: install the package octet-training, or keep ", command.program,
+               " beside octet");
   go_elsewhere(command, arguments, before);
 }
 

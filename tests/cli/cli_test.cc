@@ -108,12 +108,23 @@ TEST_F(Cli, TrainingIsAProgramOfItsOwn) {
   EXPECT_EQ(octet("help train").out, octet("train --help").out);
 
   fs::copy_file(program(), folder_ + "/alone");
-  const std::string line = "'" + folder_ + "/alone' train -e x.yaml -r y 2>'" + folder_ + "/err'";
-  EXPECT_EQ(std::system(line.c_str()), 256);
-  std::ifstream in(folder_ + "/err");
-  const std::string error((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(error, "octet: 'octet train' needs the program octet_training, which is not beside " + folder_ +
-                       "/alone: install the package octet-training, or build with -DOCTET_TRAIN=ON\n");
+  const auto alone = [&](const std::string& arguments) {
+    EXPECT_EQ(std::system(("'" + folder_ + "/alone' " + arguments + " 2>'" + folder_ + "/err'").c_str()), 2 << 8);
+    std::ifstream in(folder_ + "/err");
+    return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  };
+  const std::string install =
+      "; that takes LibTorch: install the package octet-training, or keep octet_training beside octet\n";
+  EXPECT_EQ(alone("train --data '" + folder_ + "' -r y"), "octet: 'octet train' learns weights" + install);
+  EXPECT_EQ(alone("diagnose -m '" + folder_ + "/alone'"),
+            "octet: 'octet diagnose' runs a network with one quantizer at a time" + install);
+  // It answers mistakes in what is to be trained by itself.
+  EXPECT_EQ(alone("train --data . --epoch 3 -r y"),
+            "octet: train: unknown option '--epoch'; did you mean '--epochs'?\n");
+  EXPECT_EQ(alone("train"), "octet: train: --results_dir is required; see 'octet train --help'\n");
+  EXPECT_THAT(alone("train -e missing.yaml -r y"), HasSubstr("missing.yaml"));
+  write("wrong.yaml", "train:\n  epoch: 3\n");
+  EXPECT_THAT(alone("train -e '" + folder_ + "/wrong.yaml' -r y"), HasSubstr("wrong.yaml:2"));
 }
 
 // libgomp reads its environment when it is loaded, so it must be there before octet_training starts.
@@ -124,7 +135,7 @@ TEST_F(Cli, ThreadsOfTrainingDoNotSpinForLong) {
   fs::permissions(folder_ + "/octet_training", fs::perms::owner_all);
   const auto environment = [&](const std::string& before) {
     const std::string line = "cd '" + folder_ + "' && env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY " + before;
-    EXPECT_EQ(std::system((line + " ./octet train > out").c_str()), 0);
+    EXPECT_EQ(std::system((line + " ./octet train --data . -r results > out").c_str()), 0);
     std::ifstream in(folder_ + "/out");
     std::string text;
     std::getline(in, text);

@@ -1,8 +1,6 @@
 // octet diagnose: what each quantizer of a model costs, the worst first.
-#include <CLI/App.hpp>
 #include <cstdio>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/experiment_data.h"
@@ -13,7 +11,7 @@
 #include "base/output_guard.h"
 #include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
+#include "cli/diagnose_flags.h"
 #include "cli/json_output.h"
 #include "passes/pipelines.h"
 #include "report/progress.h"
@@ -24,13 +22,6 @@
 
 namespace octet::cli {
 namespace {
-
-struct DiagnoseOptions {
-  SpecFlags spec;
-  std::string model, json;
-  std::vector<std::string> images;
-  int64_t count = 64, batch_size = 8, rows = 20;
-};
 
 std::string number(double value, const char* format = "%.1f") {
   char text[64];
@@ -114,32 +105,7 @@ ExitCode run_diagnose(const DiagnoseOptions& options) {
 }  // namespace
 
 Command diagnose_command() {
-  return {
-      .name = "diagnose",
-      .summary = "Rank the quantizers of a model by what each costs, and say what may help",
-      .details =
-          "Runs images through the float network, through the quantized one, and through the float one with a single "
-          "quantizer at a time. For each quantized tensor: the ratio of signal to noise that is left of the outputs "
-          "where it alone is quantized (the table is in this order), of the tensor and its codes, and of the tensor "
-          "with all quantizers before it; 6 dB are one bit. The model is one with quantizers, of octet calibrate or "
-          "octet train --stage qat; the images are the experiment's calibration images, or those of --images.",
-      .examples = {"octet diagnose -e SPEC.yaml -m results/calibrated.onnx --json results/diagnosis.json",
-                   "octet diagnose -m model.qdq.onnx --images photos/ --count 32"},
-      .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<DiagnoseOptions>();
-        add_input_shape_flag(app, options->spec);
-        add_model_flag(app, options->model, "ONNX model with quantizers");
-        app.add_option("-e,--experiment_spec", options->spec.path, "Experiment file");
-        app.add_option("--set", options->spec.overrides, "Change a key of the experiment (repeatable)")
-            ->allow_extra_args(false)
-            ->type_name("KEY=VALUE");
-        app.add_option("--images", options->images, "Image files or folders, instead of the experiment's");
-        add_number_flag(app, "--count", options->count, 1, 1'000'000, "Images at most");
-        add_batch_size_flag(app, options->batch_size)->description("Images at a time, whose activations are kept");
-        add_number_flag(app, "--rows", options->rows, 1, 1'000'000, "Quantizers in the table");
-        add_json_flag(app, options->json);
-        return [options] { return run_diagnose(*options); };
-      }};
+  return diagnose_command_with(run_diagnose);
 }
 
 }  // namespace octet::cli

@@ -1,9 +1,7 @@
 // octet train: stages float, qat and control of an experiment.
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include "app/class_names.h"
@@ -27,9 +25,9 @@
 #include "base/temporary_file.h"
 #include "base/temporary_path.h"
 #include "cli/commands.h"
-#include "cli/flags.h"
+#include "cli/train_flags.h"
+#include "cli/training/ranks.h"
 #include "cli/training/stages.h"
-#include "cli/training/worker_flags.h"
 #include "onnx/export.h"
 #include "passes/pipelines.h"
 #include "tasks/training.h"
@@ -40,14 +38,6 @@ namespace octet::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TrainOptions {
-  SpecFlags spec;
-  WorkerFlags workers;
-  std::string results, model, name = "model", stage;
-  int64_t epochs = 0;  // 0: not given
-  bool force = false, explain = false;
-};
 
 // The file in which the run keeps its experiment may be the one that it was given.
 bool own_spec_file(const TrainOptions& options, const fs::path& kept) {
@@ -336,8 +326,7 @@ ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
 }
 
 ExitCode run_train(TrainOptions& options) {
-  if (options.spec.path.empty() && options.spec.folder.empty())
-    fail_usage("train: give an experiment (-e SPEC), or a folder of images to train with (--data FOLDER)");
+  require_something_to_train(options);
   if (options.epochs > 0)
     options.spec.overrides.insert(options.spec.overrides.begin(), str("train.epochs=", options.epochs));
   // A network that is brought, in place of the zoo's.
@@ -368,46 +357,7 @@ ExitCode run_train(TrainOptions& options) {
 }  // namespace
 
 Command train_command() {
-  return {
-      .name = "train",
-      .summary = "Train a network, or fine-tune it quantization-aware",
-      .details =
-          "Stage float trains the spec's network with `train`; stage qat fine-tunes a calibrated model with "
-          "`finetune`, fake quantization in, and calibrates a float model first; stage control is the same "
-          "fine-tune without quantization. Two stages train nothing: calibration does what octet calibrate does, "
-          "int_infer makes the INT8 engine and measures it. A training writes "
-          "NAME.onnx, checkpoints, history.json, status.jsonl and TensorBoard events to the results folder, and the "
-          "experiment with every key resolved as spec.yaml, which -e takes again. With --data it looks at a folder "
-          "of images and finds an experiment for it (octet spec --data prints it, to be changed). "
-          "A run that was interrupted goes on when the same command is given again, one that is finished goes on "
-          "to more epochs. With --gpus or --workers several processes train together. Another spec, stage, model "
-          "or data set in the same folder is refused.",
-      .examples = {"octet train --data photos/ --arch resnet18 -r results/photos",
-                   "octet train --data photos/ -m mine.onnx --stage qat -r results/mine",
-                   "octet train classification -e examples/fashion_mnist_resnet20.yaml -r results/float",
-                   "octet train -e SPEC.yaml -r results/qat --stage qat -m results/calibrated.onnx",
-                   "octet train -e SPEC.yaml -r results/float --workers 2 --max-restarts 3"},
-      .define = [](CLI::App& app) -> Run {
-        auto options = std::make_shared<TrainOptions>();
-        add_spec_flags(app, options->spec, Need::kOptional, /*training=*/true);
-        add_input_shape_flag(app, options->spec);
-        add_folder_flags(app, options->spec);
-        add_number_flag(app, "--epochs", options->epochs, 1, 1'000'000, "Of stage float (train.epochs)");
-        add_worker_flags(app, options->workers);
-        add_results_flag(app, options->results);
-        add_model_flag(app, options->model, "ONNX file to start from, of any network, also a pruned one",
-                       Need::kOptional);
-        add_name_flag(app, options->name);
-        add_key_flag(app);
-        limit_to(
-            app.add_option("--stage", options->stage, "What is done (default: float; qat with quant.enable_qat: true)"),
-            "float|calibration|qat|int_infer|control");
-        app.add_flag("--explain", options->explain,
-                     "Print processes, types of all nodes, groups of parameters and schedule before it starts");
-        app.add_flag("--force", options->force, "Start anew where results are there already");
-        return [options] { return run_train(*options); };
-      },
-      .single_dash = {{"-np", "--num_processes"}}};
+  return train_command_with(run_train);
 }
 
 }  // namespace octet::cli

@@ -1,12 +1,10 @@
-#include "cli/training/worker_flags.h"
+#include "cli/training/ranks.h"
 
-#include <CLI/App.hpp>
 #include <cstdlib>
 
 #include "base/cpu_limits.h"
 #include "base/log.h"
 #include "base/worker_process.h"
-#include "cli/flags.h"
 #include "train/process_group.h"
 #include "train/torch_runtime.h"
 
@@ -28,20 +26,6 @@ void require_gpus(int64_t gpus, const std::string& flag) {
 }
 
 }  // namespace
-
-void add_worker_flags(CLI::App& app, WorkerFlags& flags) {
-  add_number_flag(app, "--workers,--num_processes", flags.workers, 1, 1024,
-                  "Train with this many processes on CPUs; each has a batch of its own (docs/distributed.md)");
-  add_number_flag(app, "--nnodes", flags.nodes, 1, 1 << 20,
-                  "Machines on which this command is started, each with --node_rank");
-  add_number_flag(app, "--node_rank", flags.node, 0, 1 << 20, "Which of them this one is");
-  app.add_option("--master_addr", flags.master, "Machine of node 0")->type_name("HOST");
-  add_number_flag(app, "--master_port", flags.port, 1, 65535, "A free port there");
-  add_number_flag(app, "--max-restarts,--max_restarts", flags.max_restarts, 0, 1'000'000,
-                  "Start the workers again from the last checkpoint, so many times, when one was lost");
-  add_number_flag(app, "--timeout", flags.timeout, 1, 1'000'000,
-                  "Seconds that a worker waits for another before it takes it for lost");
-}
 
 std::optional<app::WorkersOptions> workers_to_start(const WorkerFlags& flags, int64_t gpus) {
   const Environment environment = process_environment();

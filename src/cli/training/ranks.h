@@ -1,4 +1,4 @@
-// Training by several processes: the flags that start them, and the place of this one among them.
+// Training by several processes: those that this one starts, and its own place among them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,23 +7,10 @@
 
 #include "app/workers.h"
 #include "base/world.h"
+#include "cli/train_flags.h"
 #include "train/communicator.h"
 
-namespace CLI {
-class App;
-}
-
 namespace octet::cli {
-
-struct WorkerFlags {
-  int64_t workers = 0;  // 0: not given
-  int64_t nodes = 1, node = 0;
-  std::string master = "127.0.0.1";
-  int64_t port = kDefaultMasterPort;
-  int64_t max_restarts = 0;
-  int64_t timeout = 600;  // seconds
-};
-void add_worker_flags(CLI::App& app, WorkerFlags& flags);
 
 // The workers that this process is to start, by the flags (`gpus`: --gpus, 0: not given) or by Kubernetes' variables;
 // nothing where it is itself the one that works. UserError (exit 2) where there are fewer GPUs, or where another

@@ -52,6 +52,6 @@ do_it compare model.qdq.onnx int8.octet --images photos
 do_it verify -m model.qdq.onnx --engine_file int8.octet --images photos
 [ -s "$root/work/bench.json" ] || { echo "FAILED: bench wrote nothing" >&2; exit 1; }
 # What needs LibTorch says so.
-if do_it train -e none.yaml -r results 2>"$work/said"; then echo "FAILED: train did not fail" >&2; exit 1; fi
+if do_it train --data photos -r results 2>"$work/said"; then echo "FAILED: train did not fail" >&2; exit 1; fi
 grep -q 'install the package octet-training\|this build has no training' "$work/said" || { cat "$work/said" >&2; exit 1; }
 echo "octet works in a fresh Debian 12, with $libraries libraries, installed $(in_root dpkg-query -W -f '${Installed-Size}' octet) KiB"

@@ -104,6 +104,17 @@ nlohmann::ordered_json to_json(const app::Verification& v, const VerifyOptions& 
   return j;
 }
 
+// How far the predictions are apart, in the terms of the task.
+std::string distance_text(const tasks::Distance& d) {
+  using report::fixed;
+  if (!d.of_boxes)
+    return str("probabilities: ", d.near, " of ", d.compared, " images within ", fixed(d.kNearScore, 2),
+               "; largest difference ", fixed(d.score, 4));
+  return str("objects: ", d.near, " of ", d.compared, " within ", fixed(d.kNearBox, 1), " pixels and ",
+             fixed(d.kNearScore, 2), " of the score, ", d.unmatched, " without counterpart; largest differences ",
+             fixed(d.box, 3), " pixels and ", fixed(d.score, 4));
+}
+
 void print(const app::Verification& v, const std::string& objection, Isa isa) {
   report::TextTable table({"quantized tensor", "codes compared", "different", "ties of one step", "wrong",
                            "largest step", "why not compared"});
@@ -123,12 +134,7 @@ void print(const app::Verification& v, const std::string& objection, Isa isa) {
     std::printf("image %lld: the graph says %s, the engine %s; %lld codes differ in its batch\n",
                 static_cast<long long>(m.image), m.graph.c_str(), m.engine.c_str(),
                 static_cast<long long>(m.different_codes));
-  if (v.predicts)
-    std::printf(
-        "predictions: %lld of %lld within %.1f pixels and %.2f of the score, %lld without counterpart; largest "
-        "differences %.3f pixels and %.4f\n",
-        static_cast<long long>(v.distance.near), static_cast<long long>(v.distance.compared), tasks::Distance::kNearBox,
-        tasks::Distance::kNearScore, static_cast<long long>(v.distance.unmatched), v.distance.box, v.distance.score);
+  if (v.predicts) std::printf("%s\n", distance_text(v.distance).c_str());
   std::string counts;
   if (v.predicts) {
     const metrics::Interval share = metrics::share_interval(v.agree, v.images);

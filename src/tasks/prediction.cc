@@ -63,6 +63,7 @@ void compare_objects(const Objects& a, const Objects& b, bool sure_there_too, Di
 }  // namespace
 
 void Distance::merge(const Distance& other) {
+  of_boxes = of_boxes || other.of_boxes;
   compared += other.compared;
   unmatched += other.unmatched;
   near += other.near;
@@ -83,6 +84,7 @@ Distance distance(const Prediction& a, const Prediction& b) {
     return out;
   }
   const Objects &first = std::get<Objects>(a), &second = std::get<Objects>(b);
+  out.of_boxes = true;
   compare_objects(first, second, true, out);
   compare_objects(second, first, false, out);
   return out;

@@ -23,6 +23,7 @@ bool agree(const Prediction& a, const Prediction& b);
 // How far two runs of one network are apart in numbers.
 struct Distance {
   static constexpr double kNearBox = 0.5, kNearScore = 0.01;  // pixels; score or probability
+  bool of_boxes = false;                                      // of objects, not of classes
   int64_t compared = 0;                                       // images of classes; objects that are sure in either run
   int64_t unmatched = 0;  // of the objects: without one of the same class and an IoU of at least 0.5 in the other run
   int64_t near = 0;       // of the compared: no border and no score is farther apart than that

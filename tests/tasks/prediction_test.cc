@@ -33,6 +33,7 @@ TEST(Distance, OfClassesIsThatOfTheProbabilities) {
   EXPECT_EQ(far.compared, 1);
   EXPECT_NEAR(far.score, 0.05, 1e-6);
   EXPECT_EQ(far.near, 0);
+  EXPECT_FALSE(far.of_boxes);
   EXPECT_EQ(near.near, 1);
 }
 
@@ -56,6 +57,7 @@ TEST(Distance, OfObjectsIsThatOfTheSureOnes) {
   EXPECT_EQ(sum.box, 0);
   sum.merge(distance(a, b));
   EXPECT_EQ(sum.compared, 7);
+  EXPECT_TRUE(sum.of_boxes);
   EXPECT_EQ(sum.box, 2);
 }
 

@@ -1,5 +1,5 @@
 // octet diagnose of the program without LibTorch: see training/diagnose_command.cc.
-#include "base/files.h"
+#include "base/output_guard.h"
 #include "cli/commands.h"
 #include "cli/diagnose_flags.h"
 #include "cli/other_program.h"

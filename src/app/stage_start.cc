@@ -48,7 +48,7 @@ void check_start(ir::Graph& graph, const spec::ExperimentSpec& spec, Stage stage
         ", and the network does not treat the images of another batch each by itself; export it with a free batch to "
         "train it");
   if (stage != Stage::kQat && has_quantizers(graph))
-    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " trains a float model");
+    fail_usage(file, ": holds quantizers; stage ", spec::stage_name(stage), " starts from a float model");
 }
 
 ir::Graph network_to_calibrate(const spec::ExperimentSpec& spec, const std::string& model) {

@@ -10,6 +10,7 @@
 
 #include "app/engine_build.h"
 #include "app/network_file.h"
+#include "app/stage_start.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_guard.h"
@@ -19,6 +20,7 @@
 #include "engine/engine_file.h"
 #include "engine/profiles.h"
 #include "lower/lower.h"
+#include "quant/fusion_model.h"
 #include "report/text_table.h"
 
 namespace octet::cli {
@@ -121,8 +123,12 @@ ExitCode run_compile(const CompileOptions& options) {
   const Isa isa = chosen_isa(options.isa);
   const std::vector<int64_t> batches = read_batches(options);
   std::vector<engine::Plan> plans;
+  bool could_be_quantized = false;
   for (const std::vector<ir::InputShape>& shapes : shapes_of_profiles(options.spec.input_shapes(options.model))) {
     ir::Graph graph = app::load_network(options.model, shapes);
+    could_be_quantized =
+        !app::has_quantizers(graph) && std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                                   [](const auto& node) { return quant::is_weighted(*node); });
     SpecFlags spec = options.spec;
     spec.input_shape.clear();
     for (const ir::InputShape& shape : shapes) spec.input_shape.push_back(ir::input_shape_text(shape));
@@ -140,6 +146,9 @@ ExitCode run_compile(const CompileOptions& options) {
   engine::save_engine(plan, options.output.path);
   std::cout << layer_table(plan, isa, options.layers);
   log_info("wrote ", options.output.path, ": ", app::engine_summary(plan, isa));
+  if (could_be_quantized)
+    log_info("nothing in ", options.model,
+             " is quantized, so the engine computes in float32; octet quantize makes an INT8 network of it");
   return ExitCode::kDone;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kNoise = 12;  // greatest change of a pixel of the smooth ground
 constexpr double kTurn = 2 * std::numbers::pi;
 
-uint8_t to_byte(double value) {
+uint8_t byte_of_color(double value) {
   return static_cast<uint8_t>(std::clamp(std::lround(value), 0L, 255L));
 }
 
@@ -118,7 +118,7 @@ void paint(Image& image, const Shape& shape) {
       if (!shape.holds(along / shape.a, across / shape.b)) continue;
       const bool other = shape.stripes > 0 && square(along / shape.stripes) > 0;
       for (size_t c = 0; c < 3; ++c)
-        image.row(y)[static_cast<size_t>(x) * 3 + c] = to_byte(other ? shape.second[c] : shape.color[c]);
+        image.row(y)[static_cast<size_t>(x) * 3 + c] = byte_of_color(other ? shape.second[c] : shape.color[c]);
     }
 }
 
@@ -141,7 +141,7 @@ void add_texture(Image& ground, CounterRng& random) {
     for (size_t i = 0; i < values.size(); ++i)
       for (size_t c = 0; c < 3; ++c) {
         uint8_t& byte = ground.pixels[i * 3 + c];
-        byte = to_byte(byte + heights[c] * values[i]);
+        byte = byte_of_color(byte + heights[c] * values[i]);
       }
   }
 }

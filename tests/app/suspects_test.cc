@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // conv(q(x), q(w)), with one scale for all weights or one for each channel.
-ir::Graph network(const std::vector<float>& weights, bool per_channel) {
+ir::Graph network_with_weights(const std::vector<float>& weights, bool per_channel) {
   ir::Graph g;
   ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 1, 2, 2}});
   const auto channels = static_cast<int64_t>(weights.size());
@@ -28,15 +28,16 @@ ir::Graph network(const std::vector<float>& weights, bool per_channel) {
 }
 
 TEST(Suspects, ChannelsOfDifferentRangesShareAScale) {
-  EXPECT_THAT(advice(network({0.01f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
+  EXPECT_THAT(advice(network_with_weights({0.01f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
               ::testing::AllOf(HasSubstr("differ 100 times"), HasSubstr("quant.weights.granularity: channel")));
-  EXPECT_THAT(advice(network({0.01f, 1.0f}, true), {.quantizer = "wq", .own_db = 30}), HasSubstr("quant.adaround"));
-  EXPECT_THAT(advice(network({0.9f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
+  EXPECT_THAT(advice(network_with_weights({0.01f, 1.0f}, true), {.quantizer = "wq", .own_db = 30}),
+              HasSubstr("quant.adaround"));
+  EXPECT_THAT(advice(network_with_weights({0.9f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
               HasSubstr("quant.exclude: [\"conv\"]"));
 }
 
 TEST(Suspects, ActivationsThatAreClippedOrFillNoRange) {
-  const ir::Graph g = network({1, 1}, true);
+  const ir::Graph g = network_with_weights({1, 1}, true);
   EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 15, .clipped = 0.03}),
               ::testing::AllOf(HasSubstr("3 % of it is clipped"), HasSubstr("name: \"x\", method: max")));
   EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 15}), HasSubstr("quant.equalize"));

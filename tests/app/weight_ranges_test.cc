@@ -10,7 +10,7 @@ namespace {
 using ir::Tensor;
 
 // Weights of two output channels with a scale each.
-ir::Graph network(const std::vector<float>& weights, const std::vector<float>& scales) {
+ir::Graph conv_of(const std::vector<float>& weights, const std::vector<float>& scales) {
   ir::Graph g;
   ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 2, 1, 1}});
   ir::Value* w = g.add_constant("w", Tensor::of<float>({2, 2, 1, 1}, weights));
@@ -24,7 +24,7 @@ ir::Graph network(const std::vector<float>& weights, const std::vector<float>& s
 }
 
 TEST(WeightRanges, AreOfEachChannelsOwnScale) {
-  const auto ranges = weight_ranges(network({1, -2, 0.5f, 0.25f}, {1, 0.25f}));
+  const auto ranges = weight_ranges(conv_of({1, -2, 0.5f, 0.25f}, {1, 0.25f}));
   ASSERT_EQ(ranges.size(), 1u);
   EXPECT_EQ(ranges[0].tensor, "w");
   EXPECT_EQ(ranges[0].shape, (ir::Shape{2, 2, 1, 1}));
@@ -38,7 +38,7 @@ TEST(WeightRanges, AreOfEachChannelsOwnScale) {
 
 TEST(WeightRanges, SayWhatIsLost) {
   // 254 becomes 127, the others are multiples of the scale.
-  const WeightRange range = weight_ranges(network({254, 3, -4, 5}, {1})).at(0);
+  const WeightRange range = weight_ranges(conv_of({254, 3, -4, 5}, {1})).at(0);
   EXPECT_EQ(range.clipped, 0.25);
   EXPECT_NEAR(range.sqnr_db, 10 * std::log10((254.0 * 254 + 9 + 16 + 25) / (127.0 * 127)), 1e-9);
 }

@@ -12,7 +12,7 @@ using ir::OpKind;
 using nlohmann::json;
 using testing::HasSubstr;
 
-ir::Graph network(float gain, int64_t classes = 3, const std::string& output = "y") {
+ir::Graph network_of_classes(float gain, int64_t classes = 3, const std::string& output = "y") {
   ir::Graph g;
   ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{ir::kDynamic, 3, 8, 8}});
   ir::Value* w = g.add_constant("w", noise({8, 3, 3, 3}, 1, 0.2f), true);
@@ -29,7 +29,7 @@ class Compare : public NetworkFiles {
   void SetUp() override {
     Cli::SetUp();  // it needs no LibTorch
     write_images();
-    save(network(1), "one.onnx");
+    save(network_of_classes(1), "one.onnx");
     expect(0, "quantize -m one.onnx --images data --mean 0.5 --std 0.25 -o one.q.onnx");
     expect(0, "compile one.q.onnx -o one.octet");
   }
@@ -79,7 +79,7 @@ TEST_F(Compare, PreprocessingIsThatOfTheFilesAndFlags) {
 }
 
 TEST_F(Compare, HoldsWhatIsAskedFor) {
-  save(network(0.1f), "other.onnx");
+  save(network_of_classes(0.1f), "other.onnx");
   const std::string line = "compare one.onnx other.onnx --mean 0.5 --std 0.25 --images data";
   expect(0, line);
   const Outcome outcome = octet(line + " --min_sqnr 20");
@@ -91,8 +91,8 @@ TEST_F(Compare, HoldsWhatIsAskedFor) {
 }
 
 TEST_F(Compare, OutputsMustFit) {
-  save(network(1, 4), "four.onnx");
-  save(network(1, 3, "z"), "z.onnx");
+  save(network_of_classes(1, 4), "four.onnx");
+  save(network_of_classes(1, 3, "z"), "z.onnx");
   const std::string flags = " --mean 0.5 --std 0.25 --images data";
   const Outcome other = octet("compare one.onnx four.onnx" + flags);
   EXPECT_EQ(other.code, 1);

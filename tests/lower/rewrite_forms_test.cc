@@ -20,7 +20,7 @@ std::vector<float> run_once(const QuantNet& net, const std::vector<float>& x,
   return out;
 }
 
-std::string error_of(const ir::Graph& graph) {
+std::string complaint_about(const ir::Graph& graph) {
   try {
     lower::lower(graph);
   } catch (const UserError& e) {
@@ -163,7 +163,7 @@ TEST(RewriteForms, WhatOnlyTrainingHasIsRefused) {
   ir::Node* node = net.graph.add_node(OpKind::kDropout, "drop", {x}, {"y", "mask"});
   ir::infer_node(*node);
   net.finish({node->outputs[0], node->outputs[1]});
-  EXPECT_THAT(error_of(net.graph), ::testing::AllOf(HasSubstr("'drop'"), HasSubstr("mask")));
+  EXPECT_THAT(complaint_about(net.graph), ::testing::AllOf(HasSubstr("'drop'"), HasSubstr("mask")));
 }
 
 TEST(RewriteForms, LooseCodesAreRefused) {
@@ -171,11 +171,11 @@ TEST(RewriteForms, LooseCodesAreRefused) {
   ir::Value* scale = net.scalar(0.1f);
   ir::Value* codes = net.op(OpKind::kQuantizeLinear, {net.input({2, 4}), scale});
   net.finish({codes});
-  EXPECT_THAT(error_of(net.graph), HasSubstr("put a DequantizeLinear behind it"));
+  EXPECT_THAT(complaint_about(net.graph), HasSubstr("put a DequantizeLinear behind it"));
   QuantNet sum(47);
   codes = sum.op(OpKind::kQuantizeLinear, {sum.input({2, 4}), sum.scalar(0.1f)});
   sum.finish({sum.op(OpKind::kAdd, {codes, codes})});
-  EXPECT_THAT(error_of(sum.graph), HasSubstr("its codes are read by Add"));
+  EXPECT_THAT(complaint_about(sum.graph), HasSubstr("its codes are read by Add"));
 }
 
 }  // namespace

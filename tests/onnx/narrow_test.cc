@@ -24,7 +24,7 @@ using ::testing::ThrowsMessage;
 constexpr int kFloat = 1, kHalf = 10;
 
 // conv -> clip -> resize, and a second output that is a constant of another node, too.
-ir::Graph network(float weight = 0.1f) {
+ir::Graph narrow_network(float weight = 0.1f) {
   ir::Graph graph;
   Value* x = graph.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, 2, 4, 4}});
   Value* w = graph.add_constant("w", floats({3, 2, 1, 1}, {weight, 0.2f, 0.3f, -0.4f, 1e-9f, 6}));
@@ -40,7 +40,7 @@ ir::Graph network(float weight = 0.1f) {
 }
 
 TEST(Narrow, InputsAndOutputsStayWhatTheyAre) {
-  const std::string bytes = export_bytes(network(), {.half_precision = true});
+  const std::string bytes = export_bytes(narrow_network(), {.half_precision = true});
   const proto::Model model = proto::parse_model(bytes);
   std::map<std::string, int64_t> constants;
   for (const proto::Tensor& t : model.graph->initializers) constants[std::string(t.name)] = t.data_type;
@@ -55,7 +55,7 @@ TEST(Narrow, InputsAndOutputsStayWhatTheyAre) {
 }
 
 TEST(Narrow, ReadsAsTheNetworkWithRoundedWeights) {
-  const ir::Graph original = network();
+  const ir::Graph original = narrow_network();
   const ir::Graph graph = import_bytes(export_bytes(original, {.half_precision = true}), {});
   std::vector<float> rounded = original.find_value("w")->constant->to_floats();
   for (float& v : rounded) v = ir::half_to_float(ir::float_to_half(v));
@@ -64,7 +64,7 @@ TEST(Narrow, ReadsAsTheNetworkWithRoundedWeights) {
 }
 
 TEST(Narrow, AWeightThatHalfDoesNotReachIsNamed) {
-  const ir::Graph graph = network(70000.0f);
+  const ir::Graph graph = narrow_network(70000.0f);
   EXPECT_THAT([&] { export_bytes(graph, {.half_precision = true}); },
               ThrowsMessage<UserError>(HasSubstr("constant 'w' has 70000")));
 }

@@ -70,7 +70,7 @@ void check_splits(const std::function<std::unique_ptr<Evaluator>()>& make, size_
   }
 }
 
-data::Batch batch_of(const std::vector<size_t>& images) {
+data::Batch batch_of_images(const std::vector<size_t>& images) {
   data::Batch batch;
   batch.size = std::ssize(images);
   for (const size_t i : images) batch.indices.push_back(static_cast<int64_t>(i));
@@ -107,8 +107,8 @@ TEST(Merge, DetectionsOfPartsAreThoseOfAll) {
                    // Batches of seven.
                    for (size_t first = 0; first < images.size(); first += 7) {
                      const size_t end = std::min(first + 7, images.size());
-                     data::Batch batch = batch_of({images.begin() + static_cast<ptrdiff_t>(first),
-                                                   images.begin() + static_cast<ptrdiff_t>(end)});
+                     data::Batch batch = batch_of_images({images.begin() + static_cast<ptrdiff_t>(first),
+                                                          images.begin() + static_cast<ptrdiff_t>(end)});
                      for (const int64_t i : batch.indices) {
                        batch.truth.push_back({.objects = truth[static_cast<size_t>(i)]});
                        batch.geometry.push_back(data::Geometry::whole(100, 120));
@@ -130,7 +130,7 @@ TEST(Merge, ClassifiedPartsAreAllThatWasClassified) {
   check_splits([&] { return task.evaluator(); }, kImages,
                [&](Evaluator& evaluator, const std::vector<size_t>& images) {
                  if (images.empty()) return;
-                 data::Batch batch = batch_of(images);
+                 data::Batch batch = batch_of_images(images);
                  std::vector<float> values;
                  for (const size_t i : images) {
                    batch.truth.push_back({.label = labels[i]});

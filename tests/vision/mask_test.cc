@@ -35,7 +35,7 @@ Pixels random_pixels(std::minstd_rand& random, int height, int width) {
   return out;
 }
 
-std::string error_of(const std::vector<uint32_t>& counts, int height, int width) {
+std::string error_of_counts(const std::vector<uint32_t>& counts, int height, int width) {
   try {
     mask_of(counts, height, width);
   } catch (const UserError& error) {
@@ -77,13 +77,13 @@ TEST(Mask, NothingAndAll) {
 }
 
 TEST(Mask, RefusesWhatIsNoMaskOfItsSides) {
-  EXPECT_THAT(error_of({1, 2}, 2, 3), HasSubstr("have 3 pixels, expected 6"));
-  EXPECT_THAT(error_of({1, 7}, 2, 3), HasSubstr("have more than 6 pixels, expected 6"));
-  EXPECT_THAT(error_of({4294967295u, 4294967295u, 2}, 2, 3), HasSubstr("more than 6"));
-  EXPECT_THAT(error_of({}, 2, 3), HasSubstr("have 0 pixels"));
-  EXPECT_THAT(error_of({}, 0, 3), HasSubstr("0 x 3 pixels (height x width)"));
-  EXPECT_THAT(error_of({}, 2, -3), HasSubstr("2 x -3"));
-  EXPECT_THAT(error_of({}, 1 << 20, 1 << 20), HasSubstr("at most 134217728 pixels"));
+  EXPECT_THAT(error_of_counts({1, 2}, 2, 3), HasSubstr("have 3 pixels, expected 6"));
+  EXPECT_THAT(error_of_counts({1, 7}, 2, 3), HasSubstr("have more than 6 pixels, expected 6"));
+  EXPECT_THAT(error_of_counts({4294967295u, 4294967295u, 2}, 2, 3), HasSubstr("more than 6"));
+  EXPECT_THAT(error_of_counts({}, 2, 3), HasSubstr("have 0 pixels"));
+  EXPECT_THAT(error_of_counts({}, 0, 3), HasSubstr("0 x 3 pixels (height x width)"));
+  EXPECT_THAT(error_of_counts({}, 2, -3), HasSubstr("2 x -3"));
+  EXPECT_THAT(error_of_counts({}, 1 << 20, 1 << 20), HasSubstr("at most 134217728 pixels"));
 }
 
 TEST(Mask, IouIsThatOfCoco) {

@@ -31,7 +31,7 @@ Mask painted(const std::vector<Polygon>& polygons, int height, int width) {
   return mask_of_polygons(polygons, height, width);
 }
 
-std::string error_of(const std::vector<Polygon>& polygons) {
+std::string error_of_polygons(const std::vector<Polygon>& polygons) {
   try {
     painted(polygons, 100, 1000);
   } catch (const UserError& error) {
@@ -102,15 +102,17 @@ TEST(Polygon, FarBeyondTheImageCostsNothing) {
 }
 
 TEST(Polygon, RefusesWhatIsNone) {
-  EXPECT_THAT(error_of({}), HasSubstr("no polygon"));
-  EXPECT_THAT(error_of({{1, 2, 3, 4, 5}}), HasSubstr("has 5 numbers, expected pairs"));
-  EXPECT_THAT(error_of({{1, 2, 3, 4}}), HasSubstr("has 2 corners, expected at least 3"));
-  EXPECT_THAT(error_of({{1, 2, 3, 4, 5, 1.1e6}}), HasSubstr("has the coordinate 1.1e+06"));
-  EXPECT_THAT(error_of({{1, 2, 3, 4, 5, std::numeric_limits<double>::quiet_NaN()}}), HasSubstr("coordinate nan"));
-  EXPECT_THAT(error_of({{1, 2, 3, 4, 5, 6}, {}}), HasSubstr("has 0 corners"));
+  EXPECT_THAT(error_of_polygons({}), HasSubstr("no polygon"));
+  EXPECT_THAT(error_of_polygons({{1, 2, 3, 4, 5}}), HasSubstr("has 5 numbers, expected pairs"));
+  EXPECT_THAT(error_of_polygons({{1, 2, 3, 4}}), HasSubstr("has 2 corners, expected at least 3"));
+  EXPECT_THAT(error_of_polygons({{1, 2, 3, 4, 5, 1.1e6}}), HasSubstr("has the coordinate 1.1e+06"));
+  EXPECT_THAT(error_of_polygons({{1, 2, 3, 4, 5, std::numeric_limits<double>::quiet_NaN()}}),
+              HasSubstr("coordinate nan"));
+  EXPECT_THAT(error_of_polygons({{1, 2, 3, 4, 5, 6}, {}}), HasSubstr("has 0 corners"));
   Polygon comb;  // each tooth crosses 1000 columns twice
   for (int i = 0; i < 2200; ++i) comb.insert(comb.end(), {0, 1, 1000, 2});
-  EXPECT_THAT(error_of({comb}), HasSubstr("crosses the columns of an image of 100 x 1000 pixels more than 4194304"));
+  EXPECT_THAT(error_of_polygons({comb}),
+              HasSubstr("crosses the columns of an image of 100 x 1000 pixels more than 4194304"));
 }
 
 }  // namespace

@@ -29,6 +29,16 @@ Value* NetBuilder::filled(const std::string& name, int64_t count, float value, b
   return graph_.add_constant(name, Tensor::of<float>({count}, values), trainable);
 }
 
+std::vector<float> NetBuilder::normal(const std::string& name, int64_t count, double deviation) const {
+  return options_.draw_weights ? normal_values(count, deviation, options_.seed, name)
+                               : std::vector<float>(static_cast<size_t>(count));
+}
+
+std::vector<float> NetBuilder::uniform(const std::string& name, int64_t count, double bound) const {
+  return options_.draw_weights ? uniform_values(count, bound, options_.seed, name)
+                               : std::vector<float>(static_cast<size_t>(count));
+}
+
 Value* NetBuilder::ints(const std::string& name, const std::vector<int64_t>& values) {
   return graph_.add_constant(name, Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
@@ -59,8 +69,7 @@ Value* NetBuilder::conv(Value* x, const std::string& name, const ConvSpec& spec)
   const double deviation = spec.deviation.value_or(std::sqrt(2.0 / static_cast<double>(spec.out * down * across)));
   const std::string weight = name + ".weight";
   const ir::Shape shape = {spec.out, in, down, across};
-  std::vector<Value*> inputs = {
-      x, parameter(weight, shape, normal_values(ir::element_count(shape), deviation, options_.seed, weight))};
+  std::vector<Value*> inputs = {x, parameter(weight, shape, normal(weight, ir::element_count(shape), deviation))};
   if (spec.bias || !uses_batch_norm()) inputs.push_back(filled(name + ".bias", spec.out, 0, true));
   return add_node(OpKind::kConv, name, std::move(inputs),
                   {{"kernel_shape", Ints{down, across}},
@@ -215,7 +224,7 @@ Value* NetBuilder::pad_border(Value* x, const std::string& name, int64_t count) 
 }
 
 Value* NetBuilder::embedding(const std::string& name, ir::Shape shape, double deviation) {
-  const std::vector<float> values = normal_values(ir::element_count(shape), deviation, options_.seed, name);
+  const std::vector<float> values = normal(name, ir::element_count(shape), deviation);
   return parameter(name, std::move(shape), values);
 }
 
@@ -233,14 +242,13 @@ Value* NetBuilder::linear(Value* x, const std::string& name, int64_t out, const 
   const int64_t in = channels(x);
   const std::string weight = name + ".weight", bias = name + ".bias";
   const double fan_in_bound = 1 / std::sqrt(static_cast<double>(in));
-  const std::vector<float> values =
-      init.deviation ? normal_values(out * in, *init.deviation, options_.seed, weight)
-                     : uniform_values(out * in, init.uniform_bound.value_or(fan_in_bound), options_.seed, weight);
+  const std::vector<float> values = init.deviation
+                                        ? normal(weight, out * in, *init.deviation)
+                                        : uniform(weight, out * in, init.uniform_bound.value_or(fan_in_bound));
   const bool zero_bias = init.deviation || init.uniform_bound;
   Value* w = parameter(weight, {out, in}, values);
   if (!init.bias) return add_node(OpKind::kGemm, name, {x, w}, {{"transB", int64_t{1}}}, output_name);
-  Value* b = zero_bias ? filled(bias, out, 0, true)
-                       : parameter(bias, {out}, uniform_values(out, fan_in_bound, options_.seed, bias));
+  Value* b = zero_bias ? filled(bias, out, 0, true) : parameter(bias, {out}, uniform(bias, out, fan_in_bound));
   return add_node(OpKind::kGemm, name, {x, w, b}, {{"transB", int64_t{1}}}, output_name);
 }
 

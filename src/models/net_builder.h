@@ -113,6 +113,9 @@ class NetBuilder {
  private:
   ir::Value* parameter(const std::string& name, ir::Shape shape, const std::vector<float>& values);
   ir::Value* filled(const std::string& name, int64_t count, float value, bool trainable);
+  // Random numbers for the parameter of this name, or zeros (ModelOptions::draw_weights).
+  std::vector<float> normal(const std::string& name, int64_t count, double deviation) const;
+  std::vector<float> uniform(const std::string& name, int64_t count, double bound) const;
   ir::Value* ints(const std::string& name, const std::vector<int64_t>& values);
   ir::Value* shared_scalar(const std::string& name, float value);
   ir::Value* add_node(ir::OpKind kind, const std::string& name, std::vector<ir::Value*> inputs,

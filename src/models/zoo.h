@@ -33,6 +33,7 @@ struct ModelOptions {
   int64_t num_classes = 1000;                    // > 0
   std::array<int64_t, 3> input = {3, 224, 224};  // channels, height, width
   uint64_t seed = 1;                             // of the initial weights
+  bool draw_weights = true;                      // false: zeros, for those who ask for names and shapes alone
   // Probability of the Dropout before the classifier in [0, 1); negative: that of the published network. 0 leaves the
   // node out.
   double dropout = -1;

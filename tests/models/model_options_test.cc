@@ -11,20 +11,21 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(OptionsTest, WithoutNormalizationConvolutionsHaveABias) {
-  const ir::Graph graph = build_model({.arch = "resnet18", .input = {3, 32, 32}, .use_batch_norm = false});
+  const ir::Graph graph =
+      build_model({.arch = "resnet18", .input = {3, 32, 32}, .draw_weights = false, .use_batch_norm = false});
   EXPECT_EQ(count(graph, ir::OpKind::kBatchNormalization), 0);
   for (const auto& node : graph.nodes())
     if (node->kind == ir::OpKind::kConv) {
       EXPECT_EQ(node->inputs.size(), 3u) << node->name;
     }
   // torchvision's vgg19_bn.
-  const ir::Graph vgg = build_model({.arch = "vgg19", .use_batch_norm = true});
+  const ir::Graph vgg = build_model({.arch = "vgg19", .draw_weights = false, .use_batch_norm = true});
   EXPECT_EQ(ir::summarize(vgg).parameters, 143678248);
 }
 
 TEST(OptionsTest, StridesReplacePools) {
   const auto built = [](const char* arch, bool use_pooling) {
-    return build_backbone({.arch = arch, .input = {3, 64, 64}, .use_pooling = use_pooling});
+    return build_backbone({.arch = arch, .input = {3, 64, 64}, .draw_weights = false, .use_pooling = use_pooling});
   };
   EXPECT_EQ(count(built("resnet18", true).graph, ir::OpKind::kMaxPool), 1);
   const Backbone resnet = built("resnet18", false);
@@ -39,14 +40,16 @@ TEST(OptionsTest, StridesReplacePools) {
 
 TEST(OptionsTest, EveryShortcutCanBeAProjection) {
   const auto projections = [](const char* arch, bool all) {
-    const Backbone backbone = build_backbone({.arch = arch, .input = {3, 64, 64}, .all_projections = all});
+    const Backbone backbone =
+        build_backbone({.arch = arch, .input = {3, 64, 64}, .draw_weights = false, .all_projections = all});
     return std::count_if(backbone.graph.nodes().begin(), backbone.graph.nodes().end(),
                          [](const auto& n) { return n->name.ends_with(".downsample.0"); });
   };
   EXPECT_EQ(projections("resnet18", false), 3);
   EXPECT_EQ(projections("resnet18", true), 8);
   EXPECT_EQ(projections("resnet20", true), 9);
-  const Backbone v2 = build_backbone({.arch = "resnet50_v2", .input = {3, 64, 64}, .all_projections = true});
+  const Backbone v2 =
+      build_backbone({.arch = "resnet50_v2", .input = {3, 64, 64}, .draw_weights = false, .all_projections = true});
   EXPECT_EQ(count(v2.graph, ir::OpKind::kConv), 1 + 16 * 4);
   EXPECT_EQ(count(v2.graph, ir::OpKind::kMaxPool), 1);
 }

@@ -16,8 +16,12 @@ using ::testing::HasSubstr;
 class EveryTaoModel : public ::testing::TestWithParam<ModelInfo> {};
 
 TEST_P(EveryTaoModel, IsATemplateOfTao) {
-  const ModelOptions options = {
-      .arch = GetParam().name, .num_classes = 5, .input = {3, 64, 96}, .layout = Layout::kTao, .use_batch_norm = true};
+  const ModelOptions options = {.arch = GetParam().name,
+                                .num_classes = 5,
+                                .input = {3, 64, 96},
+                                .draw_weights = false,
+                                .layout = Layout::kTao,
+                                .use_batch_norm = true};
   Backbone backbone = build_backbone(options);
   for (const FeatureLevel& level : backbone.levels) {
     EXPECT_EQ(level.value->type.shape->at(2), 64 / level.stride);
@@ -78,6 +82,7 @@ TEST(TaoLayoutTest, HasTheNamesOfItsTemplates) {
   for (const auto& [arch, names] : expected) {
     const Backbone backbone = build_backbone({.arch = arch,
                                               .input = {3, 32, 32},
+                                              .draw_weights = false,
                                               .layout = Layout::kTao,
                                               .use_batch_norm = std::string(arch) != "squeezenet"});
     for (const char* name : names) EXPECT_NE(backbone.graph.find_value(name), nullptr) << arch << " " << name;
@@ -105,7 +110,7 @@ int64_t tao_resnet18(bool all_projections) {
 }
 
 TEST(TaoLayoutTest, ResnetsCountAsTaos) {
-  ModelOptions options = {.arch = "resnet18", .input = {3, 64, 64}, .layout = Layout::kTao};
+  ModelOptions options = {.arch = "resnet18", .input = {3, 64, 64}, .draw_weights = false, .layout = Layout::kTao};
   EXPECT_EQ(parameters(options), tao_resnet18(false));
   options.all_projections = true;
   EXPECT_EQ(parameters(options), tao_resnet18(true));
@@ -114,14 +119,18 @@ TEST(TaoLayoutTest, ResnetsCountAsTaos) {
 TEST(TaoLayoutTest, ResnetsEndAtStrideSixteenWithoutPools) {
   const auto strides = [](std::optional<bool> use_pooling) {
     std::vector<int64_t> out;
-    const Backbone backbone =
-        build_backbone({.arch = "resnet18", .input = {3, 64, 64}, .layout = Layout::kTao, .use_pooling = use_pooling});
+    const Backbone backbone = build_backbone({.arch = "resnet18",
+                                              .input = {3, 64, 64},
+                                              .draw_weights = false,
+                                              .layout = Layout::kTao,
+                                              .use_pooling = use_pooling});
     for (const FeatureLevel& level : backbone.levels) out.push_back(level.stride);
     return out;
   };
   EXPECT_EQ(strides({}), (std::vector<int64_t>{4, 8, 16}));
   EXPECT_EQ(strides(true), (std::vector<int64_t>{4, 8, 16, 32}));
-  const Backbone backbone = build_backbone({.arch = "resnet50", .input = {3, 64, 64}, .layout = Layout::kTao});
+  const Backbone backbone =
+      build_backbone({.arch = "resnet50", .input = {3, 64, 64}, .draw_weights = false, .layout = Layout::kTao});
   EXPECT_EQ(backbone.level(16)->name, "block_4c_relu");
   EXPECT_EQ(backbone.level(16)->type.shape->at(1), 2048);
   const auto stride = [&](const char* name) { return backbone.graph.find_node(name)->get_ints("strides").at(0); };
@@ -133,7 +142,8 @@ TEST(TaoLayoutTest, ResnetsEndAtStrideSixteenWithoutPools) {
 
 TEST(TaoLayoutTest, BlocksAreThoseOfTao) {
   const auto block = [](const char* arch, const char* node) {
-    return build_backbone({.arch = arch, .input = {3, 32, 32}, .layout = Layout::kTao}).blocks.at(node);
+    return build_backbone({.arch = arch, .input = {3, 32, 32}, .draw_weights = false, .layout = Layout::kTao})
+        .blocks.at(node);
   };
   EXPECT_EQ(block("resnet10", "bn_conv1"), 0);
   EXPECT_EQ(block("resnet10", "block_3a_conv_shortcut"), 3);

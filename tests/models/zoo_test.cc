@@ -17,11 +17,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Of others the weights are not drawn where a test does not look at them: a hundred million take seconds.
+bool is_small(const ModelInfo& info) {
+  return info.parameters < 10'000'000;
+}
+
 class EveryModel : public ::testing::TestWithParam<ModelInfo> {};
 
 TEST_P(EveryModel, HasThePublishedParametersAndMacs) {
   const ModelInfo& info = GetParam();
-  const ir::Graph graph = build_model(default_options(info.name));
+  ModelOptions options = default_options(info.name);
+  options.draw_weights = is_small(info);
+  const ir::Graph graph = build_model(options);
   ir::verify(graph);
   ir::check_finite_constants(graph);
   const ir::GraphSummary summary = ir::summarize(graph);
@@ -45,14 +52,16 @@ TEST_P(EveryModel, TakesOtherInputsAndClassCounts) {
   const bool whole = name.starts_with("vgg") || name == "darknet19" || name == "squeezenet" || name == "googlenet" ||
                      name == "densenet121" || name == "convnext_tiny";
   const int64_t side = name == "inception_v3" ? 75 : whole ? 32 : 28;
-  ir::Graph graph = build_model({.arch = GetParam().name, .num_classes = 7, .input = {1, side, side}});
+  ir::Graph graph = build_model(
+      {.arch = GetParam().name, .num_classes = 7, .input = {1, side, side}, .draw_weights = is_small(GetParam())});
   ir::verify(graph);
   ir::set_batch(graph, 5);
   EXPECT_EQ(graph.outputs().at(0)->type.shape, (ir::Shape{5, 7}));
 }
 
 TEST_P(EveryModel, HasFeatureLevels) {
-  Backbone backbone = build_backbone({.arch = GetParam().name, .input = {3, 64, 96}});
+  const bool draw = is_small(GetParam());
+  Backbone backbone = build_backbone({.arch = GetParam().name, .input = {3, 64, 96}, .draw_weights = draw});
   int64_t stride = 0;
   for (const FeatureLevel& level : backbone.levels) {
     EXPECT_TRUE(stride == 0 || level.stride == 2 * stride) << level.stride << " after " << stride;
@@ -67,7 +76,7 @@ TEST_P(EveryModel, HasFeatureLevels) {
   EXPECT_EQ(backbone.graph.remove_dead(), 0) << "something is no part of any level";
   // With the same weights as the whole network.
   const int64_t height = GetParam().name == "inception_v3" ? 96 : 64;  // the classifier pads less
-  const ir::Graph whole = build_model({.arch = GetParam().name, .input = {3, height, 96}});
+  const ir::Graph whole = build_model({.arch = GetParam().name, .input = {3, height, 96}, .draw_weights = draw});
   for (const ir::Value* v : backbone.graph.constants()) {
     if (v->type.data_type != ir::DataType::kFloat32) continue;  // shapes
     ASSERT_NE(whole.find_value(v->name), nullptr) << v->name;
@@ -86,7 +95,8 @@ TEST(VggTest, NeedsThirtyTwoPixels) {
         build_model({.arch = "vgg16_bn", .input = {3, 28, 40}});
       },
       ::testing::ThrowsMessage<UserError>(HasSubstr("at least 32x32 pixels, not 28x40")));
-  const ir::Graph graph = build_model({.arch = "vgg16_bn", .num_classes = 10, .input = {3, 32, 32}});
+  const ir::Graph graph =
+      build_model({.arch = "vgg16_bn", .num_classes = 10, .input = {3, 32, 32}, .draw_weights = false});
   EXPECT_EQ(graph.find_value("classifier.0.weight")->type.shape, (ir::Shape{4096, 512}));
 }
 
@@ -205,7 +215,7 @@ TEST(ZooTest, ParametersHaveTorchvisionsNames) {
         "predictions.bias"}},
   };
   for (const auto& [arch, names] : expected) {
-    const ir::Graph graph = build_model({.arch = arch, .num_classes = 2, .input = {3, 96, 96}});
+    const ir::Graph graph = build_model({.arch = arch, .num_classes = 2, .input = {3, 96, 96}, .draw_weights = false});
     for (const char* name : names) {
       const ir::Value* value = graph.find_value(name);
       EXPECT_TRUE(value && value->is_constant()) << arch << " " << name;

@@ -2,20 +2,63 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "ir/summary.h"
 #include "train/executor.h"
 #include "train/torch_runtime.h"
 
 namespace octet::train {
+namespace {
+
+// Threads that meet after every node gain nothing where a node takes them a tenth of a millisecond, and where another
+// process has one of the CPUs they wait for each other three times as long as they compute.
+constexpr double kMacsWorthThreads = 10e6;
+
+// Mean multiply-accumulates of the nodes that have some, for one image (or for the batch that the graph is made for);
+// 0 where none has, or where a size is not known.
+double macs_of_node(const ir::Graph& graph) {
+  const ir::GraphSummary summary = ir::summarize(graph);
+  const auto counted = std::count_if(summary.nodes.begin(), summary.nodes.end(),
+                                     [](const ir::NodeSummary& node) { return node.macs.value_or(0) > 0; });
+  return counted > 0 && summary.macs ? static_cast<double>(*summary.macs) / static_cast<double>(counted) : 0;
+}
+
+bool has_open_batch(const ir::Graph& graph) {
+  const ir::Value* input = graph.inputs().empty() ? nullptr : graph.inputs()[0];
+  return input && input->type.shape && !input->type.shape->empty() && (*input->type.shape)[0] == ir::kDynamic;
+}
+
+// LibTorch has one thread while this lives, if it is told to.
+class OneThread {
+ public:
+  explicit OneThread(bool wanted) : before_(wanted ? torch_threads() : 0) {
+    if (before_ > 1) set_torch_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) set_torch_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
 
 struct GraphRunner::State {
   Executor executor;
+  double macs_of_node;  // 0: not known
+  bool open_batch;
 };
 
 GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device, Arithmetic arithmetic) {
   initialize_torch();
   const auto precision = arithmetic == Arithmetic::kDouble ? Precision::kFloat64 : Precision::kFloat32;
-  state_ = std::make_unique<State>(State{Executor(graph, {.device = device, .precision = precision})});
+  state_ = std::make_unique<State>(
+      State{Executor(graph, {.device = device, .precision = precision}), macs_of_node(graph), has_open_batch(graph)});
 }
 
 GraphRunner::~GraphRunner() = default;
@@ -30,6 +73,9 @@ std::vector<FloatArray> GraphRunner::run(const std::vector<FloatView>& inputs) {
     tensors.push_back(at::from_blob(const_cast<float*>(view.values.data()), view.shape, at::kFloat));
     OCTET_CHECK(tensors.back().numel() == static_cast<int64_t>(view.values.size()));
   }
+  const int64_t images = state_->open_batch && !inputs.empty() && !inputs[0].shape.empty() ? inputs[0].shape[0] : 1;
+  const double work = state_->macs_of_node * static_cast<double>(images);
+  const OneThread one(work > 0 && work < kMacsWorthThreads);
   std::vector<FloatArray> out;
   for (const at::Tensor& tensor : state_->executor.forward(std::move(tensors), Mode::kEval)) {
     const at::Tensor plain = tensor.detach().to(at::kCPU, at::kFloat).contiguous();

@@ -259,8 +259,8 @@ std::unique_ptr<data::Dataset> shapes() {
 TEST(DetectNet, LearnsAFewScenes) {
   const auto pictures = shapes();
   const auto scenes = data::scene_dataset(
-      *pictures, {.width = 96, .height = 64, .min_objects = 2, .max_objects = 3, .min_side = 20, .max_side = 40}, 4);
-  data::Loader loader(*scenes, {.batch_size = 4, .shuffle = true}), validation(*scenes, {.batch_size = 4});
+      *pictures, {.width = 96, .height = 64, .min_objects = 2, .max_objects = 3, .min_side = 20, .max_side = 40}, 2);
+  data::Loader loader(*scenes, {.batch_size = 2, .shuffle = true}), validation(*scenes, {.batch_size = 2});
   ir::Graph network = add_head(models::build_backbone({.arch = "resnet20", .input = {3, 64, 96}}), 2, 4, 1);
   const Task task(
       {.postprocessing = {.clustering = ClusteringOptions{
@@ -271,8 +271,8 @@ TEST(DetectNet, LearnsAFewScenes) {
   const auto folder = std::filesystem::temp_directory_path() / str("octet-detectnet-", ::getpid());
   std::filesystem::create_directories(folder);
   train::TrainerOptions trainer;
-  trainer.epochs = 200;
-  trainer.evaluate_interval = trainer.checkpoint_interval = 200;
+  trainer.epochs = 150;
+  trainer.evaluate_interval = trainer.checkpoint_interval = 150;
   trainer.optimizer.type = train::OptimizerType::kAdam;
   trainer.optimizer.lr = 3e-3;
   trainer.checkpoints = folder;

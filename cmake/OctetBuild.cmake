@@ -166,7 +166,7 @@ function(octet_test folder)
   if(NOT arg_SHARDS)
     add_test(NAME ${folder} COMMAND ${folder}_test)
     set_tests_properties(${folder} PROPERTIES LABELS unit TIMEOUT 600
-                         ENVIRONMENT "GOMP_SPINCOUNT=${OCTET_GOMP_SPINCOUNT}")
+                         ENVIRONMENT "GOMP_SPINCOUNT=${OCTET_GOMP_SPINCOUNT};OCTET_THREADS=1")
     return()
   endif()
   math(EXPR last "${arg_SHARDS} - 1")

@@ -54,7 +54,7 @@ run export -e spec.yaml -m qat/model.onnx -o model.qdq.onnx
 run compile -m model.qdq.onnx -o model.octet
 run evaluate -e spec.yaml -m model.octet --json engine.json
 at_least "$(value engine.json map)" "$(python3 -c "print($(value qat.json map) - 0.5)")" "mAP of the engine"
-run verify -e spec.yaml -m qat/model.onnx --engine_file model.octet --json verify.json
+run verify -e spec.yaml -m qat/model.onnx --engine_file model.octet --tensor_images 100 --json verify.json
 [ "$(value verify.json holds)" = True ] || die "not verified"
 python3 -c 'import json; v = json.load(open("verify.json")); assert v["near"] >= 0.8 * v["compared"] > 0, v["near"]' || die "detections of engine and graph differ"
 # For TensorRT before 11 and for DeepStream: a range for every tensor, of which those of quantizers are the model's.
@@ -95,7 +95,7 @@ run calibrate -e foreign.yaml -m float/model.onnx -o foreign.onnx
 run compile -m foreign.onnx -o foreign.octet
 run evaluate -e foreign.yaml -m foreign.octet --json foreign.json
 at_least "$(value foreign.json map)" "$(python3 -c "print($(value foreign_float.json map) - 3)")" "mAP of the foreign detector's engine"
-run verify -e foreign.yaml -m foreign.onnx --engine_file foreign.octet
+run verify -e foreign.yaml -m foreign.onnx --engine_file foreign.octet --tensor_images 40
 if "$octet" train -e foreign.yaml -r foreign >log 2>&1; then die "a foreign detector was built"; fi
 grep -q "builds no networks" log || die "the message does not say why"
 # Pruned, and taught by the whole network: there is nothing else to learn from.

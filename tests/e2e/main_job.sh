@@ -54,7 +54,7 @@ PY
   expect 0 'wrote float.octet' "$octet" compile -m float/model.onnx -o float.octet
   expect 0 'engine' "$octet" evaluate -e "$spec" -m model.octet --json engine.json
   at_least "$(value engine.json top1)" "$(python3 -c "print($(value qat.json top1) - 0.5)")" "the engine against the QAT graph"
-  expect 0 '^verified' "$octet" verify -e "$spec" -m qat/model.onnx --engine_file model.octet --json verify.json
+  expect 0 '^verified' "$octet" verify -e "$spec" -m qat/model.onnx --engine_file model.octet --tensor_images 100 --json verify.json
   # The stages that train nothing do what these commands do.
   expect 0 'wrote hat/model.onnx' "$octet" train -e "$spec" -r hat --stage calibration -m float/model.onnx
   cmp hat/model.onnx calibrated.onnx || die "stage calibration differs from octet calibrate"
@@ -87,9 +87,9 @@ PY
   mkdir study && ln -s .. study/resnet20
   expect 0 'done before: study/resnet20/bench.json' "$octet" study -e "$spec" -r study
   [ -s study/study.html ] && [ -s study/study.json ] || die "the study wrote no page"
-  # Three bits lose much; a bar brings layers back, with a spec that makes the same network.
+  # Three bits lose much; a bar (seven of the 500 images) brings layers back, with a spec that makes the same network.
   few=(--set quant.weights.bits=3 --set quant.adaround.iterations=1 --set quant.adaround.images=50 --set quant.calibration.images=100)
-  expect 0 'in float|calibrated' "$octet" calibrate -e "$spec" "${few[@]}" -m float/model.onnx -o bar.onnx --accuracy-drop 0.3 --json bar.json
+  expect 0 'in float|calibrated' "$octet" calibrate -e "$spec" "${few[@]}" -m float/model.onnx -o bar.onnx --accuracy-drop 1.5 --json bar.json
   [ "$(value bar.json holds)" = True ] || die "the bar does not hold"
   expect 0 'wrote again.onnx' "$octet" calibrate -e bar.spec.yaml -m float/model.onnx -o again.onnx
   cmp bar.onnx again.onnx || die "the spec of --accuracy-drop makes another network"

@@ -152,11 +152,11 @@ PY
   no_leftovers
   ;;
 interrupt)
-  train() { "$octet" train -e "$spec" -r "$1" --stage float --set data.train.limit=2000 >log 2>&1; }
+  train() { "$octet" train -e "$spec" -r "$1" --stage float --set data.train.limit=1200 >log 2>&1; }
   train whole || die "the uninterrupted run"
   for signal in TERM KILL; do
     folder="stopped-$signal"
-    "$octet" train -e "$spec" -r $folder --stage float --set data.train.limit=2000 >log 2>&1 &
+    "$octet" train -e "$spec" -r $folder --stage float --set data.train.limit=1200 >log 2>&1 &
     pid=$!
     for _ in $(seq 600); do [ ! -d $folder/checkpoints/epoch-1 ] || break; sleep 0.1; done
     kill -$signal $pid 2>/dev/null || die "the run was over before it could be stopped"

@@ -71,8 +71,10 @@ def main():
         plain = network.calibrated("plain")
         barred = network.calibrated("barred", "--accuracy-drop", options.points, "--json", network.folder / "search.json")
         search = json.loads((network.folder / "search.json").read_text())
-        print(f"| {name} | {network.metric} | {search['float']:.2f}, {network.on_test(network.model):.2f} | {network.on_test(plain):.2f} "
-              f"| {search['score']:.2f}, {network.on_test(barred):.2f} | {len(search['float_layers'])} | {', '.join(step['what'] for step in search['steps'] if step['kept'])} |", flush=True)
+        cells = [name, network.metric, f"{search['float']:.2f}, {network.on_test(network.model):.2f}", f"{network.on_test(plain):.2f}",
+                 f"{search['score']:.2f}, {network.on_test(barred):.2f}", str(len(search["float_layers"])),
+                 ", ".join(step["what"] for step in search["steps"] if step["kept"])]
+        print(f"| {' | '.join(cells)} |", flush=True)
         if not search["holds"] or search["score"] < search["float"] - options.points:
             missed.append(f"{name} loses more than {options.points} points")
     for line in missed:

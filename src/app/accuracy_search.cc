@@ -107,8 +107,12 @@ class Search {
   // The number of layers that is looked for is the smallest that is accurate, or else the largest that fits. Whether a
   // number is beyond that is asked of 1, 2, 4 ... and then by bisection.
   void leave_layers_in_float() {
-    const std::vector<std::string> layers = tools_.rank(result_.graph);
     const quant::QuantOptions all = result_.options;
+    // Weights that adaptive rounding has put on their grid lie there without an error, and would rank as harmless.
+    quant::QuantOptions nearest = all;
+    nearest.adaround.iterations = 0;
+    const std::vector<std::string> layers =
+        all.adaround.iterations > 0 ? tools_.rank(tools_.quantize(nearest)) : tools_.rank(result_.graph);
     const size_t first_step = result_.steps.size();
     std::map<size_t, Tried> tried;
     const auto name = [](size_t count) { return str(count, count == 1 ? " layer" : " layers", " in float"); };

@@ -20,8 +20,6 @@
 namespace octet::train {
 namespace {
 
-constexpr double kNoNoise = 200;
-
 // Sums over elements, of one tensor in the float network (x) and another (y).
 struct Energy {
   double signal = 0, noise = 0, product = 0, other = 0;

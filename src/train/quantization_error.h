@@ -11,7 +11,10 @@
 
 namespace octet::train {
 
-// Ratios of signal to noise in dB: 10 log10(sum x^2 / sum (x - y)^2), x of the float network. 200: there is no noise.
+constexpr double kNoNoise = 200;  // dB
+
+// Ratios of signal to noise in dB: 10 log10(sum x^2 / sum (x - y)^2), x of the float network, at most kNoNoise. The
+// float network has the graph's weights: what is lost in weights that lie on their grid already is not to be seen.
 struct QuantizerError {
   std::string quantizer, tensor;     // the FakeQuantize node, and what it quantizes
   std::vector<std::string> readers;  // the nodes that take its codes, in the order of the graph

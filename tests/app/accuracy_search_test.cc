@@ -125,6 +125,25 @@ TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
   }
 }
 
+// Of weights that adaptive rounding put on their grid no error is to be seen: layers are ranked without it.
+TEST(AccuracySearch, RanksLayersBeforeTheirWeightsAreRounded) {
+  PretendModel model;
+  model.rounded = 0.1;
+  AccuracyTools tools = model.tools();
+  tools.rank = [rank = tools.rank](const ir::Graph& g) {
+    EXPECT_EQ(g.metadata.at("round"), "0");
+    EXPECT_EQ(g.metadata.at("correct"), "1");
+    return rank(g);
+  };
+  quant::QuantOptions options;
+  options.adaround.iterations = 1;
+  options.bias_correction = true;
+  const AccuracySearch search = search_accuracy({}, options, {.drop = 0.5}, true, tools);
+  EXPECT_TRUE(search.holds);
+  EXPECT_EQ(search.options.adaround.iterations, 1);
+  EXPECT_EQ(search.graph.metadata.at("round"), "1");
+}
+
 TEST(AccuracySearch, UsesABudgetForTheLayersThatLoseMost) {
   const std::pair<SearchBounds, size_t> budgets[] = {
       {{.ms = 4.5}, 3}, {{.bytes = 145}, 2}, {{.ms = 4.5, .bytes = 145}, 2}, {{.ms = 1}, 0}, {{.ms = 100}, 6}};

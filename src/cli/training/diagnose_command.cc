@@ -1,4 +1,5 @@
 // octet diagnose: what each quantizer of a model costs, the worst first.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,12 @@ std::string advice_on(const ir::Graph& graph, const train::QuantizerError& e) {
   return app::advice(graph, {.quantizer = e.quantizer, .own_db = e.own_db, .clipped = e.clipped});
 }
 
+// Weights whose codes give them back exactly: they were put there before, by adaptive rounding or by who wrote codes.
+int64_t count_on_grid(const train::QuantizationErrors& found) {
+  return std::count_if(found.quantizers.begin(), found.quantizers.end(),
+                       [](const train::QuantizerError& e) { return e.of_weights && e.own_db >= train::kNoNoise; });
+}
+
 nlohmann::ordered_json to_json(const ir::Graph& graph, const train::QuantizationErrors& found,
                                const std::string& model) {
   nlohmann::ordered_json quantizers = nlohmann::ordered_json::array();
@@ -54,7 +61,11 @@ nlohmann::ordered_json to_json(const ir::Graph& graph, const train::Quantization
                           {"cosine", e.cosine},
                           {"clipped", e.clipped},
                           {"advice", advice_on(graph, e)}});
-  return {{"model", model}, {"images", found.images}, {"output_db", found.output_db}, {"quantizers", quantizers}};
+  return {{"model", model},
+          {"images", found.images},
+          {"output_db", found.output_db},
+          {"weights_on_grid", count_on_grid(found)},
+          {"quantizers", quantizers}};
 }
 
 void print(const ir::Graph& graph, const train::QuantizationErrors& found, int64_t rows) {
@@ -76,6 +87,12 @@ void print(const ir::Graph& graph, const train::QuantizationErrors& found, int64
               << printable_line(advice_on(graph, found.quantizers[i])) << '\n';
   std::printf("outputs with all quantizers: %.1f dB of signal to noise, on %lld images\n", found.output_db,
               static_cast<long long>(found.images));
+  if (const int64_t on_grid = count_on_grid(found); on_grid > 0)
+    std::printf(
+        "not in these figures: what %lld weight%s lost before, as %s on %s grid already (adaptive rounding, or a "
+        "file with codes); diagnose the model from before that\n",
+        static_cast<long long>(on_grid), on_grid == 1 ? "" : "s", on_grid == 1 ? "it lies" : "they lie",
+        on_grid == 1 ? "its" : "their");
 }
 
 ExitCode run_diagnose(const DiagnoseOptions& options) {

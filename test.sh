@@ -35,7 +35,9 @@ if ! $quick; then
   peers=$!
 fi
 step "release build"
-cmake --preset release >/dev/null
+# What the build with sanitizers tests as well is left to it.
+$quick && once=ON || once=OFF
+cmake --preset release -DOCTET_TESTS_ONCE=$once >/dev/null
 cmake --build --preset release -j "$jobs"
 if ! $quick; then
   step "ONNX Runtime, OpenVINO and TensorRT"
@@ -50,7 +52,7 @@ ctest --test-dir build/release -j "$jobs" --output-on-failure --no-tests=error
 if ! $quick; then
   # Clang's: its address sanitizer sees vector loads, GCC's does not.
   step "build without LibTorch, with fuzzers, address and undefined-behavior sanitizers"
-  cmake --preset asan >/dev/null
+  cmake --preset asan -DOCTET_TESTS_ONCE=ON >/dev/null
   cmake --build --preset asan -j "$jobs"
   step "tests with sanitizers"
   ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error

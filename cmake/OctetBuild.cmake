@@ -37,8 +37,9 @@ if(OCTET_SANITIZE)
   endif()
 endif()
 
-# Tests, commands and libraries that are COLD compute nothing themselves. Where most code runs once to be judged (sanitizers,
-# emulation), all but libraries that are HOT is compiled in half the time, without optimization.
+# Tests, commands and libraries that are COLD compute nothing themselves; tests are not optimized at all, which takes a
+# quarter of their compile time. Where most code runs once to be judged (sanitizers, emulation), all but libraries that are
+# HOT is compiled in half the time, without optimization.
 option(OCTET_LITTLE_OPTIMIZED "Optimize only what computes over pixels, weights and codes" OFF)
 set(OCTET_LITTLE_OPTIMIZATION -O1)
 if(OCTET_SANITIZE OR OCTET_LITTLE_OPTIMIZED)
@@ -124,11 +125,19 @@ endfunction()
 # How often threads of LibTorch look before they sleep while they wait (src/cli/waiting_threads.h); tests have it, too.
 set(OCTET_GOMP_SPINCOUNT 3000)
 
-# octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMIZED]): one googletest program of
-# these files, or of tests/<name>/*_test.cc, run as the test <name>, or as n tests <name>_1 ... side by side.
-# OPTIMIZED: its own formulas take longer to run unoptimized than to compile. ONE_BY_ONE: also where OCTET_UNITY is on.
+# Tests of layers that read, decide and write find in a build with sanitizers what they find in one without, and more: who
+# runs both (test.sh) leaves those that are declared as ONCE to that one.
+option(OCTET_TESTS_ONCE "Build the tests that need to run in one build only" ON)
+
+# octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMIZED] [ONCE]): one googletest
+# program of these files, or of tests/<name>/*_test.cc, run as the test <name>, or as n tests <name>_1 ... side by side.
+# OPTIMIZED: its own formulas take longer to run unoptimized than to compile. ONCE: not of code whose numbers depend on a
+# compiler. ONE_BY_ONE: also where OCTET_UNITY is on.
 function(octet_test folder)
-  cmake_parse_arguments(arg "OPTIMIZED;ONE_BY_ONE" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED;ONCE;ONE_BY_ONE" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
+  if(arg_ONCE AND NOT OCTET_TESTS_ONCE)
+    return()
+  endif()
   set(sources ${arg_SOURCES})
   if(NOT sources)
     file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cc")
@@ -147,7 +156,7 @@ function(octet_test folder)
   endif()
   target_link_libraries(${folder}_test PRIVATE octet_test_support GTest::gtest GTest::gmock GTest::gtest_main)
   if(NOT arg_OPTIMIZED)
-    target_compile_options(${folder}_test PRIVATE ${OCTET_LITTLE_OPTIMIZATION})
+    target_compile_options(${folder}_test PRIVATE -O0)
   endif()
   if("train" IN_LIST arg_DEPENDS OR "task_losses" IN_LIST arg_DEPENDS)
     octet_precompile(${folder}_test TORCH_TESTS)

@@ -14,7 +14,7 @@ run() { "$octet" "$@" >log 2>&1 || die "exit code $?: octet $*"; echo "ok: $(tai
 value() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
 at_least() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) >= float(sys.argv[2]))' "$1" "$2" || die "$3: $1 is below $2"; }
 
-scenes=(scenes --pictures /usr/share/datasets/fashion-mnist --train 600 --test 250 --width 128 --height 96
+scenes=(scenes --pictures /usr/share/datasets/fashion-mnist --train 600 --test 150 --width 128 --height 96
         --names clothes,clothes,clothes,clothes,clothes,shoe,clothes,shoe,bag,shoe)
 run "${scenes[@]}" -o scenes
 run "${scenes[@]}" -o again
@@ -69,18 +69,18 @@ run quantize -e spec.yaml -m trt.clean.onnx --cal_cache_file all.cache -o from_c
 run evaluate -e spec.yaml -m from_cache.onnx --json from_cache.json
 at_least "$(value from_cache.json map)" "$(python3 -c "print($(value qat.json map) - 2)")" "mAP with the ranges of the cache"
 run infer -e spec.yaml -m model.octet --json objects.json --draw pictures --kitti kitti --coco coco.json
-[ "$(find pictures -name '*.png' | wc -l)" -eq 250 ] || die "not every scene was drawn"
+[ "$(find pictures -name '*.png' | wc -l)" -eq 150 ] || die "not every scene was drawn"
 python3 - <<'PY' || die "objects without a box in the scene"
 import json
 images = json.load(open("objects.json"))["predictions"]
 boxes = [o["box"] for i in images for o in i["objects"]]
-assert len(images) == 250 and len(boxes) > 30
+assert len(images) == 150 and len(boxes) > 30
 assert all(0 <= b[0] < b[2] <= 128 and 0 <= b[1] < b[3] <= 96 for b in boxes)
 # The other files hold the same objects, and those below the score that is shown.
 import os
 lines = [line.split() for name in sorted(os.listdir("kitti")) for line in open("kitti/" + name)]
 coco = json.load(open("coco.json"))
-assert len(os.listdir("kitti")) == 250 and all(len(line) == 16 for line in lines)
+assert len(os.listdir("kitti")) == 150 and all(len(line) == 16 for line in lines)
 assert len(coco) == len(lines) >= len(boxes)
 assert sum(float(line[15]) >= 0.5 for line in lines) == len(boxes)
 assert all(r["category_id"] in (1, 2, 3) and min(r["bbox"][2:]) > 0 for r in coco)

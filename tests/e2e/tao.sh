@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 die() { echo "FAILED: $*" >&2; cat "$work/log" >&2; exit 1; }
 example() {
-  OCTET="$bin/octet" "$root/examples/detection/run.sh" --results "$work/results" --scenes 120 --test 30 --set train.epochs=2 \
+  OCTET="$bin/octet" "$root/examples/detection/run.sh" --results "$work/results" --scenes 120 --test 30 --set train.epochs=1 \
     --set finetune.epochs=1 >"$work/log" 2>&1 || die "exit code $?"
 }
 example

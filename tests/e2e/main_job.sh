@@ -93,6 +93,8 @@ PY
   [ "$(value bar.json holds)" = True ] || die "the bar does not hold"
   expect 0 'wrote again.onnx' "$octet" calibrate -e bar.spec.yaml -m float/model.onnx -o again.onnx
   cmp bar.onnx again.onnx || die "the spec of --accuracy-drop makes another network"
+  # What their weights lost when they were put on their grid cannot be seen any more, and that is said.
+  expect 0 'weights? lost before' "$octet" diagnose -e "$spec" -m bar.onnx --count 8
   grep -q '</html>' report.html || die "report.html is not whole"
   at_least "$(value summary.json engine_agreement)" 0.99 "engine_agreement"
   expect 0 'Conv' "$octet" inspect model.qdq.onnx

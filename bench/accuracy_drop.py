@@ -3,8 +3,8 @@
 
     bench/accuracy_drop.py [--points 0.5] [--results FOLDER] [--check]      needs build/release
 
-Trains each for a few epochs (Fashion-MNIST; scenes of its clothes), then calibrates it with one scale a tensor for weights, which
-costs depthwise networks much, and once more with the bar: the search adds what gives accuracy back and leaves the most sensitive
+Trains each briefly (Fashion-MNIST; scenes of its clothes), then calibrates it with four bits and one scale a
+tensor for weights, which costs much, and once more with the bar: the search adds what gives accuracy back and leaves the most sensitive
 layers in float until validation loses at most so many points. Prints the metric of the float network, of plain calibration and of
 what the bar gives, on the images that the search judges by and on test images, which it never sees, and the layers left in float.
 Goes on where it was interrupted. With --check, exit 1 where the bar does not hold on the validation images.
@@ -18,8 +18,8 @@ import parts
 
 PICTURES = "/usr/share/datasets/fashion-mnist"
 CLASSIFIER, DETECTOR = parts.ROOT / "examples/fashion_mnist_resnet20.yaml", parts.ROOT / "tests/e2e/detector.yaml"
-EPOCHS = {"mobilenet_v2": 3, "efficientnet_b0": 3, "detectnet_v2": None}  # None: those of its experiment
-HARD = ["quant.weights.granularity=tensor"]
+EPOCHS = {"mobilenet_v2": 1, "efficientnet_b0": 1, "detectnet_v2": None}  # None: those of its experiment
+HARD = ["quant.weights.granularity=tensor", "quant.weights.bits=4"]
 
 
 class Network:

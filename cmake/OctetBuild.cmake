@@ -37,9 +37,9 @@ if(OCTET_SANITIZE)
   endif()
 endif()
 
-# Tests, commands and libraries that are COLD compute nothing themselves; tests are not optimized at all, which takes a
-# quarter of their compile time. Where most code runs once to be judged (sanitizers, emulation), all but libraries that are
-# HOT is compiled in half the time, without optimization.
+# Tests, commands and libraries that are COLD compute nothing themselves. Tests that are not OPTIMIZED are compiled without
+# optimization, in three quarters of the time. Where most code runs once to be judged (sanitizers, emulation), all but libraries that are HOT is
+# compiled in half the time, without optimization.
 option(OCTET_LITTLE_OPTIMIZED "Optimize only what computes over pixels, weights and codes" OFF)
 set(OCTET_LITTLE_OPTIMIZATION -O1)
 if(OCTET_SANITIZE OR OCTET_LITTLE_OPTIMIZED)
@@ -131,8 +131,8 @@ option(OCTET_TESTS_ONCE "Build the tests that need to run in one build only" ON)
 
 # octet_test(<name> [SOURCES files ...] DEPENDS <layers or targets ...> [SHARDS n] [OPTIMIZED] [ONCE]): one googletest
 # program of these files, or of tests/<name>/*_test.cc, run as the test <name>, or as n tests <name>_1 ... side by side.
-# OPTIMIZED: its own formulas take longer to run unoptimized than to compile. ONCE: not of code whose numbers depend on a
-# compiler. ONE_BY_ONE: also where OCTET_UNITY is on.
+# OPTIMIZED: its own formulas take longer to run unoptimized than to compile. ONCE: what it tests computes
+# no numbers that depend on a compiler. ONE_BY_ONE: also where OCTET_UNITY is on.
 function(octet_test folder)
   cmake_parse_arguments(arg "OPTIMIZED;ONCE;ONE_BY_ONE" "SHARDS" "SOURCES;DEPENDS" ${ARGN})
   if(arg_ONCE AND NOT OCTET_TESTS_ONCE)

@@ -69,9 +69,11 @@ class Search {
     Measured measured;
   };
 
-  // The step, not kept yet.
-  Tried attempt(const std::string& what, const quant::QuantOptions& options) {
-    Tried out{.options = options, .graph = tools_.quantize(options), .measured = {}};
+  // The step, not kept yet. `rounded`: whose weights it takes over; null: none.
+  Tried attempt(const std::string& what, const quant::QuantOptions& options, const ir::Graph* rounded = nullptr) {
+    Tried out{.options = options,
+              .graph = rounded ? tools_.quantize_as(options, *rounded) : tools_.quantize(options),
+              .measured = {}};
     out.measured = tools_.measure(out.graph);
     result_.steps.push_back(
         {.what = what, .score = out.measured.score, .ms = out.measured.ms, .bytes = out.measured.bytes, .kept = false});
@@ -111,15 +113,19 @@ class Search {
     // Weights that adaptive rounding has put on their grid lie there without an error, and would rank as harmless.
     quant::QuantOptions nearest = all;
     nearest.adaround.iterations = 0;
-    const std::vector<std::string> layers =
-        all.adaround.iterations > 0 ? tools_.rank(tools_.quantize(nearest)) : tools_.rank(result_.graph);
+    const bool rounds = all.adaround.iterations > 0;
+    const std::vector<std::string> layers = rounds ? tools_.rank(tools_.quantize(nearest)) : tools_.rank(result_.graph);
     const size_t first_step = result_.steps.size();
     std::map<size_t, Tried> tried;
     const auto name = [](size_t count) { return str(count, count == 1 ? " layer" : " layers", " in float"); };
-    const auto is_beyond = [&](size_t count) {
+    const auto with_float = [&](size_t count) {
       quant::QuantOptions options = all;
       for (size_t i = 0; i < count; ++i) options.placement.exclude.push_back(quant::node_called(layers[i]));
-      const Tried& t = tried.emplace(count, attempt(name(count), options)).first->second;
+      return options;
+    };
+    const auto is_beyond = [&](size_t count) {
+      Tried made = attempt(name(count), with_float(count), rounds ? &result_.graph : nullptr);
+      const Tried& t = tried.emplace(count, std::move(made)).first->second;
       tell(false);
       return bounds_.drop ? is_accurate(t.measured.score) : !fits(t.measured.ms, t.measured.bytes);
     };
@@ -148,9 +154,19 @@ class Search {
           best = count;
     }
     if (best == 0) return;
-    keep(std::move(tried.at(best)));
-    for (size_t i = first_step; i < result_.steps.size(); ++i)
-      result_.steps[i].kept = result_.steps[i].what == name(best);
+    if (!rounds) {
+      keep(std::move(tried.at(best)));
+      for (size_t i = first_step; i < result_.steps.size(); ++i)
+        result_.steps[i].kept = result_.steps[i].what == name(best);
+      return;
+    }
+    for (;; ++best) {
+      Tried anew = attempt(name(best) + ", rounded anew", with_float(best));
+      const bool kept = !bounds_.drop || is_accurate(anew.measured.score) || best + 1 >= layers.size();
+      if (kept) keep(std::move(anew));
+      tell(kept);
+      if (kept) return;
+    }
   }
 
   SearchBounds bounds_;

@@ -24,6 +24,7 @@ struct PretendModel {
                   g.metadata["round"] = options.adaround.iterations > 0 ? "1" : "0";
                   return g;
                 },
+            .quantize_as = {},
             .measure =
                 [this](const ir::Graph& g) {
                   double lost = 0;
@@ -130,6 +131,9 @@ TEST(AccuracySearch, RanksLayersBeforeTheirWeightsAreRounded) {
   PretendModel model;
   model.rounded = 0.1;
   AccuracyTools tools = model.tools();
+  tools.quantize_as = [quantize = tools.quantize](const quant::QuantOptions& given, const ir::Graph&) {
+    return quantize(given);
+  };
   tools.rank = [rank = tools.rank](const ir::Graph& g) {
     EXPECT_EQ(g.metadata.at("round"), "0");
     EXPECT_EQ(g.metadata.at("correct"), "1");
@@ -142,6 +146,41 @@ TEST(AccuracySearch, RanksLayersBeforeTheirWeightsAreRounded) {
   EXPECT_TRUE(search.holds);
   EXPECT_EQ(search.options.adaround.iterations, 1);
   EXPECT_EQ(search.graph.metadata.at("round"), "1");
+}
+
+// Rounding takes minutes: numbers of layers are tried with the weights of the network all in INT8, and what is found is
+// rounded anew; where that misses the bar, one more layer stays in float.
+TEST(AccuracySearch, RoundsAnewOnlyWhatItFinds) {
+  PretendModel model;
+  model.rounded = 0.05;
+  double lucky = 0.3;  // what rounded weights give that were learned for another network
+  AccuracyTools tools = model.tools();
+  int rounded = 0;
+  tools.quantize = [&, quantize = tools.quantize](const quant::QuantOptions& options) {
+    rounded += options.adaround.iterations > 0;
+    return quantize(options);
+  };
+  tools.quantize_as = [quantize = model.tools().quantize](const quant::QuantOptions& options, const ir::Graph& from) {
+    EXPECT_EQ(from.metadata.at("round"), "1");
+    EXPECT_EQ(from.metadata.at("float"), "0");
+    ir::Graph g = quantize(options);
+    g.metadata["borrowed"] = "1";
+    return g;
+  };
+  tools.measure = [&, measure = tools.measure](const ir::Graph& g) {
+    Measured out = measure(g);
+    if (g.metadata.count("borrowed")) out.score += lucky;
+    return out;
+  };
+  const AccuracySearch search = search_accuracy({}, {}, {.drop = 0.5}, true, tools);
+  // 3 layers lose 0.6 - 0.05 - 0.3, and without luck more than 0.5; 4 lose 0.2 - 0.05.
+  EXPECT_THAT(tried(search),
+              ::testing::IsSupersetOf({"3 layers in float (not kept)", "3 layers in float, rounded anew (not kept)",
+                                       "4 layers in float, rounded anew"}));
+  EXPECT_TRUE(search.holds);
+  EXPECT_EQ(search.options.placement.exclude.size(), 4u);
+  EXPECT_EQ(search.graph.metadata.count("borrowed"), 0u);
+  EXPECT_EQ(rounded, 3);
 }
 
 TEST(AccuracySearch, UsesABudgetForTheLayersThatLoseMost) {

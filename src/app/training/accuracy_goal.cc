@@ -116,6 +116,12 @@ AccuracySearch reach_accuracy(const ir::Graph& network, const spec::ExperimentSp
     calibrate(graph, *images.loader, wanted, {});
     return graph;
   };
+  tools.quantize_as = [&](const quant::QuantOptions& wanted, const ir::Graph& rounded) {
+    ir::Graph graph = network.clone();
+    const DataStream images = goal.calibration(0);
+    calibrate_as(graph, *images.loader, wanted, rounded);
+    return graph;
+  };
   tools.measure = [&](const ir::Graph& graph) { return judge.measure(graph); };
   tools.rank = [&](const ir::Graph& graph) { return rank_layers(graph, goal); };
   tools.progress = [&](const AccuracyStep& step) {

@@ -1,5 +1,6 @@
 #include "app/training/calibration.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -37,6 +38,20 @@ void round_weights(ir::Graph& graph, data::Loader& loader, const quant::AdaRound
   log_info("rounded ", rounded.size(), " layers adaptively: ", moved, " of ", weights,
            " weights go to another code than the nearest, and the error of a layer's results falls by ",
            done > 0 ? gain / static_cast<double>(done) : 0, " dB on average");
+}
+
+bool same_values(const ir::Tensor& a, const ir::Tensor& b) {
+  return a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
+}
+
+// Of `node`, which rounds_adaptively, those that the node of this name in `from` has on the same scales.
+void take_weights(const ir::Node& node, const ir::Graph& from) {
+  const ir::Node* there = from.find_node(node.name);
+  if (!there || !train::rounds_adaptively(*there)) return;
+  const ir::Node &mine = *node.input(1)->producer, &theirs = *there->input(1)->producer;
+  if (mine.input(0)->constant->shape() == theirs.input(0)->constant->shape() &&
+      same_values(*mine.input(1)->constant, *theirs.input(1)->constant))
+    mine.input(0)->constant = theirs.input(0)->constant;
 }
 
 void correct_biases(ir::Graph& graph, data::Loader& loader, train::Communicator& communicator) {
@@ -83,6 +98,14 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   if (options.adaround.iterations > 0) round_weights(graph, loader, options.adaround);
   if (options.bias_correction) correct_biases(graph, loader, communicator);
   return observed;
+}
+
+void calibrate_as(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
+                  const ir::Graph& rounded) {
+  calibrate(graph, loader, options, {}, observe_on());
+  for (const auto& node : graph.nodes())
+    if (train::rounds_adaptively(*node)) take_weights(*node, rounded);
+  if (options.bias_correction) correct_biases(graph, loader, train::single_process());
 }
 
 }  // namespace octet::app

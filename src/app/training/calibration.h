@@ -17,4 +17,8 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
                                 const std::filesystem::path& dump_passes,
                                 train::Communicator& communicator = train::single_process(), bool by_libtorch = false);
 
+// The same in one process, without adaptive rounding: weights that `rounded`, another quantized form of the same
+// network, has on the same scales are taken from there, and only those of other layers go to the nearest code.
+void calibrate_as(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options, const ir::Graph& rounded);
+
 }  // namespace octet::app

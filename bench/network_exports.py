@@ -60,6 +60,8 @@ NETWORKS = {
     "ssdlite320_mobilenet_v3_large": Network("detection.ssdlite320_mobilenet_v3_large", 320, "detector"),
     "retinanet_resnet50_fpn": Network("detection.retinanet_resnet50_fpn", 320, "detector", SMALL),
     "fasterrcnn_resnet50_fpn": Network("detection.fasterrcnn_resnet50_fpn", 320, "detector", SMALL),
+    "maskrcnn_resnet50_fpn": Network("detection.maskrcnn_resnet50_fpn", 320, "detector", SMALL),
+    "keypointrcnn_resnet50_fpn": Network("detection.keypointrcnn_resnet50_fpn", 320, "detector", SMALL),
 }
 EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo")
 

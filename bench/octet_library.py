@@ -18,7 +18,7 @@ class TensorView(ctypes.Structure):
                 ("rank", ctypes.c_int32), ("size", ctypes.c_int64), ("data_type", ctypes.c_int32)]
 
 
-TYPES = (np.float32, np.int32, np.int64, np.bool_)
+TYPES = (np.float32, np.uint8, np.int8, np.int32, np.int64, np.bool_)  # octet_data_type
 
 
 class ContextOptions(ctypes.Structure):

@@ -3,7 +3,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "dense/functions.h"
 #include "dense/operators.h"
 
 namespace octet::dense {
@@ -16,18 +15,6 @@ constexpr bool kIsBool = std::is_same_v<T, bool>;
 
 [[noreturn]] void no_type(Type type) {
   fail("is not there for ", type_name(type));
-}
-
-// f(x, call) of every float.
-template <typename F>
-Tensors floats(const Call& call, F f) {
-  const Tensor& x = call.input(0);
-  if (x.type() != Type::kFloat) no_type(x.type());
-  Tensor out = call.memory().make<float>(x.shape());
-  const auto from = x.values<float>();
-  const auto to = out.mutable_values<float>();
-  for (size_t i = 0; i < from.size(); ++i) to[i] = f(from[i]);
-  return {out};
 }
 
 // f(x) of every number, floats and integers.
@@ -187,33 +174,13 @@ Tensors is_inf(const Call& call) {
   return test(call, [=](float x) { return std::isinf(x) && (x < 0 ? negative : positive); });
 }
 
-Tensors thresholded_relu(const Call& call) {
-  const float alpha = call.float_attribute("alpha", 1);
-  return floats(call, [=](float x) { return x > alpha ? x : 0.0f; });
-}
-
-Tensors leaky_relu(const Call& call) {
-  const float alpha = call.float_attribute("alpha", 0.01f);
-  return floats(call, [=](float x) { return x < 0 ? alpha * x : x; });
-}
-
-Tensors elu(const Call& call) {
-  const float alpha = call.float_attribute("alpha", 1);
-  return floats(call, [=](float x) { return x < 0 ? alpha * std::expm1(x) : x; });
-}
-
-Tensors hard_sigmoid(const Call& call) {
-  const float alpha = call.float_attribute("alpha", 0.2f), beta = call.float_attribute("beta", 0.5f);
-  return floats(call, [=](float x) { return std::fmax(0.0f, std::fmin(1.0f, alpha * x + beta)); });
-}
-
 template <float (*F)(float)>
 Tensors function(const Call& call) {
-  return floats(call, F);
+  return map_floats(call, F);
 }
 
-Operator row(const char* name, Function run, std::vector<const char*> attributes = {}) {
-  return {name, run, 1, 1, 1, Typing::kFirst, std::move(attributes)};
+Operator of_one(const char* name, Function run) {
+  return {name, run};
 }
 
 Operator of_two(const char* name, Function run, std::vector<const char*> attributes = {}) {
@@ -228,57 +195,50 @@ Operator compared(const char* name, Function run) {
 
 std::vector<Operator> elementwise_operators() {
   return {
-      row("Exp", function<std::exp>),
-      row("Log", function<std::log>),
-      row("Sqrt", function<std::sqrt>),
-      row("Floor", function<std::floor>),
-      row("Ceil", function<std::ceil>),
-      row("Round", function<std::nearbyint>),
-      row("Erf", function<std::erf>),
-      row("Sin", function<std::sin>),
-      row("Cos", function<std::cos>),
-      row("Tan", function<std::tan>),
-      row("Asin", function<std::asin>),
-      row("Acos", function<std::acos>),
-      row("Atan", function<std::atan>),
-      row("Sinh", function<std::sinh>),
-      row("Cosh", function<std::cosh>),
-      row("Tanh", function<std::tanh>),
-      row("Asinh", function<std::asinh>),
-      row("Acosh", function<std::acosh>),
-      row("Atanh", function<std::atanh>),
-      row("Sigmoid", function<sigmoid>),
-      row("Softplus", function<softplus>),
-      row("Reciprocal", [](const Call& c) { return floats(c, [](float x) { return 1 / x; }); }),
-      row("Softsign", [](const Call& c) { return floats(c, [](float x) { return x / (1 + std::fabs(x)); }); }),
-      row("ThresholdedRelu", thresholded_relu, {"alpha"}),
-      row("LeakyRelu", leaky_relu, {"alpha"}),
-      row("Elu", elu, {"alpha"}),
-      row("HardSigmoid", hard_sigmoid, {"alpha", "beta"}),
-      row("Relu", [](const Call& c) { return numbers(c, []<typename T>(T x) { return x < 0 ? T{0} : x; }); }),
-      row("Abs",
-          [](const Call& c) {
-            return numbers(c, []<typename T>(T x) {
-              if constexpr (kIsFloat<T>)
-                return std::fabs(x);
-              else
-                return x < 0 ? static_cast<T>(0 - static_cast<Wrapping<T>>(x)) : x;
-            });
-          }),
-      row("Neg",
-          [](const Call& c) {
-            return numbers(c, []<typename T>(T x) {
-              if constexpr (kIsFloat<T>)
-                return -x;
-              else
-                return static_cast<T>(0 - static_cast<Wrapping<T>>(x));
-            });
-          }),
-      row("Sign",
-          [](const Call& c) {
-            return numbers(c, []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
-          }),
-      row("Not", negated),
+      of_one("Exp", function<std::exp>),
+      of_one("Log", function<std::log>),
+      of_one("Sqrt", function<std::sqrt>),
+      of_one("Floor", function<std::floor>),
+      of_one("Ceil", function<std::ceil>),
+      of_one("Round", function<std::nearbyint>),
+      of_one("Erf", function<std::erf>),
+      of_one("Sin", function<std::sin>),
+      of_one("Cos", function<std::cos>),
+      of_one("Tan", function<std::tan>),
+      of_one("Asin", function<std::asin>),
+      of_one("Acos", function<std::acos>),
+      of_one("Atan", function<std::atan>),
+      of_one("Sinh", function<std::sinh>),
+      of_one("Cosh", function<std::cosh>),
+      of_one("Tanh", function<std::tanh>),
+      of_one("Asinh", function<std::asinh>),
+      of_one("Acosh", function<std::acosh>),
+      of_one("Atanh", function<std::atanh>),
+      of_one("Reciprocal", [](const Call& c) { return map_floats(c, [](float x) { return 1 / x; }); }),
+      of_one("Relu", [](const Call& c) { return numbers(c, []<typename T>(T x) { return x < 0 ? T{0} : x; }); }),
+      of_one("Abs",
+             [](const Call& c) {
+               return numbers(c, []<typename T>(T x) {
+                 if constexpr (kIsFloat<T>)
+                   return std::fabs(x);
+                 else
+                   return x < 0 ? static_cast<T>(0 - static_cast<Wrapping<T>>(x)) : x;
+               });
+             }),
+      of_one("Neg",
+             [](const Call& c) {
+               return numbers(c, []<typename T>(T x) {
+                 if constexpr (kIsFloat<T>)
+                   return -x;
+                 else
+                   return static_cast<T>(0 - static_cast<Wrapping<T>>(x));
+               });
+             }),
+      of_one("Sign",
+             [](const Call& c) {
+               return numbers(c, []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
+             }),
+      of_one("Not", negated),
       {"IsNaN", [](const Call& c) { return test(c, [](float x) { return std::isnan(x); }); }, 1, 1, 1, Typing::kBool},
       {"IsInf", is_inf, 1, 1, 1, Typing::kBool, {"detect_negative", "detect_positive"}},
       of_two("Add",

@@ -9,9 +9,11 @@ namespace {
 const std::unordered_map<std::string_view, Operator>& table() {
   static const std::unordered_map<std::string_view, Operator> rows = [] {
     std::unordered_map<std::string_view, Operator> all;
-    for (const auto& group : {elementwise_operators(), choice_operators(), reduction_operators(), gather_operators(),
-                              scatter_operators(), selection_operators(), shape_operators(), movement_operators(),
-                              region_operators(), sampling_operators(), product_operators(), recurrent_operators()})
+    for (const auto& group :
+         {elementwise_operators(), activation_operators(), choice_operators(), reduction_operators(),
+          gather_operators(), scatter_operators(), selection_operators(), shape_operators(), movement_operators(),
+          region_operators(), sampling_operators(), resize_operators(), product_operators(), convolution_operators(),
+          pooling_operators(), normalization_operators(), recurrent_operators()})
       for (const Operator& row : group) OCTET_CHECK(all.emplace(row.name, row).second, row.name);
     return all;
   }();
@@ -53,7 +55,7 @@ const Operator* find_operator(std::string_view name) {
 }
 
 std::vector<std::string> operator_names() {
-  std::vector<std::string> names{"If"};
+  std::vector<std::string> names{"If", "Loop"};
   for (const auto& [name, row] : table()) names.emplace_back(name);
   std::sort(names.begin(), names.end());
   return names;
@@ -72,6 +74,7 @@ void require_integers(std::string_view op, const std::vector<Type>& inputs) {
                                                                                    {"GRU", {4}},
                                                                                    {"RNN", {4}},
                                                                                    {"Reshape", {1}},
+                                                                                   {"Resize", {3}},
                                                                                    {"Squeeze", {1}},
                                                                                    {"Unsqueeze", {1}},
                                                                                    {"ConstantOfShape", {0}},

@@ -65,6 +65,7 @@ struct Operator {
 };
 
 std::vector<Operator> elementwise_operators();
+std::vector<Operator> activation_operators();
 std::vector<Operator> choice_operators();  // Where, Clip, Cast, variadic Min and Max ...
 std::vector<Operator> reduction_operators();
 std::vector<Operator> gather_operators();
@@ -74,10 +75,14 @@ std::vector<Operator> shape_operators();
 std::vector<Operator> movement_operators();  // Transpose, Concat, Slice ...
 std::vector<Operator> region_operators();    // RoiAlign
 std::vector<Operator> sampling_operators();  // GridSample
+std::vector<Operator> resize_operators();
 std::vector<Operator> product_operators();
+std::vector<Operator> convolution_operators();
+std::vector<Operator> pooling_operators();
+std::vector<Operator> normalization_operators();
 std::vector<Operator> recurrent_operators();  // LSTM, GRU, RNN
 
-// nullptr: there is none. "If" is no row: run() has it.
+// nullptr: there is none. "If" and "Loop" are no rows: run() has them.
 const Operator* find_operator(std::string_view name);
 std::vector<std::string> operator_names();
 // UserError where an input that holds sizes, places or axes has a type without them.
@@ -110,6 +115,18 @@ void walk(const Shape& shape, const std::vector<Shape>& steps, Visit visit) {
       index[d] = 0;
     }
   }
+}
+
+// f(x) of every float of the first input.
+template <typename F>
+Tensors map_floats(const Call& call, F f) {
+  const Tensor& x = call.input(0);
+  require(x.type() == Type::kFloat, "is not there for ", type_name(x.type()));
+  Tensor out = call.memory().make<float>(x.shape());
+  const auto from = x.values<float>();
+  const auto to = out.mutable_values<float>();
+  for (size_t i = 0; i < from.size(); ++i) to[i] = f(from[i]);
+  return {out};
 }
 
 // Calls work.template operator()<T>() for the C++ type of `type`.

@@ -61,13 +61,11 @@ class Validator {
       types.push_back(v < 0 ? Type::kInt64 : types_[static_cast<size_t>(v)]);  // absent ones fit everywhere
     }
     require(!operation.outputs.empty(), "has no outputs");
-    if (operation.op == "If") {
-      check_if(operation, known, depth);
-      return;
-    }
+    if (operation.op == "If") return check_if(operation, known, depth);
+    if (operation.op == "Loop") return check_loop(operation, known, depth);
     const Operator* row = find_operator(operation.op);
     require(row, "this operator is not supported in a program behind the plan");
-    require(operation.branches.empty(), "has branches, which only an If has");
+    require(operation.branches.empty(), "has blocks, which only an If and a Loop have");
     require(operation.inputs.size() >= row->least_inputs && operation.inputs.size() <= row->most_inputs, "has ",
             operation.inputs.size(), " inputs, expected ", row->least_inputs, " to ", row->most_inputs);
     for (size_t i = 0; i < row->least_inputs; ++i) require(operation.inputs[i] >= 0, "input ", i, " is absent");
@@ -89,7 +87,7 @@ class Validator {
   }
 
   void check_if(const Operation& operation, std::unordered_set<int>& known, int depth) {
-    require(depth < kDeepest, "lies too deep in other Ifs");
+    require(depth < kDeepest, "lies too deep in other blocks");
     require(operation.inputs.size() == 1 && operation.inputs[0] >= 0 && operation.branches.size() == 2 &&
                 operation.attributes.empty(),
             "should have one input, its condition, and two branches");
@@ -98,6 +96,7 @@ class Validator {
             type_name(types_[condition]), ", expected bool");
     std::vector<Type> types;
     for (const Block& branch : operation.branches) {
+      require(branch.inputs.empty(), "a branch has inputs");
       std::unordered_set<int> inside = known;
       check(branch.operations, inside, depth + 1);
       require(branch.outputs.size() == operation.outputs.size(), "a branch has ", branch.outputs.size(),
@@ -117,6 +116,42 @@ class Validator {
     }
   }
 
+  void check_loop(const Operation& operation, std::unordered_set<int>& known, int depth) {
+    require(depth < kDeepest, "lies too deep in other blocks");
+    require(operation.inputs.size() >= 2 && operation.branches.size() == 1 && operation.attributes.empty(),
+            "should have two inputs or more, and a body");
+    const Block& body = operation.branches[0];
+    const size_t carried = operation.inputs.size() - 2;
+    require(body.inputs.size() == 2 + carried && body.outputs.size() >= 1 + carried &&
+                operation.outputs.size() == body.outputs.size() - 1,
+            "its body has ", body.inputs.size(), " inputs and ", body.outputs.size(), " outputs, expected ",
+            2 + carried, " and one more than it has itself");
+    const auto type_of = [&](int value) { return types_[static_cast<size_t>(value)]; };
+    const auto require_type = [&](int value, Type expected, const char* what) {
+      require(value < 0 || type_of(value) == expected, what, " is ", value < 0 ? "" : type_name(type_of(value)),
+              ", expected ", type_name(expected));
+    };
+    require_type(operation.inputs[0], Type::kInt64, "how often it runs");
+    require_type(operation.inputs[1], Type::kBool, "its condition");
+    std::unordered_set<int> inside = known;
+    for (size_t i = 0; i < body.inputs.size(); ++i) {
+      require(i < 2 || operation.inputs[i] >= 0, "input ", i, " is absent");
+      const Type type = i == 0 ? Type::kInt64 : i == 1 ? Type::kBool : type_of(operation.inputs[i]);
+      make(body.inputs[i], type, "an input of a body");
+      inside.insert(body.inputs[i]);
+    }
+    check(body.operations, inside, depth + 1);
+    for (const int v : body.outputs) require(inside.count(v) > 0, "an output of its body is made by no operation");
+    require_type(body.outputs[0], Type::kBool, "whether it goes on");
+    for (size_t i = 0; i < carried; ++i)
+      require_type(body.outputs[1 + i], type_of(operation.inputs[2 + i]), "what the next iteration gets");
+    for (size_t i = 0; i < operation.outputs.size(); ++i) {
+      if (operation.outputs[i] == -1) continue;
+      make(operation.outputs[i], type_of(body.outputs[1 + i]), "an output of a Loop");
+      known.insert(operation.outputs[i]);
+    }
+  }
+
   const Program& program_;
   std::vector<Type> types_;
   std::vector<bool> made_;
@@ -128,7 +163,9 @@ void add_weighted(const std::vector<Operation>& operations, const std::unordered
   for (const Operation& operation : operations) {
     for (const Block& branch : operation.branches) add_weighted(branch.operations, constants, program, out);
     const bool recurrent = operation.op == "LSTM" || operation.op == "GRU" || operation.op == "RNN";
-    if (operation.op != "Gemm" && operation.op != "MatMul" && !recurrent) continue;
+    const bool product =
+        operation.op == "Gemm" || operation.op == "MatMul" || operation.op == "Conv" || operation.op == "ConvTranspose";
+    if (!product && !recurrent) continue;
     int64_t parameters = 0;
     bool weighted = false;
     for (size_t i = 0; i < operation.inputs.size(); ++i) {

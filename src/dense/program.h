@@ -18,10 +18,11 @@ using Attributes = std::map<std::string, Attribute>;
 
 struct Operation;
 
-inline constexpr int kDeepest = 16;  // Ifs in Ifs
+inline constexpr int kDeepest = 16;  // blocks in blocks
 
 // Operations in execution order, and what they are for. All blocks of a program share its values.
 struct Block {
+  std::vector<int> inputs;  // of the body of a Loop; an If has none
   std::vector<Operation> operations;
   std::vector<int> outputs;
 };
@@ -30,7 +31,11 @@ struct Operation {
   std::string op, name;              // of ONNX; of the node in the model
   std::vector<int> inputs, outputs;  // values; -1: an optional one that is absent
   Attributes attributes;
-  std::vector<Block> branches;  // of an If: what is done where the condition holds, and where it does not
+  // Of an If: what is done where the condition holds, and where it does not. Of a Loop, whose inputs are how many times
+  // at most, whether at all, and what the first iteration gets: its body, which gets the number of the iteration, that
+  // it goes on, and what the one before made, and makes whether it goes on, what the next one gets, and a slice of each
+  // of the other outputs.
+  std::vector<Block> branches;
 };
 
 struct Input {

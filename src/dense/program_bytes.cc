@@ -9,10 +9,22 @@ namespace octet::dense {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-constexpr uint64_t kVersion = 1;
+// 2: blocks have inputs. Programs without a Loop are written as before there were any.
+constexpr uint64_t kVersion = 2, kWithoutLoops = 1;
+
+bool has_loop(const std::vector<Operation>& operations) {
+  for (const Operation& operation : operations) {
+    if (operation.op == "Loop") return true;
+    for (const Block& block : operation.branches)
+      if (has_loop(block.operations)) return true;
+  }
+  return false;
+}
 
 class Writer {
  public:
+  explicit Writer(uint64_t version) : version_(version) { number(version); }
+
   void number(uint64_t v) { out_.append(reinterpret_cast<const char*>(&v), sizeof v); }
   void integer(int64_t v) { number(static_cast<uint64_t>(v)); }
   void real(float v) { number(std::bit_cast<uint32_t>(v)); }
@@ -50,6 +62,7 @@ class Writer {
     ids(o.inputs), ids(o.outputs);
     list(o.attributes, [&](const auto& entry) { text(entry.first), attribute(entry.second); });
     list(o.branches, [&](const Block& b) {
+      if (version_ > kWithoutLoops) ids(b.inputs);
       list(b.operations, [&](const Operation& inner) { operation(inner); });
       ids(b.outputs);
     });
@@ -57,13 +70,17 @@ class Writer {
   std::string take() { return std::move(out_); }
 
  private:
+  uint64_t version_;
   std::string out_;
 };
 
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes)
-      : rest_(bytes), memory_(static_cast<int64_t>(bytes.size()) * 2 + 4096) {}
+      : rest_(bytes), memory_(static_cast<int64_t>(bytes.size()) * 2 + 4096), version_(number()) {
+    require(version_ >= kWithoutLoops && version_ <= kVersion, "the program behind the plan is of the format ",
+            version_, ", expected ", kWithoutLoops, " to ", kVersion);
+  }
 
   uint64_t number() {
     uint64_t v = 0;
@@ -154,6 +171,7 @@ class Reader {
     });
     list([&] {
       Block block;
+      if (version_ > kWithoutLoops) block.inputs = ids();
       list([&] { block.operations.push_back(operation(depth + 1)); });
       block.outputs = ids();
       o.branches.push_back(std::move(block));
@@ -172,13 +190,13 @@ class Reader {
 
   std::span<const std::byte> rest_;
   Memory memory_;
+  uint64_t version_;
 };
 
 }  // namespace
 
 std::string program_bytes(const Program& program) {
-  Writer out;
-  out.number(kVersion);
+  Writer out(has_loop(program.operations) ? kVersion : kWithoutLoops);
   out.list(program.values, [&](const std::string& name) { out.text(name); });
   out.list(program.inputs,
            [&](const Input& input) { out.integer(input.value), out.number(static_cast<uint64_t>(input.type)); });
@@ -193,8 +211,6 @@ std::string program_bytes(const Program& program) {
 
 Program parse_program(std::span<const std::byte> bytes) {
   Reader in(bytes);
-  const uint64_t version = in.number();
-  require(version == kVersion, "the program behind the plan is of the format ", version, ", expected ", kVersion);
   Program program;
   in.list([&] { program.values.push_back(in.text()); });
   in.list([&] {

@@ -9,6 +9,7 @@ namespace octet::dense {
 struct RunOptions {
   int64_t memory_bytes = Memory::kDefaultLimit;  // that all tensors may take at a time, without the constants
   int threads = 1;                               // for products
+  int64_t iterations = 1'000'000;                // of all Loops together, which a file may let go on for ever
 };
 
 // `program` has passed validate(). `inputs` have the types of program.inputs. UserError naming the operation whose

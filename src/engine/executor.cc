@@ -83,7 +83,8 @@ Executor::Executor(std::shared_ptr<const PreparedPlan> prepared, const ExecutorO
     }
   }
   step_nanoseconds_.assign(steps_.size(), 0);
-  program_bytes_ = options.program_bytes;
+  program_options_ = options.program;
+  program_options_.threads = team_.threads();
   images_.resize(plan_->inputs.size());
   work_ = [this](size_t stage, int part, int parts) { run_stage(stages_[stage], part, parts); };
   work_on_current_ = [this](size_t, int part, int parts) { run_step(current_step_, part, parts); };
@@ -216,7 +217,7 @@ void Executor::run(const float* const* inputs, float* const* outputs) {
 
 void Executor::run_program(const float* const* outputs) {
   const int64_t start = profiling_ ? steady_nanoseconds() : 0;
-  dense::Memory memory(program_bytes_);
+  dense::Memory memory(program_options_.memory_bytes);
   std::vector<dense::Tensor> inputs;
   for (size_t i = 0; i < plan_->outputs.size(); ++i) {
     const Buffer& b = plan_->buffers[static_cast<size_t>(plan_->outputs[i])];
@@ -228,7 +229,7 @@ void Executor::run_program(const float* const* outputs) {
     for (size_t k = 0; k < to.size(); ++k) to[k] = static_cast<int64_t>(floats.values<float>()[k]);
   }
   results_.clear();  // gives its memory back first
-  results_ = dense::run(*plan_->program, inputs, {.memory_bytes = program_bytes_, .threads = team_.threads()});
+  results_ = dense::run(*plan_->program, inputs, program_options_);
   if (profiling_) program_nanoseconds_ += steady_nanoseconds() - start;
 }
 

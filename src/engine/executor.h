@@ -9,7 +9,7 @@
 
 #include "base/aligned_memory.h"
 #include "base/cpu_features.h"
-#include "dense/tensor.h"
+#include "dense/run.h"
 #include "engine/image_input.h"
 #include "engine/plan.h"
 #include "engine/prepared_plan.h"
@@ -26,7 +26,7 @@ struct ExecutorOptions {
   // Which steps run together, band by band (engine/row_bands.h); nothing: as this machine's cache suggests. `threads`
   // in it is not used.
   std::optional<RowBandOptions> row_bands;
-  int64_t program_bytes = dense::Memory::kDefaultLimit;  // what the tensors of a program behind the plan may take
+  dense::RunOptions program;  // of a program behind the plan; `threads` in it is not used
 };
 
 // The work on one part of a step, in nanoseconds of std::chrono::steady_clock.
@@ -151,7 +151,8 @@ class Executor {
   ThreadTeam team_;
   ThreadTeam::Work work_, work_on_current_;
   size_t current_step_ = 0;
-  int64_t program_bytes_ = 0, program_nanoseconds_ = 0;
+  dense::RunOptions program_options_;
+  int64_t program_nanoseconds_ = 0;
   std::vector<dense::Tensor> results_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/data_type_codes.h"
+#include "ir/program_types.h"
 #include "onnx/at_node.h"
 #include "onnx/chosen_sizes.h"
 #include "onnx/expand_qlinear.h"
@@ -187,6 +188,7 @@ std::optional<Shape> Builder::shape(const std::string& value) {
 DataType Builder::data_type(const std::string& value) {
   Entry& e = entry(value);
   if (e.value) return e.value->type.data_type;
+  if (e.made_by_program()) return ir::data_type_of(program_types_[static_cast<size_t>(e.in_program)]);
   if (!e.varying.empty()) return e.varying.front().data_type();
   return tensor_of(e).data_type();
 }
@@ -221,6 +223,7 @@ ir::Value* Builder::value_in_lane(const std::string& name, size_t lane) {
 void Builder::add_source(const proto::Node& node) {
   if (node.op_type == "Constant") return add_constant_node(node);
   if (node.op_type == "If") return add_chosen_branch(node);
+  if (node.op_type == "Loop") return add_loop(node);
   SourceNode source{node.op_type, node.name, node.inputs, node.outputs, {}};
   for (const std::string& input : source.inputs)
     if (!input.empty()) entry(input);

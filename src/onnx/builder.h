@@ -72,7 +72,10 @@ class Builder : private UpgradeContext {
   // An If whose condition is a constant: the nodes of the branch that it chooses (builder_branches.cc).
   void add_chosen_branch(const proto::Node& node);
   bool condition_of(const proto::Node& node);
-  const proto::Graph& add_branch(const proto::Node& node, const std::string& key);
+  // `inputs`: of the program, for those of the branch.
+  const proto::Graph& add_branch(const proto::Node& node, const std::string& key, size_t outputs,
+                                 const std::vector<dense::Type>& inputs = {});
+  const proto::Graph& graph_attribute(const proto::Node& node, const std::string& key) const;
   // Notes what these nodes and the outputs of their graph read.
   void note_uses(const proto::Graph& graph, const std::vector<const proto::Node*>& nodes);
   void add(const SourceNode& source);
@@ -96,10 +99,15 @@ class Builder : private UpgradeContext {
   // the graph lacks.
   bool belongs_to_program(const SourceNode& node);
   void add_to_program(SourceNode node);
+  // Of an operator that the program has, in its newest form.
+  void add_in_program(SourceNode node);
+  [[noreturn]] void fail_outside_program(const std::string& op) const;
   void add_if_to_program(const proto::Node& node);
+  void add_loop(const proto::Node& node);
   // The outputs of an operation on constants, computed now.
   void fold_operation(const dense::Operation& operation, const SourceNode& node);
   int new_program_value(const std::string& name, dense::Type type);
+  int define_in_program(const std::string& name, const std::string& operation, int like);
   int value_in_program(const std::string& name);
   void finish_program();
 

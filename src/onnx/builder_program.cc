@@ -153,16 +153,35 @@ int Builder::value_in_program(const std::string& name) {
 }
 
 void Builder::add_to_program(SourceNode node) {
-  const dense::Operator* row = dense::find_operator(node.op);
-  if (!row) {
-    std::string all;
-    for (const std::string& op : dense::operator_names()) all += (all.empty() ? "" : ", ") + op;
-    fail("its inputs are computed behind the plan, ",
-         program_.operations.empty()
-             ? ""
-             : str("where '", program_.operations.front().name, "' (", program_.operations.front().op, ") begins, "),
-         "and this operator is not supported there; supported are ", all);
+  if (node.op == "Dropout") {  // which a network that runs does not do
+    node.op = "Identity", node.attributes.clear();
+    node.inputs.resize(1);
   }
+  // Old forms, and operators that a program has others for.
+  if (node.op == "Resize" || (!dense::find_operator(node.op) && is_rewritten(node.op))) {
+    const std::string op = node.op;
+    for (SourceNode& next : upgrade(std::move(node), opset_, *this)) {
+      if (next.op == op && next.op != "Resize") fail_outside_program(op);
+      const bool here = next.op == "Resize" || belongs_to_program(next);
+      here ? add_in_program(std::move(next)) : add(next);
+    }
+    return;
+  }
+  add_in_program(std::move(node));
+}
+
+void Builder::fail_outside_program(const std::string& op) const {
+  std::string all;
+  for (const std::string& each : dense::operator_names()) all += (all.empty() ? "" : ", ") + each;
+  fail("its inputs are computed behind the plan, ",
+       program_.operations.empty()
+           ? ""
+           : str("where '", program_.operations.front().name, "' (", program_.operations.front().op, ") begins, "),
+       "and ", op, " is not supported there; supported are ", all);
+}
+
+void Builder::add_in_program(SourceNode node) {
+  if (!dense::find_operator(node.op)) fail_outside_program(node.op);
   for (const Moved& moved : kMoved) {
     if (node.op != moved.op) continue;
     const auto it = node.attributes.find(moved.attribute);
@@ -231,28 +250,6 @@ void Builder::fold_operation(const dense::Operation& operation, const SourceNode
     define(node.outputs[i]).constant = ir::Tensor(ir::data_type_of(results[i].type()), results[i].shape(),
                                                   {results[i].bytes().begin(), results[i].bytes().end()});
   }
-}
-
-void Builder::add_if_to_program(const proto::Node& node) {
-  dense::Operation operation{"If", node.name.empty() ? node.outputs.at(0) : node.name, {}, {}, {}, {}};
-  operation.inputs.push_back(value_in_program(node.inputs[0]));
-  std::vector<dense::Operation>* const outside = operations_;
-  for (const char* key : {"then_branch", "else_branch"}) {
-    dense::Block block;
-    operations_ = &block.operations;
-    const proto::Graph& branch = add_branch(node, key);
-    for (const proto::ValueInfo& output : branch.outputs) block.outputs.push_back(value_in_program(output.name));
-    operations_ = outside;
-    operation.branches.push_back(std::move(block));
-  }
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    const auto type = program_types_[static_cast<size_t>(operation.branches[0].outputs[i])];
-    const std::string name = node.outputs[i].empty() ? fresh_name(operation.name + "_unused") : node.outputs[i];
-    Entry& e = define(name);
-    e.in_program = new_program_value(name, type);
-    operation.outputs.push_back(e.in_program);
-  }
-  operations_->push_back(std::move(operation));
 }
 
 namespace {

@@ -26,7 +26,7 @@ bool is_known(const proto::Node& node) {
   const std::string& op = node.op_type;
   if (op == "FakeQuantize") return false;  // Octet's own; files hold QuantizeLinear and DequantizeLinear
   return ir::find_op(op) || can_fold(op) || is_rewritten(op) || op == "Constant" || op == "Shape" || op == "Size" ||
-         op == "If" || dense::find_operator(op);
+         op == "If" || op == "Loop" || dense::find_operator(op);
 }
 
 }  // namespace

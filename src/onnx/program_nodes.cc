@@ -67,14 +67,17 @@ class Writer {
       node.inputs = list(operation.inputs), node.outputs = list(operation.outputs);
       node.attributes = attributes(operation);
       for (size_t i = 0; i < operation.branches.size(); ++i)
-        node.branches.push_back(branch(operation.branches[i], i == 0 ? "then_branch" : "else_branch"));
+        node.branches.push_back(branch(operation.branches[i], operation.op == "Loop" ? "body"
+                                                              : i == 0               ? "then_branch"
+                                                                                     : "else_branch"));
     }
     return out;
   }
 
   // What a branch puts out must be made in it.
   SourceBranch branch(const dense::Block& block, const char* key) {
-    SourceBranch out{key, nodes(block.operations), {}};
+    SourceBranch out{key, {}, nodes(block.operations), {}};
+    for (const int v : block.inputs) out.inputs.emplace_back(made_name(v), type_of(v));
     std::unordered_set<int> made;
     for (const dense::Operation& operation : block.operations)
       made.insert(operation.outputs.begin(), operation.outputs.end());
@@ -86,9 +89,13 @@ class Writer {
         copy.name = fresh_name_(name + "_copy");
         copy.outputs = {name = fresh_name_(name + "_of_branch")};
       }
-      out.outputs.emplace_back(name, ir::TensorType{ir::data_type_of(types_[static_cast<size_t>(v)]), std::nullopt});
+      out.outputs.emplace_back(name, type_of(v));
     }
     return out;
+  }
+
+  ir::TensorType type_of(int value) const {
+    return {ir::data_type_of(types_[static_cast<size_t>(value)]), std::nullopt};
   }
 
   ir::Attributes attributes(const dense::Operation& operation) const {

@@ -69,6 +69,7 @@ void write_node(pbf_writer out, const SourceNode& node) {
       pbf_writer graph(attribute, 6);
       for (const SourceNode& inner : branch.nodes) write_node(pbf_writer(graph, 1), inner);
       graph.add_string(2, branch.key);
+      for (const auto& [name, type] : branch.inputs) write_value(pbf_writer(graph, 11), {name, type});
       for (const auto& [name, type] : branch.outputs) write_value(pbf_writer(graph, 12), {name, type});
     }
     attribute.add_enum(20, proto::kGraph);

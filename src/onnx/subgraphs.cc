@@ -55,6 +55,7 @@ void rename_values(proto::Node& node, const std::unordered_map<std::string, std:
   for (proto::Attribute& attribute : node.attributes) {
     if (!attribute.g) continue;
     proto::Graph graph = *attribute.g;
+    for (proto::ValueInfo& input : graph.inputs) renamed(input.name);
     for (proto::Tensor& tensor : graph.initializers) renamed(tensor.name);
     for (proto::Node& inner : graph.nodes) rename_values(inner, names);
     for (proto::ValueInfo& output : graph.outputs) renamed(output.name);

@@ -1,4 +1,4 @@
-// Nodes that have graphs as attributes, of which only If is read: the names that cross their borders.
+// Nodes that have graphs as attributes, of which If and Loop are read: the names that cross their borders.
 #pragma once
 #include <string>
 #include <unordered_map>

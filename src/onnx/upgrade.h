@@ -13,7 +13,8 @@ namespace octet::onnx {
 struct SourceNode;
 
 struct SourceBranch {
-  std::string key;  // "then_branch", "else_branch"
+  std::string key;  // "then_branch", "else_branch", "body"
+  std::vector<std::pair<std::string, ir::TensorType>> inputs;
   std::vector<SourceNode> nodes;
   std::vector<std::pair<std::string, ir::TensorType>> outputs;
 };
@@ -23,7 +24,7 @@ struct SourceNode {
   std::string op, name;
   std::vector<std::string> inputs, outputs;
   ir::Attributes attributes;
-  std::vector<SourceBranch> branches;  // of an If on its way out
+  std::vector<SourceBranch> branches;  // of an If or a Loop on its way out
 
   bool has_input(size_t i) const { return i < inputs.size() && !inputs[i].empty(); }
 };

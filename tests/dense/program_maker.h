@@ -105,4 +105,52 @@ inline dense::Program layers_program() {
   return m.program;
 }
 
+// Adds `count` times `step` to `start`; stops before a sum passes `most`. `sum` and the sums `partial`, one a row.
+inline void add_counting_loop(ProgramMaker& m, const std::string& count, const std::string& start,
+                              const std::string& step, const std::string& most) {
+  dense::Operation loop = m.operation("Loop", {count, "", start}, {"sum", "partial"});
+  loop.branches.resize(1);
+  dense::Block& body = loop.branches[0];
+  body.inputs = {m.value("iteration"), m.value("going"), m.value("before")};
+  body.operations = {m.operation("Add", {"before", step}, {"after"}), m.operation("Add", {"after", step}, {"next"}),
+                     m.operation("ReduceMax", {"next"}, {"largest"}, {{"keepdims", int64_t{0}}}),
+                     m.operation("LessOrEqual", {"largest", most}, {"goes_on"})};
+  body.outputs = {m.value("goes_on"), m.value("after"), m.value("after")};
+  m.program.operations.push_back(loop);
+}
+
+// Of numbers [2, 3], as an image: layers of images, and sums of a Loop.
+inline dense::Program images_program() {
+  ProgramMaker m;
+  m.input("x");
+  m.constant<int64_t>("image_shape", {4}, {1, 1, 2, 3});
+  m.constant<float>("w", {2, 1, 2, 2}, {1, -1, 0.5f, 0, 2, 1, 0, -0.5f});
+  m.constant<float>("b", {2}, {0.5f, -0.5f});
+  m.constant<float>("scales", {4}, {1, 1, 1.5f, 2});
+  m.constant<float>("ones", {2}, {1, 1});
+  m.constant<int64_t>("count", {}, {5});
+  m.constant<float>("step", {}, {0.25f});
+  m.constant<float>("most", {}, {2});
+  m.add("Reshape", {"x", "image_shape"}, {"image"});
+  m.add("Conv", {"image", "w", "b"}, {"conv"},
+        {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"dilations", std::vector<int64_t>{1, 2}}, {"group", int64_t{1}}});
+  m.add("MaxPool", {"conv"}, {"pool"},
+        {{"kernel_shape", std::vector<int64_t>{2, 2}},
+         {"strides", std::vector<int64_t>{2, 1}},
+         {"ceil_mode", int64_t{1}}});
+  m.add("AveragePool", {"pool"}, {"mean"},
+        {{"kernel_shape", std::vector<int64_t>{2, 2}},
+         {"auto_pad", std::string("SAME_UPPER")},
+         {"count_include_pad", int64_t{1}}});
+  m.add("ConvTranspose", {"mean", "w"}, {"wide"},
+        {{"strides", std::vector<int64_t>{2, 1}}, {"output_padding", std::vector<int64_t>{1, 0}}});
+  m.add("Resize", {"wide", "", "scales"}, {"large"},
+        {{"mode", std::string("cubic")}, {"coordinate_transformation_mode", std::string("pytorch_half_pixel")}});
+  m.add("InstanceNormalization", {"conv", "ones", "b"}, {"normal"}, {{"epsilon", 0.001f}});
+  m.add("GlobalAveragePool", {"normal"}, {"global"});
+  add_counting_loop(m, "count", "x", "step", "most");
+  for (const char* name : {"large", "global", "sum", "partial"}) m.output(name);
+  return m.program;
+}
+
 }  // namespace octet::testing

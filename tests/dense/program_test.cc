@@ -96,7 +96,7 @@ TEST(Program, ValidatesWhatRunsTrust) {
   outside.operations[0].inputs[0] = 1000;
   EXPECT_FALSE(refusal(outside).empty());
   Program unknown = testing::selecting_program();
-  unknown.operations[0].op = "Conv";
+  unknown.operations[0].op = "Einsum";
   EXPECT_NE(refusal(unknown).find("not supported"), std::string::npos) << refusal(unknown);
   Program attribute = testing::selecting_program();
   attribute.operations[0].attributes["odd"] = int64_t{1};

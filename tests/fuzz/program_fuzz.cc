@@ -1,6 +1,6 @@
 // Programs behind plans: whatever bytes come, the reader refuses them with a UserError, or the program runs within its
 // memory and stays the same when it is written again.
-// The first byte chooses: the rest is a program, or changes to one of two good ones (16-bit position, new byte).
+// The first byte chooses: the rest is a program, or changes to one of three good ones (16-bit position, new byte).
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -11,10 +11,11 @@
 namespace {
 
 std::string bytes_of(const uint8_t* data, size_t size) {
-  if (data[0] % 4 == 0) return {reinterpret_cast<const char*>(data + 1), size - 1};
+  if (data[0] % 8 == 0) return {reinterpret_cast<const char*>(data + 1), size - 1};
   static const std::string selecting = octet::dense::program_bytes(octet::testing::selecting_program());
   static const std::string layers = octet::dense::program_bytes(octet::testing::layers_program());
-  std::string bytes = data[0] % 4 == 1 ? layers : selecting;
+  static const std::string images = octet::dense::program_bytes(octet::testing::images_program());
+  std::string bytes = data[0] % 4 == 1 ? layers : data[0] % 4 == 2 ? images : selecting;
   for (size_t i = 1; i + 2 < size; i += 3)
     bytes[(data[i] | data[i + 1] << 8) % bytes.size()] = static_cast<char>(data[i + 2]);
   return bytes;
@@ -41,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     octet::dense::Memory memory;
     std::vector<octet::dense::Tensor> inputs;
     for (const octet::dense::Input& input : program.inputs) inputs.push_back(some(input.type, memory));
-    octet::dense::run(program, inputs, {.memory_bytes = 1 << 16});
+    octet::dense::run(program, inputs, {.memory_bytes = 1 << 16, .iterations = 100});
   } catch (const octet::UserError&) {
   }
   return 0;

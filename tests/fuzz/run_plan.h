@@ -31,8 +31,11 @@ inline bool is_tiny(const engine::Plan& plan) {
 // the plan keeps, too.
 inline std::vector<std::vector<float>> run_plan(const std::shared_ptr<const engine::Plan>& plan, Isa isa, int threads,
                                                 uint32_t seed = 0, std::vector<engine::TensorDump>* tensors = nullptr) {
-  engine::Executor executor(plan,
-                            {.threads = threads, .isa = isa, .team = {}, .row_bands = {}, .program_bytes = 1 << 16});
+  engine::Executor executor(plan, {.threads = threads,
+                                   .isa = isa,
+                                   .team = {},
+                                   .row_bands = {},
+                                   .program = {.memory_bytes = 1 << 16, .iterations = 100}});
   std::vector<std::vector<float>> inputs, outputs;
   std::vector<const float*> in;
   std::vector<float*> out;

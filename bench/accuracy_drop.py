@@ -3,7 +3,7 @@
 
     bench/accuracy_drop.py [--points 0.5] [--results FOLDER] [--check]      needs build/release
 
-Trains each briefly (Fashion-MNIST; scenes of its clothes), then calibrates it with four bits and one scale a
+Trains each briefly (Fashion-MNIST; scenes of its clothes), then calibrates it with few bits and one scale a
 tensor for weights, which costs much, and once more with the bar: the search adds what gives accuracy back and leaves the most sensitive
 layers in float until validation loses at most so many points. Prints the metric of the float network, of plain calibration and of
 what the bar gives, on the images that the search judges by and on test images, which it never sees, and the layers left in float.
@@ -19,7 +19,7 @@ import parts
 PICTURES = "/usr/share/datasets/fashion-mnist"
 CLASSIFIER, DETECTOR = parts.ROOT / "examples/fashion_mnist_resnet20.yaml", parts.ROOT / "tests/e2e/detector.yaml"
 EPOCHS = {"mobilenet_v2": 1, "efficientnet_b0": 1, "detectnet_v2": None}  # None: those of its experiment
-HARD = ["quant.weights.granularity=tensor", "quant.weights.bits=4"]
+HARD = {"mobilenet_v2": 4, "efficientnet_b0": 6, "detectnet_v2": 4}  # bits
 
 
 class Network:
@@ -27,7 +27,7 @@ class Network:
         self.name, self.octet, self.folder = name, options.octet, options.results / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.metric = "map" if name == "detectnet_v2" else "top1"
-        settings = list(HARD)
+        settings = ["quant.weights.granularity=tensor", f"quant.weights.bits={HARD[name]}"]
         if name == "detectnet_v2":
             for seed, scenes in enumerate(("scenes", "validation")):
                 self.run(scenes, "scenes", "--pictures", PICTURES, "--train", 600 if seed == 0 else 1, "--test", 250, "--width", 128,

@@ -168,9 +168,10 @@ bool Builder::add_to_lanes(const SourceNode& node, OpKind kind, std::vector<ir::
       ir::infer_node(*made.back());
     }
   } catch (const UserError& e) {
-    if (varies) throw;
+    const std::string why = str("with example sizes for its dynamic dimensions, ", e.what());
+    if (varies) fail(why, advice());
     // The graph itself may well be right: say it if somebody needs the sizes that are now unknown.
-    lanes_error_ = str("with example sizes for its dynamic dimensions, ", e.what());
+    lanes_error_ = why;
     lanes_.clear();
   }
   return varies;

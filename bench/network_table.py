@@ -12,17 +12,19 @@ import network_exports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXPORTERS = {"legacy11": "TorchScript, opset 11", "legacy13": "TorchScript, opset 13", "legacy17": "TorchScript, opset 17",
-             "dynamo": "dynamo, its default"}
-INTRODUCTION = """# Networks from PyTorch's exporters
+             "dynamo": "dynamo, its default", "paddle": "Paddle's"}
+INTRODUCTION = """# Networks from exporters
 
-What Octet makes of {networks} networks of torchvision {torchvision} and timm {timm} as PyTorch {torch} exports them, with the defaults of
-torch.onnx.export: one image, fixed sizes, no flag of Octet's. Made by `bench/networks.py PHOTOGRAPHS` and `bench/network_table.py`, which
-nobody edits; anyone can run both. Weights are random, from a fixed seed, with batch norms that have seen photographs.
+What Octet makes of {networks} networks: those of torchvision {torchvision} and timm {timm} as PyTorch {torch} exports them, with the
+defaults of torch.onnx.export (one image, fixed sizes) and no flag of Octet's, and three of Paddle's for characters in images, which are
+trained, as the package rapidocr-onnxruntime 1.4.4 has them. Made by `bench/networks.py PHOTOGRAPHS` and `bench/network_table.py`, which
+nobody edits; anyone can run both. PyTorch's weights are random, from a fixed seed, with batch norms that have seen photographs.
 
 - **reads**: `octet inspect` takes the file
 - **FP32**: the largest difference of the engine's outputs to ONNX Runtime's, to the largest value; yes where it is at most 1e-4.
   Detectors find as many objects, each compared with the nearest of its class, as equal scores come in any order
-- **trains**: two steps of `octet train` with a batch of 4; segmentation learns its own outputs
+- **trains**: two steps of `octet train` with a batch of 4; segmentation learns its own outputs.
+  Detectors and readers are not asked
 - **PTQ**: `octet quantize` with 8 photographs and no other setting
 - **INT8**: convolutions and products with weights that the engine runs in INT8, of all
 - **proof**: `octet verify`: every code of the engine is that of the QDQ model, or a tie
@@ -32,7 +34,8 @@ nobody edits; anyone can run both. Weights are random, from a fixed seed, with b
 - **PTQ, dB**: signal to noise of the engine's outputs beside the float network's, on photographs that did not calibrate; of detectors how
   many of the float network's objects
 
-Random weights make networks that amplify noise, deep ones most, so the last column says little of trained ones.
+Random weights make networks that amplify noise, deep ones most, so the last column says little of trained ones; readers see photographs
+without characters.
 """
 
 

@@ -56,7 +56,7 @@ def main():
     python, scripts = pathlib.Path(venv) / "bin/python", parts.ROOT / "bench"
     environment = {"OCTET": str(options.build / "bin/octet"), "OCTET_LIB": str(options.build / "lib/liboctet.so")}
     for network in options.networks:
-        for exporter in options.exporters:
+        for exporter in (e for e in options.exporters if e in network_exports.exporters_of(network)):
             folder = options.work / f"{network}-{exporter}"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)

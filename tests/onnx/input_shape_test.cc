@@ -118,7 +118,8 @@ TEST(InputShapes, AreAdvisedWhereExampleSizesDoNotFit) {
   d.constant("three", ints({3})).node("Gather", {"shape", "three"}, {"width"});
   d.node("Concat", {"batch", "rest", "width"}, {"target"}, {{"axis", int64_t{0}}});
   d.node("Reshape", {"x", "target"}, {"y"});
-  EXPECT_THAT(d.error(), AllOf(HasSubstr("node 'n_y' (Reshape)"), HasSubstr("example sizes"), HasSubstr("--input-shape")));
+  EXPECT_THAT(d.error(),
+              AllOf(HasSubstr("node 'n_y' (Reshape)"), HasSubstr("example sizes"), HasSubstr("--input-shape")));
   EXPECT_EQ(*import_with(d, {"1x3x48x20"}).outputs()[0]->type.shape, (Shape{1, 144, 20}));
 }
 

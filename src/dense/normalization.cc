@@ -41,14 +41,19 @@ Tensors batch_normalization(const Call& call) {
   return {out};
 }
 
+struct Statistics {
+  float mean = 0, factor = 0;  // 1 / sqrt(variance + epsilon)
+};
+
 // y = (x - mean) / sqrt(variance + epsilon) of `count` numbers.
-void normalize(const float* x, float* y, int64_t count, float epsilon) {
+Statistics normalize(const float* x, float* y, int64_t count, float epsilon) {
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < count; ++i) sum += x[i];
   const double mean = sum / static_cast<double>(count);
   for (int64_t i = 0; i < count; ++i) squares += (x[i] - mean) * (x[i] - mean);
   const double factor = 1 / std::sqrt(squares / static_cast<double>(count) + double{epsilon});
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>((x[i] - mean) * factor);
+  return {static_cast<float>(mean), static_cast<float>(factor)};
 }
 
 // By groups of channels of an image, each channel, or each group as until opset 20, with a scale and an offset.
@@ -80,6 +85,7 @@ Tensors instance_normalization(const Call& call) {
   return normalize_groups(call, floats_with_channels(call).shape()[1]);
 }
 
+// With the means and the inverse deviations of the rows as further results.
 Tensors layer_normalization(const Call& call) {
   const Tensor& x = call.input(0);
   require(x.type() == Type::kFloat && x.rank() >= 1, "should read floats, not ", type_name(x.type()),
@@ -87,19 +93,24 @@ Tensors layer_normalization(const Call& call) {
   const size_t axis = normal_axis(call.int_attribute("axis", -1), x.rank());
   const int64_t count = element_count({x.shape().begin() + static_cast<int64_t>(axis), x.shape().end()});
   const auto scale = floats_of(call, 1, count, "scale");
+  Shape of_rows(x.shape().begin(), x.shape().begin() + static_cast<int64_t>(axis));
+  of_rows.resize(x.rank(), 1);
   const auto offset = call.optional(2) ? floats_of(call, 2, count, "offset") : std::span<const float>();
-  Tensor out = call.memory().make<float>(x.shape());
-  if (out.size() == 0) return {out};
+  Tensor out = call.memory().make<float>(x.shape()), means = call.memory().make<float>(of_rows),
+         factors = call.memory().make<float>(of_rows);
+  require(out.size() > 0 || means.size() == 0, "rows of ", shape_text(x.shape()), " are empty");
   const float* const from = x.values<float>().data();
   float* const to = out.mutable_values<float>().data();
   for (int64_t row = 0; row < out.size(); row += count) {
-    normalize(from + row, to + row, count, epsilon_of(call));
+    const Statistics found = normalize(from + row, to + row, count, epsilon_of(call));
+    means.mutable_values<float>()[static_cast<size_t>(row / count)] = found.mean;
+    factors.mutable_values<float>()[static_cast<size_t>(row / count)] = found.factor;
     for (int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<size_t>(i);
       to[row + i] = to[row + i] * scale[at] + (offset.empty() ? 0.0f : offset[at]);
     }
   }
-  return {out};
+  return {out, means, factors};
 }
 
 void check_groups(const AttributeReader& attributes) {
@@ -132,7 +143,7 @@ std::vector<Operator> normalization_operators() {
            Typing::kFirst,
            {"epsilon", "num_groups", "stash_type"},
            check_groups},
-          {"LayerNormalization", layer_normalization, 2, 3, 1, Typing::kFirst, {"axis", "epsilon", "stash_type"}}};
+          {"LayerNormalization", layer_normalization, 2, 3, 3, Typing::kFirst, {"axis", "epsilon", "stash_type"}}};
 }
 
 }  // namespace octet::dense

@@ -10,8 +10,9 @@ namespace octet::lower {
 
 std::vector<passes::Pass> compile_passes() {
   return {
-      // As passes::checkpoint_passes() has it: tensors lie in the engine as in what it is verified against.
+      // As passes::checkpoint_passes() has them: tensors lie in the engine as in what it is verified against.
       passes::find_pass("cancel_transposes"),
+      passes::find_pass("sink_squeezes"),
       // Before any other node changes: it follows codes through what the file has.
       {"quantize_behind_moves", "quantize again what was moved as floats and a layer reads", quantize_behind_moves},
       // First the forms, as the passes behind it know those of the engine.

@@ -19,6 +19,7 @@
 #include "passes/mark_trainable.h"
 #include "passes/place_fake_quant.h"
 #include "passes/remove_identity.h"
+#include "passes/sink_squeezes.h"
 #include "passes/snap_biases.h"
 
 namespace octet::passes {
@@ -49,6 +50,7 @@ const std::vector<Pass>& all_passes() {
        [](ir::Graph& g) { return remove_identity(g); }},
       {"fold_constants", "compute what is constant, fold constant arithmetic into weights", fold_constants},
       {"cancel_transposes", "take out pairs of layout changes", cancel_transposes},
+      {"sink_squeezes", "compute on images between Squeeze and Unsqueeze", sink_squeezes},
       {"fuse_pad", "move zero padding into convolutions and pools", fuse_pad},
       {"canonicalize_activations", "write ReLU and clipped ReLU in one form", canonicalize_activations},
       {"fold_batch_norm", "fold batch normalization, as a node or as arithmetic, into weights", fold_batch_norm},

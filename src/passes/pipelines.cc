@@ -24,6 +24,7 @@ std::vector<Pass> preparation_passes(bool keep_dropout) {
   return {with("remove_identity", [=](ir::Graph& g) { return remove_identity(g, {.keep_dropout = keep_dropout}); }),
           find_pass("fold_constants"),
           find_pass("cancel_transposes"),
+          find_pass("sink_squeezes"),
           find_pass("fuse_pad"),
           find_pass("canonicalize_activations"),
           find_pass("fold_batch_norm"),
@@ -60,7 +61,7 @@ std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges
 }
 
 std::vector<Pass> training_passes() {
-  return {find_pass("cancel_transposes"), find_pass("mark_trainable")};
+  return {find_pass("cancel_transposes"), find_pass("sink_squeezes"), find_pass("mark_trainable")};
 }
 
 std::vector<Pass> deployment_passes() {
@@ -69,7 +70,8 @@ std::vector<Pass> deployment_passes() {
 
 std::vector<Pass> checkpoint_passes() {
   // As octet compile does it: what is compared is in the same order.
-  return {find_pass("cancel_transposes"), find_pass("fold_batch_norm"), find_pass("snap_biases")};
+  return {find_pass("cancel_transposes"), find_pass("sink_squeezes"), find_pass("fold_batch_norm"),
+          find_pass("snap_biases")};
 }
 
 std::vector<Pass> export_passes() {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/padded_place.h"
 #include "dense/operators.h"
 
 namespace octet::dense {
@@ -156,10 +157,12 @@ Tensors slice(const Call& call) {
   return {out};
 }
 
-// Of zeros or another number.
+// By a number, or by elements of the input.
 Tensors pad(const Call& call) {
   const Tensor& x = call.input(0);
-  require(call.string_attribute("mode", "constant") == "constant", "only the mode 'constant' is supported");
+  const std::string mode = call.string_attribute("mode", "constant");
+  require(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap", "mode is '", mode,
+          "', expected constant, reflect, edge or wrap");
   const std::vector<int64_t> amounts = call.ints(1);
   std::vector<int64_t> axes(x.rank());
   std::iota(axes.begin(), axes.end(), 0);
@@ -178,6 +181,8 @@ Tensors pad(const Call& call) {
     before[axis] = front, shape[axis] += front + back;
   }
   Tensor out = call.memory().make(x.type(), shape);
+  if (out.size() == 0) return {out};
+  const Shape steps = steps_of(x.shape());
   dispatch(x.type(), [&]<typename T>() {
     T value{};
     if (const Tensor* given = call.optional(2)) {
@@ -185,22 +190,24 @@ Tensors pad(const Call& call) {
               type_name(x.type()));
       value = given->values<T>()[0];
     }
-    const auto to = out.mutable_values<T>();
-    std::fill(to.begin(), to.end(), value);
-    const Shape steps = steps_of(shape);
+    const auto from = x.values<T>();
     std::vector<int64_t> index(x.rank(), 0);
-    for (const T& element : x.values<T>()) {
+    std::vector<std::optional<int64_t>> places(x.rank());  // of the index, in x; nothing: beside it
+    const auto look = [&](size_t d) { places[d] = padded_place(index[d] - before[d], x.shape()[d], mode); };
+    for (size_t d = 0; d < x.rank(); ++d) look(d);
+    for (T& element : out.mutable_values<T>()) {
       int64_t at = 0;
       bool inside = true;
-      for (size_t d = 0; d < index.size(); ++d) {
-        const int64_t place = index[d] + before[d];
-        inside = inside && place >= 0 && place < shape[d];
-        at += place * steps[d];
+      for (size_t d = 0; d < places.size(); ++d) {
+        inside = inside && places[d].has_value();
+        if (places[d]) at += *places[d] * steps[d];
       }
-      if (inside) to[static_cast<size_t>(at)] = element;
+      element = inside ? from[static_cast<size_t>(at)] : value;
       for (size_t d = index.size(); d-- > 0;) {
-        if (++index[d] < x.shape()[d]) break;
-        index[d] = 0;
+        const bool more = ++index[d] < shape[d];
+        if (!more) index[d] = 0;
+        look(d);
+        if (more) break;
       }
     }
   });

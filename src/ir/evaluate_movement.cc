@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/padded_place.h"
 #include "ir/evaluate_parts.h"
 #include "ir/evaluate_rules.h"
 
@@ -32,16 +33,6 @@ struct Taking {
     }
   }
 };
-
-// Which element along an axis of `size` a padding mode shows at `i`, which may lie outside; kOutside: the fill.
-int64_t padded_index(int64_t i, int64_t size, const std::string& mode) {
-  if (i >= 0 && i < size) return i;
-  if (mode == "constant" || size == 0) return kOutside;
-  if (mode == "edge") return i < 0 ? 0 : size - 1;
-  if (mode == "wrap") return (i % size + size) % size;
-  const int64_t period = std::max<int64_t>(2 * (size - 1), 1), place = (i % period + period) % period;  // reflect
-  return std::min(place, period - place);
-}
 
 }  // namespace
 
@@ -149,8 +140,8 @@ Tensors evaluate_pad(const Node& node, MemoryBudget& budget) {
     AxisPath& path = paths[axes[k]];
     budget.charge(8 * shape[axes[k]]);
     for (int64_t i = 0; i < shape[axes[k]]; ++i) {
-      const int64_t index = padded_index(i - pads[k], x.shape()[axes[k]], node.get_string("mode", "constant"));
-      path.offsets.push_back(index == kOutside ? kOutside : index * path.step);
+      const auto place = padded_place(i - pads[k], x.shape()[axes[k]], node.get_string("mode", "constant"));
+      path.offsets.push_back(place ? *place * path.step : kOutside);
     }
   }
   return {{take(x, shape, paths, budget, 0, fill)}};

@@ -10,6 +10,7 @@ size_t data_inputs(const Node& node) {
 
 bool commutes_with_quantizer(const Node& node) {
   if (node.kind == OpKind::kResize) return node.get_string("mode") == "nearest";
+  if (node.kind == OpKind::kPad) return node.get_string("mode", "constant") != "constant";
   return node.info().has(trait::kCommutes);
 }
 

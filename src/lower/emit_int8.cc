@@ -97,9 +97,8 @@ void emit_window(PlanBuilder& b, const Node& node, const numerics::QuantParams& 
   write_window(s, node);
 }
 
-void emit_nearest(PlanBuilder& b, const Node& node, const numerics::QuantParams& params) {
-  const ResizeAxis y = resize_axis(node, 2), x = resize_axis(node, 3);
-  const auto y_ref = b.constant(y.low), x_ref = b.constant(x.low);
+void emit_pixels(PlanBuilder& b, const Node& node, const PixelIndex& index, const numerics::QuantParams& params) {
+  const auto y_ref = b.constant(index.rows), x_ref = b.constant(index.columns);
   const int in = b.codes(node.input(0)), out = b.define_codes(node.output(), params);
   Step& s = b.step("resize_nearest", node, {in}, {out});
   s.int8 = true;
@@ -262,11 +261,13 @@ void emit_carrier(PlanBuilder& b, const Node& node, const numerics::QuantParams&
     case OpKind::kClip:
       return emit_clamp(b, node, params);
     case OpKind::kResize:
-      return emit_nearest(b, node, params);
+      return emit_pixels(b, node, {resize_axis(node, 2).low, resize_axis(node, 3).low}, params);
+    case OpKind::kPad:
+      if (const auto index = repeated_pixels(node)) return emit_pixels(b, node, *index, params);
+      [[fallthrough]];
     case OpKind::kConcat:
     case OpKind::kSplit:
     case OpKind::kSlice:
-    case OpKind::kPad:
       return emit_boxes(b, node, *box_moves(node), params);
     default:
       b.same_codes(node.output(), node.input(0));

@@ -27,22 +27,25 @@ bool any_nhwc(const PlanBuilder& b, const Node& node) {
 void emit_boxes(PlanBuilder& b, const Node& node, const BoxMoves& boxes) {
   std::vector<int> outputs(node.outputs.size(), -1);
   const bool nhwc = any_nhwc(b, node);
+  const auto output = [&](size_t i) {
+    if (outputs[i] >= 0) return outputs[i];
+    const Value* result = node.output(i);
+    outputs[i] = b.define_real_as(result, nhwc);
+    if (boxes.fill) {
+      const auto value = b.constant(std::vector<float>{*boxes.fill});
+      engine::Step& s = b.step("strided_copy", node, {}, {outputs[i]});
+      s.ints["rank"] = 1;
+      s.lists["dims"] = {ir::element_count(shape_of(result))};
+      s.lists["in_strides"] = {0}, s.lists["out_strides"] = {1};
+      s.constants["value"] = value;
+    }
+    return outputs[i];
+  };
+  if (boxes.moves.empty()) output(0);  // a Pad that cuts all off but what it fills
   for (const BoxMove& move : boxes.moves) {
     if (!b.is_read(node.output(move.output))) continue;  // a piece of a Split that others read where it lies
-    const int in = b.real_as(node.input(move.input), nhwc);
-    int& out = outputs[move.output];
+    const int in = b.real_as(node.input(move.input), nhwc), out = output(move.output);
     const Value* result = node.output(move.output);
-    if (out < 0) {
-      out = b.define_real_as(result, nhwc);
-      if (boxes.fill) {
-        const auto value = b.constant(std::vector<float>{*boxes.fill});
-        engine::Step& s = b.step("strided_copy", node, {}, {out});
-        s.ints["rank"] = 1;
-        s.lists["dims"] = {ir::element_count(shape_of(result))};
-        s.lists["in_strides"] = {0}, s.lists["out_strides"] = {1};
-        s.constants["value"] = value;
-      }
-    }
     PlanBuilder::Walk walk{.dims = move.size,
                            .in_strides = float_strides(shape_of(node.input(move.input)), nhwc),
                            .out_strides = float_strides(shape_of(result), nhwc)};

@@ -91,7 +91,9 @@ bool Lowering::carries_codes(const Node& node) const {
         if (!quantized(in) || *quant(in) != params) return false;
       return true;
     case OpKind::kPad:
-      return node.get_string("mode", "constant") == "constant" && exact(*box_moves(node)->fill, params);
+      if (const BoxMoves boxes = *box_moves(node); boxes.fill)
+        return !boxes.moves.empty() && exact(*boxes.fill, params);
+      return moves_codes(node);
     default:
       return moves_codes(node);
   }

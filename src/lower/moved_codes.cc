@@ -95,6 +95,8 @@ bool moves_codes(const Node& node) {
     case OpKind::kSplit:
     case OpKind::kSlice:
       return unit_steps(*box_moves(node));
+    case OpKind::kPad:
+      return repeated_pixels(node).has_value();
     case OpKind::kResize:
       if (node.get_string("mode") != "nearest") return false;
       check_resize(node);

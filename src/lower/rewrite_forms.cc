@@ -59,6 +59,9 @@ class Rewriter {
         case OpKind::kGlobalAveragePool:
           if (shape_of(node->input(0)).size() == 3) window();
           break;
+        case OpKind::kBatchNormalization:
+          if (const size_t rank = shape_of(node->input(0)).size(); rank == 3 || rank > 4) batch_norm();
+          break;
         case OpKind::kMish:
           mish();
           break;
@@ -239,6 +242,16 @@ class Rewriter {
     for (const char* key : {"kernel_shape", "strides", "dilations", "output_shape"}) widen(key, 1);
     for (const char* key : {"output_padding", "pads"}) widen(key, 0);
     become_reshape(&node, add(node.kind, "image", inputs, attributes));
+  }
+
+  // A batch norm of a tensor that is neither an image nor a row is one of an image of one row.
+  void batch_norm() {
+    std::vector<Value*> inputs = node_->inputs;
+    const Shape& shape = shape_of(inputs[0]);
+    const int64_t images = shape[0] * shape[1];
+    if (images == 0) return;
+    inputs[0] = reshape_operand(inputs[0], {shape[0], shape[1], 1, ir::element_count(shape) / images});
+    become_reshape(node_, add(node_->kind, "image", inputs, node_->attributes));
   }
 
   Value* image_weights(Value* w, const Shape& shape) {

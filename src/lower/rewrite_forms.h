@@ -11,7 +11,7 @@ namespace octet::lower {
 // - MatMul with a vector operand, or whose batch dimensions broadcast: Reshape, Expand and MatMul. MatMul of rank 3 and
 //   more by a constant matrix becomes one of rank 2 over all rows, with its bias and its quantizers.
 // - Mish: Softplus, Tanh and Mul.
-// - Conv, ConvTranspose and pools over one axis: the same over an image of one row.
+// - Conv, ConvTranspose, BatchNormalization and pools over one axis: the same over an image of one row.
 // UserError for Dropout in training mode, and for its mask as a result.
 int rewrite_forms(ir::Graph& graph);
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/padded_place.h"
 #include "train/ops_common.h"
 #include "train/precision.h"
 
@@ -87,15 +88,6 @@ StepFunction slice(const ir::Node& node, const Wiring& w) {
   });
 }
 
-// Source index of element `i` of a padded axis of `size` elements, for the modes that copy elements.
-int64_t padded_source(int64_t i, int64_t size, const std::string& mode) {
-  if (mode == "edge") return std::clamp<int64_t>(i, 0, size - 1);
-  if (mode == "wrap") return ((i % size) + size) % size;
-  if (size == 1) return 0;
-  const int64_t period = 2 * (size - 1), phase = ((i % period) + period) % period;  // reflect
-  return phase < size ? phase : period - phase;
-}
-
 StepFunction pad(const ir::Node& node, const Wiring& w) {
   const std::string mode = node.get_string("mode");
   require(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap", node_text(node), ": mode '",
@@ -120,7 +112,7 @@ StepFunction pad(const ir::Node& node, const Wiring& w) {
       } else if (before != 0 || after != 0) {
         require(size > 0, text, ": axis ", axis, " is empty and cannot be padded in mode ", mode);
         std::vector<int64_t> indices;
-        for (int64_t j = -before; j < size + after; ++j) indices.push_back(padded_source(j, size, mode));
+        for (int64_t j = -before; j < size + after; ++j) indices.push_back(*padded_place(j, size, mode));
         x = at::index_select(x, axis, index_tensor(indices, x));
       }
     }

@@ -263,6 +263,21 @@ TEST(Blocks, AveragePoolsAndNearestResize) {
   EXPECT_EQ(step_kinds(*plan), "quantize average_pool resize_nearest conv global_average");
 }
 
+// A row or column that is seen again is a code that is read again.
+TEST(Blocks, PadsThatRepeatPixels) {
+  for (const char* mode : {"reflect", "edge", "wrap"}) {
+    QuantNet net(57);
+    auto* x = net.fq(net.input({1, 20, 6, 5}), 1.0f / 127);
+    auto* padded = net.op(OpKind::kPad, {x, net.ints({0, 0, 2, 1, 0, 0, -1, 3})}, {{"mode", std::string(mode)}});
+    auto* mean =
+        net.op(OpKind::kReduceMean, {net.conv(padded, 20, 8, 3), net.ints({2, 3})}, {{"keepdims", int64_t{0}}});
+    net.finish({mean});
+    std::shared_ptr<const engine::Plan> plan;
+    check_graph(net, {}, &plan);
+    EXPECT_EQ(step_kinds(*plan), "quantize resize_nearest conv reduce") << mode;
+  }
+}
+
 TEST(Blocks, FloatNetwork) {
   QuantNet net(16);
   auto* x = net.input({2, 3, 12, 12});

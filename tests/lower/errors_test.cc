@@ -118,9 +118,15 @@ TEST(Errors, UnsupportedVariants) {
   }
   {
     QuantNet net(35);
-    net.finish({net.op(OpKind::kPad, {net.input({1, 3, 4, 4}), net.ints({0, 0, 1, 1, 0, 0, 1, 1})},
-                       {{"mode", std::string("reflect")}})});
-    EXPECT_THAT(error_of(net.graph), HasSubstr("reflect"));
+    net.finish({net.op(OpKind::kPad, {net.input({1, 3, 2, 2}), net.ints({0, 0, 200, 200, 0, 0, 0, 0})},
+                       {{"mode", std::string("wrap")}})});
+    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Pad"), HasSubstr("4096 pieces")));
+  }
+  {
+    QuantNet net(35);
+    net.finish(
+        {net.op(OpKind::kPad, {net.input({1, 2}), net.ints({0, 0, 0, 20'000'000})}, {{"mode", std::string("edge")}})});
+    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Pad"), HasSubstr("20000000 elements beside an axis of 2")));
   }
   {
     QuantNet net(36);

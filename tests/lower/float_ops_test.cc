@@ -150,6 +150,26 @@ TEST_F(FloatOps, Moves) {
   check(out, 0);
 }
 
+TEST_F(FloatOps, PadsThatRepeatTheInputOrCutItOff) {
+  const auto both = in_both_layouts({2, 6, 4, 3});
+  auto* rows = net.input({2, 3, 5}, "rows");
+  std::vector<ir::Value*> out;
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    const auto pad = [&](ir::Value* x, Ints pads) {
+      out.push_back(net.op(OpKind::kPad, {x, net.ints(std::move(pads))}, {{"mode", std::string(mode)}}));
+    };
+    for (ir::Value* x : both) {
+      pad(x, {0, 0, 2, 1, 0, 0, 3, 2});
+      pad(x, {0, 2, 1, 1, 1, 3, 0, 2});
+      pad(x, {0, 0, -1, 2, 0, 0, 2, -2});
+      pad(x, {0, -2, 1, -3, 0, 1, 0, 4});  // nothing is left of the last axis but what is padded
+    }
+    pad(rows, {0, 1, 4, 0, 1, 3});
+    pad(rows, {0, 0, 9, 1, 0, 12});  // more than once there and back
+  }
+  check(out, 0);
+}
+
 // As in ConvNeXt and Swin: what follows a convolution reads the memory that it wrote, and the next one what that wrote.
 TEST_F(FloatOps, ChannelsToTheEndAndBackMoveNothing) {
   auto* x = net.input({1, 8, 6, 5});
@@ -191,9 +211,12 @@ TEST_F(FloatOps, Resizes) {
 }
 
 TEST_F(FloatOps, BatchNormWithoutConvolution) {
-  auto* x = net.input({2, 5, 4, 3});
-  check({net.op(OpKind::kBatchNormalization, {x, net.constant({5}, 0.5f, 1.5f), net.constant({5}, -1, 1),
-                                              net.constant({5}, -1, 1), net.constant({5}, 0.5f, 2)})});
+  std::vector<ir::Value*> out;
+  for (const ir::Shape& shape : {ir::Shape{2, 5, 4, 3}, ir::Shape{2, 5}, ir::Shape{2, 5, 7}, ir::Shape{2, 5, 3, 2, 2}})
+    out.push_back(net.op(OpKind::kBatchNormalization,
+                         {net.input(shape, net.graph.unique_name("x")), net.constant({5}, 0.5f, 1.5f),
+                          net.constant({5}, -1, 1), net.constant({5}, -1, 1), net.constant({5}, 0.5f, 2)}));
+  check(out);
 }
 
 TEST_F(FloatOps, InputsHandedThroughAndOutputsTwice) {

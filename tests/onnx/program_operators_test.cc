@@ -126,6 +126,16 @@ std::vector<OperatorCase> resizes() {
 
 INSTANTIATE_TEST_SUITE_P(Resizes, ProgramOperator, ::testing::ValuesIn(resizes()));
 
+std::vector<OperatorCase> pads() {
+  std::vector<OperatorCase> out;
+  for (const char* mode : {"constant", "reflect", "edge"})
+    for (const Ints& pads : {Ints{0, 1, 2, 1, 1, 3}, Ints{0, -1, 3, 0, 2, -4}})
+      out.push_back({"Pad", {2, 3, 5}, {}, {{"mode", mode}, {"pads", pads}}, 10});
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pads, ProgramOperator, ::testing::ValuesIn(pads()));
+
 INSTANTIATE_TEST_SUITE_P(
     Normalizations, ProgramOperator,
     ::testing::Values(OperatorCase{"BatchNormalization", {2, 3, 4, 5}, {{3}, {3}, {3}, {3}}, {{"epsilon", 0.01f}}},

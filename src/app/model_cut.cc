@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "ir/infer.h"
+#include "ir/query.h"
+#include "ir/traits.h"
 
 namespace octet::app {
 namespace {
@@ -25,6 +27,23 @@ std::vector<ir::Node*> activation_quantizers(const ir::Graph& graph) {
       out.push_back(node.get());
   }
   return out;
+}
+
+// All that a reader of `value` makes of it is moved, and then quantized by `params`.
+bool only_quantizes(const ir::Graph& graph, const ir::Node& reader, const ir::Value* value,
+                    const numerics::QuantParams& params) {
+  std::vector<std::pair<const ir::Node*, const ir::Value*>> front{{&reader, value}};
+  for (size_t i = 0; i < front.size(); ++i) {
+    const auto [node, in] = front[i];
+    if (ir::is_quantizer(node) && node->input(0) == in && params_of(*node) == params) continue;
+    if (!node->info().has(ir::trait::kMoves) || !ir::commutes_with_quantizer(*node)) return false;
+    for (const ir::Value* out : node->outputs) {
+      if (out == nullptr) continue;
+      if (graph.is_output(out)) return false;
+      for (const ir::Node* user : out->users) front.push_back({user, out});
+    }
+  }
+  return true;
 }
 
 // The nearest tensor behind `v` that is compared, or an output of the graph.
@@ -195,6 +214,17 @@ CutModel cut_model(const ir::Graph& graph, const std::vector<QuantizedTensor>& t
                                 : t.place == TensorPlace::kMerged ? same_codes(t, tensors)
                                                                   : nullptr;
     if (as != nullptr) g.replace_uses(g.find_value(t.tensor), forced.at(as->tensor));
+  }
+  // What two quantizers round, the one that the engine has must see as it was: else a tie of the first would look like
+  // a wrong code of the second.
+  for (const QuantizedTensor& t : tensors) {
+    if (t.place != TensorPlace::kMerged) continue;
+    ir::Value* rounded = g.find_value(t.tensor);
+    const numerics::QuantParams params = params_of(*rounded->producer);
+    for (ir::Node* user : std::vector<ir::Node*>(rounded->users))
+      for (size_t i = 0; i < user->inputs.size(); ++i)
+        if (user->input(i) == rounded && only_quantizes(g, *user, rounded, params))
+          g.set_input(user, i, rounded->producer->input(0));
   }
   out.scores = g.clone();
   for (size_t i : out.compared)

@@ -225,6 +225,11 @@ std::optional<Int8Chain> Lowering::read_function_chain(const Node& node) {
     const Readers only = readers(source.root, node);
     const Chain found = int8_chain_at(source.root);
     if (!only.root || !only.inner || found.weighted == nullptr) continue;
+    // A step beside the border of a quantizer within would be another code there, and jump behind it.
+    const auto between = activations_->between(node.output(), source.root);
+    if (std::any_of(between.begin(), between.end(),
+                    [&](const Value* v) { return v != node.output() && is_quantizer(v->producer); }))
+      continue;
     // The steps follow from the function, and the multipliers from the steps.
     auto chain = read_chain(found, {});
     if (!chain) return std::nullopt;

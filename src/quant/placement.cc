@@ -106,7 +106,10 @@ class Planner {
         quantize(*node, 0);
     if (profile_.quantized_results && !options_.only_cases)
       for (const auto& node : graph_.nodes()) quantize_result(*node);
-    if (options_.unify_concat) unify_concats();
+    if (options_.unify_concat)
+      unify_concats();
+    else if (is_auto() && !options_.only_cases)
+      share_concats();
     if (rules_.dla) share_ranges_for_dla();
     choose_codes(graph_, options_, layers_, plan_);
     layers_.require_quantized(plan_);
@@ -274,6 +277,45 @@ class Planner {
                        .reason = str("weights of ", node.info().name, " '", node.name, "'")});
     }
     add_use(plan_[weights_[key]], {&node, 1});
+  }
+
+  // Where a value that a node reads was made: before nodes that move its codes, which read it at `use`.
+  struct Origin {
+    Value* value;
+    QuantizedUse use;
+    bool divided = false;  // by a Split or a Slice on the way
+  };
+  Origin origin_of(Node* reader, size_t input) const {
+    Origin out{.value = reader->input(input), .use = {reader, input}};
+    for (Node* p = out.value->producer; p && !excluded_.count(p) && ir::data_inputs(*p) == 1; p = out.value->producer) {
+      if (!ir::commutes_with_quantizer(*p) || !(p->info().has(ir::trait::kMoves) || p->kind == OpKind::kResize)) break;
+      out.divided |= p->kind == OpKind::kSplit || p->kind == OpKind::kSlice;
+      out.value = p->input(0), out.use = {p, 0};
+    }
+    return out;
+  }
+
+  // A Concat that is quantized joins codes as they are, where its quantizer could not do the rounding alone: what
+  // others read as codes, too, or in another Concat, and what was split off has one scale with it. So the blocks of
+  // YOLOv8 (Split, bottlenecks, Concat) and the levels of feature pyramids stay codes, and nothing is rounded twice. A
+  // tensor that is divided and has a scale already keeps it (ShuffleNet: else all blocks of a stage had one).
+  void share_concats() {
+    for (auto it = graph_.nodes().rbegin(); it != graph_.nodes().rend(); ++it) {
+      Node& node = **it;
+      if (node.kind != OpKind::kConcat || excluded_.count(&node) || !plan_at(node.output())) continue;
+      std::vector<const Value*> same{node.output()};
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const Origin origin = origin_of(&node, i);
+        const bool joined = std::count(same.begin(), same.end(), origin.value) > 0;  // another part of it
+        const bool planned = plan_at(origin.value) != nullptr;
+        if (!may_read_quantized(origin.value) || (origin.divided && planned && !joined)) continue;
+        if (!origin.divided && !planned && origin.value->users.size() < 2) continue;
+        quantize(*origin.use.node, origin.use.input);
+        same.push_back(origin.value);
+        if (plan_at(node.input(i))) same.push_back(node.input(i));
+      }
+      share_scale(same);
+    }
   }
 
   // Concats in reverse order, so that a Concat behind another one passes its group on.

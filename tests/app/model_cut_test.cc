@@ -70,6 +70,29 @@ TEST_F(ModelCut, AnotherScaleIsNoMatch) {
   EXPECT_THAT(t.note, HasSubstr("0.03"));
 }
 
+// As GhostNet has it: what a Concat joins is quantized, and so is what a Slice takes from it.
+TEST(ModelCutOfMoves, WhatTwoQuantizersRoundIsComparedUnrounded) {
+  QuantNet net{5};
+  ir::Value* x = net.fq(net.input({1, 16, 6, 6}), 0.02f, true, 128);
+  ir::Value* joined = net.op(OpKind::kConcat, {x, net.conv(x, 16, 16, 3, {.pad = 1})}, {{"axis", int64_t{1}}});
+  ir::Value* first = net.fq(joined, 0.02f);
+  ir::Value* part = net.op(OpKind::kSlice, {first, net.ints({0}), net.ints({24}), net.ints({1})});
+  ir::Value* second = net.fq(part, 0.02f);
+  net.finish({net.conv(second, 24, 8, 1)});
+  std::vector<QuantizedTensor> tensors = find_quantized_tensors(net.graph, {}, {});
+  ASSERT_EQ(tensors.size(), 3u);
+  for (QuantizedTensor& t : tensors) t.place = t.tensor == first->name ? TensorPlace::kMerged : TensorPlace::kCompared;
+  const CutModel cut = cut_model(net.graph, tensors);
+  const ir::Value* source = cut.pieces.outputs().back();
+  ASSERT_EQ(source->name, part->name);
+  EXPECT_EQ(source->producer->input(0)->name, joined->name);
+
+  for (QuantizedTensor& t : tensors) t.params.scale *= t.tensor == second->name ? 2.0f : 1.0f;
+  net.graph.set_constant(second->producer->input(1), ir::Tensor::scalar(0.04f));
+  const CutModel other = cut_model(net.graph, tensors);
+  EXPECT_EQ(other.pieces.outputs().back()->producer->input(0)->name, first->name);
+}
+
 // The linear layers of a transformer: products of rank 3 become products of rows, and their quantizers go with them.
 TEST(ModelCutOfTokens, QuantizersOfRowsAreThoseOfTheirTensors) {
   QuantNet net{3};

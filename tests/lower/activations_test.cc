@@ -165,6 +165,17 @@ TEST(Activations, ThatStayFloat) {
 }
 
 // So channels with a ReLU6 between them are not equalized (passes/equalize_channels.h): each would have its own limit.
+// A sum is rounded to steps before a function: beside the border of a quantizer within it that would be another code,
+// and a jump of the result that no tie explains.
+TEST(Activations, WithQuantizersWithinStayFloat) {
+  QuantNet net(31);
+  auto* x = net.fq(net.input({2, 16, 20, 20}), 1.0f / 127);
+  auto* sum = net.conv(x, 16, 32, 1);
+  auto* gate = net.fq(net.op(OpKind::kSigmoid, {sum}), 1.0f / 127);
+  net.finish({net.fq(net.op(OpKind::kMul, {net.fq(sum, 0.11f), gate}), 0.03f)});
+  EXPECT_EQ(step_kinds(*compile(net.graph, 2)), "quantize conv unary quantize quantize mul dequantize");
+}
+
 TEST(Activations, LimitsForEachChannelStayFloat) {
   QuantNet net(37);
   auto* x = net.fq(net.input({1, 16, 5, 5}), 1.0f / 127);

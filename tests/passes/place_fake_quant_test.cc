@@ -1,6 +1,7 @@
 // Placement on hand-built blocks of every family, and on networks of the zoo against approved files. To approve a
 // change, run with OCTET_APPROVE=1 and look at the difference in git.
 #include "passes/place_fake_quant.h"
+#include "passes/planned_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,12 +34,6 @@ std::string planned(const ir::Graph& graph, const PlacementOptions& options = {}
 }
 
 // Only the activations, which the rules are about.
-std::string activations(const ir::Graph& graph, const PlacementOptions& options = {}) {
-  std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
-  std::erase_if(plan, [](const auto& p) { return p.value->is_constant(); });
-  return quant::placement_text(plan);
-}
-
 void expect_approved(const std::string& file, const std::string& actual) {
   const std::string path = std::string(OCTET_SOURCE_DIR) + "/tests/passes/golden/" + file;
   const char* approve = std::getenv("OCTET_APPROVE");

@@ -12,6 +12,7 @@
 #include "passes/block_builder.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/place_fake_quant.h"
+#include "passes/planned_text.h"
 #include "quant/tensor_ranges.h"
 #include "support/post_training.h"
 
@@ -23,18 +24,6 @@ using quant::PlacementOptions;
 using quant::PlacementRule;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-std::string activations(const ir::Graph& graph, const PlacementOptions& options) {
-  std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
-  std::erase_if(plan, [](const auto& p) { return p.value->is_constant(); });
-  return quant::placement_text(plan);
-}
-
-std::string weights(const ir::Graph& graph, const PlacementOptions& options) {
-  std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
-  std::erase_if(plan, [](const auto& p) { return !p.value->is_constant(); });
-  return quant::placement_text(plan);
-}
 
 // A residual block, a pool, and a head of a convolution and its Sigmoid.
 class ResidualNet : public BlockBuilder {

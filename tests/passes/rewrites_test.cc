@@ -43,6 +43,23 @@ TEST(RemoveIdentityTest, KeepsWhatJoinsTwoNamesAndDropoutWhenAsked) {
   EXPECT_EQ(run_and_compare(b.graph, [](ir::Graph& g) { return remove_identity(g); }), 1);
 }
 
+// Paddle's Swish is x * Sigmoid(1 * x).
+TEST(RemoveIdentityTest, NumbersThatChangeNothing) {
+  BlockBuilder b;
+  const auto number = [&](const std::string& name, float value, bool trainable = false) {
+    return b.graph.add_constant(name, ir::Tensor::of<float>({1}, std::vector<float>{value}), trainable);
+  };
+  auto* y = b.conv(b.x, "conv", 4);
+  y = b.op(OpKind::kMul, "swish",
+           {y, b.op(OpKind::kSigmoid, "gate", {b.op(OpKind::kMul, "beta", {number("one", 1), y})})});
+  y = b.op(OpKind::kDiv, "div", {b.op(OpKind::kAdd, "plus", {y, number("zero", 0)}), number("one2", 1)});
+  y = b.op(OpKind::kSub, "from_zero", {number("zero2", 0), b.op(OpKind::kSub, "minus", {y, number("zero3", 0)})});
+  y = b.op(OpKind::kMul, "trained", {y, number("scale", 1, true)});
+  auto* one = b.graph.add_constant("more_axes", ir::Tensor::of<float>({1, 1, 1, 1, 1}, std::vector<float>{1}));
+  b.graph.add_output(b.op(OpKind::kDiv, "into_one", {number("one3", 1), b.op(OpKind::kMul, "grown", {y, one})}));
+  EXPECT_EQ(run_and_compare(b.graph, [](ir::Graph& g) { return remove_identity(g); }), 4);
+}
+
 TEST(CanonicalizeActivationsTest, EveryFormOfReluAndOfClippedRelu) {
   BlockBuilder b;
   const auto scalar = [&](float v) {

@@ -33,12 +33,13 @@ std::vector<ir::Node*> activation_quantizers(const ir::Graph& graph) {
 bool only_quantizes(const ir::Graph& graph, const ir::Node& reader, const ir::Value* value,
                     const numerics::QuantParams& params) {
   std::vector<std::pair<const ir::Node*, const ir::Value*>> front{{&reader, value}};
+  std::set<const ir::Value*> seen;  // what is split and joined again is looked at once
   for (size_t i = 0; i < front.size(); ++i) {
     const auto [node, in] = front[i];
     if (ir::is_quantizer(node) && node->input(0) == in && params_of(*node) == params) continue;
     if (!node->info().has(ir::trait::kMoves) || !ir::commutes_with_quantizer(*node)) return false;
     for (const ir::Value* out : node->outputs) {
-      if (out == nullptr) continue;
+      if (out == nullptr || !seen.insert(out).second) continue;
       if (graph.is_output(out)) return false;
       for (const ir::Node* user : out->users) front.push_back({user, out});
     }

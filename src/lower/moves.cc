@@ -110,8 +110,9 @@ void add_runs(const Node& pad, int64_t begin, int64_t end, int64_t before, int64
   require(end - begin <= kLongest, "Pad '", pad.name, "': ", end - begin, " elements beside an axis of ", size,
           " are more than the engine repeats (", kLongest, ")");
   const size_t first = runs.size();
+  const std::string mode = mode_of(pad);
   for (int64_t i = begin; i < end; ++i) {
-    const auto place = padded_place(i - before, size, mode_of(pad));
+    const auto place = padded_place(i - before, size, mode);
     if (!place) return;  // of the fill
     if (runs.size() > first) {
       Run& run = runs.back();
@@ -188,10 +189,11 @@ std::optional<PixelIndex> repeated_pixels(const Node& node) {
   for (const size_t axis : {size_t{0}, size_t{1}})
     if (padding.before[axis] != 0 || padding.behind[axis] != 0) return std::nullopt;
   constexpr int64_t kLongest = int64_t{1} << 24;
+  const std::string mode = mode_of(node);
   const auto index = [&](size_t axis) {
     std::vector<int32_t> places;
     for (int64_t i = 0; i < out[axis]; ++i)
-      places.push_back(static_cast<int32_t>(*padded_place(i - padding.before[axis], in[axis], mode_of(node))));
+      places.push_back(static_cast<int32_t>(*padded_place(i - padding.before[axis], in[axis], mode)));
     return places;
   };
   for (const size_t axis : {size_t{2}, size_t{3}})

@@ -150,26 +150,6 @@ TEST(PlacementTest, SqueezeAndExciteIsQuantizedAndSwishIsNot) {
   EXPECT_THAT(activations(b.graph, {.rules = {PlacementRule::kMobileNet}}), ::testing::Not(HasSubstr("Mul 'scale'")));
 }
 
-TEST(PlacementTest, InceptionBranchesShareOneQuantizerAndConcatsMayShareScales) {
-  BlockBuilder b;
-  auto* x = b.relu(b.x, "relu");
-  auto* a = b.relu(b.conv(x, "conv1", 4), "a");
-  auto* pool = b.op(OpKind::kMaxPool, "pool", {x},
-                    {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}});
-  auto* concat = b.op(OpKind::kConcat, "concat", {a, pool}, {{"axis", int64_t{1}}});
-  b.graph.add_output(b.conv(concat, "conv2", 4));
-  const std::string separate =
-      "relu  s8 per tensor  -> Conv 'conv1', MaxPool 'pool'\n"
-      "concat  s8 per tensor  -> Conv 'conv2'\n";
-  EXPECT_EQ(activations(b.graph, {.rules = {PlacementRule::kInception}}), separate);
-  EXPECT_EQ(activations(b.graph), separate);
-  EXPECT_EQ(activations(b.graph, {.unify_concat = true}),
-            "relu  s8 per tensor  -> Conv 'conv1', MaxPool 'pool'\n"
-            "concat  s8 per tensor scale of 'concat'  -> Conv 'conv2'\n"
-            "a  s8 per tensor scale of 'concat'  -> Concat 'concat'\n"
-            "pool  s8 per tensor scale of 'concat'  -> Concat 'concat'\n");
-}
-
 TEST(PlacementTest, UnsignedTensorsAreThoseThatCannotBeNegative) {
   BlockBuilder b;
   auto* positive = b.relu(b.conv(b.x, "conv1", 4), "relu");

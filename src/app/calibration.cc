@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "passes/equalize_channels.h"
 #include "passes/pipelines.h"
+#include "passes/quantize_program.h"
 #include "report/progress.h"
 
 namespace octet::app {
@@ -55,13 +56,16 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   log_info("placed ", placed, " quantizers");
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed = observe(
-      graph, {}, loader, [&](int64_t done) { progress.update(done); },
-      with_layers(options.calibration, layers).need_peaks());
+      graph, passes::quantized_program_tensors(graph, options.placement), loader,
+      [&](int64_t done) { progress.update(done); }, with_layers(options.calibration, layers).need_peaks());
   progress.finish();
   observed.set_layers(layers);
-  passes::run_pipeline(graph,
-                       passes::scale_passes(observed.ranges(options.calibration), with_layers(options.weights, layers)),
+  const quant::WeightCalibrationOptions weights = with_layers(options.weights, layers);
+  const std::map<std::string, quant::Range> ranges = observed.ranges(options.calibration);
+  passes::run_pipeline(graph, passes::scale_passes(ranges, weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
+  if (const int behind = passes::quantize_program(graph, ranges, options.placement, weights))
+    log_info("placed ", behind, " quantizers behind the plan");
   return observed;
 }
 

@@ -16,8 +16,8 @@
 namespace octet::app {
 
 // What runs one epoch of `loader` through the float network that `graph` is without its FakeQuantize nodes: what each
-// of these reads, and the float32 activations `tensors`, as int8. `progress` is told the images so far. `peaks`: those
-// of single images, too (CalibrationOptions::need_peaks).
+// of these reads, and the float32 activations `tensors`, as int8, of graph.program's those that an image gets to.
+// `progress` is told the images so far. `peaks`: those of single images, too (CalibrationOptions::need_peaks).
 using Observe = std::function<quant::CalibrationSet(const ir::Graph& graph, const std::vector<std::string>& tensors,
                                                     data::Loader& loader,
                                                     const std::function<void(int64_t images)>& progress, bool peaks)>;

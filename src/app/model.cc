@@ -28,6 +28,9 @@ std::vector<float> as_floats(const dense::Tensor& tensor) {
       return converted(tensor.values<int32_t>());
     case dense::Type::kBool:
       return converted(tensor.values<bool>());
+    case dense::Type::kInt8:
+    case dense::Type::kUint8:
+      break;  // of no output
   }
   return {};
 }

@@ -128,7 +128,7 @@ Tensors conv_transpose(const Call& call) {
   Tensor weights = call.memory().make<float>({layer.groups, rows, depth});
   float* const turned = weights.mutable_values<float>().data();
   for (int64_t g = 0; g < layer.groups; ++g)
-    transpose(layer.w + g * depth * rows, turned + g * depth * rows, depth, rows);
+    dense::transpose(layer.w + g * depth * rows, turned + g * depth * rows, depth, rows);
   const int64_t block = std::clamp<int64_t>(kBlockElements / std::max<int64_t>(rows, 1) / 32 * 32, 32, 4096);
   Tensor products = call.memory().make<float>({rows, std::min(block, layer.pixels)});
   Tensor pixels = call.memory().make<float>({depth, std::min(block, layer.pixels)});

@@ -1,6 +1,7 @@
 #include "dense/operators.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 namespace octet::dense {
@@ -12,8 +13,8 @@ const std::unordered_map<std::string_view, Operator>& table() {
     for (const auto& group :
          {elementwise_operators(), activation_operators(), choice_operators(), reduction_operators(),
           gather_operators(), scatter_operators(), selection_operators(), shape_operators(), movement_operators(),
-          region_operators(), sampling_operators(), resize_operators(), product_operators(), convolution_operators(),
-          pooling_operators(), normalization_operators(), recurrent_operators()})
+          region_operators(), sampling_operators(), resize_operators(), product_operators(), quantization_operators(),
+          convolution_operators(), pooling_operators(), normalization_operators(), recurrent_operators()})
       for (const Operator& row : group) OCTET_CHECK(all.emplace(row.name, row).second, row.name);
     return all;
   }();
@@ -45,6 +46,23 @@ const T* attribute_as(const Attributes& attributes, const char* key, const char*
   const T* value = std::get_if<T>(&it->second);
   if (!value) fail("attribute '", key, "' should be ", what);
   return value;
+}
+
+// Of what a QuantizeLinear makes: that of the zero point, or output_dtype where there is none.
+Type codes_type(const Operation& operation, const std::vector<Type>& inputs) {
+  const int64_t* stated = attribute_as<int64_t>(operation.attributes, "output_dtype", "an integer");
+  std::optional<Type> type;
+  if (stated && *stated != 0) {
+    require(*stated == 2 || *stated == 3, "attribute 'output_dtype' is ", *stated,
+            "; codes of a program behind the plan are uint8 (2) or int8 (3)");
+    type = *stated == 2 ? Type::kUint8 : Type::kInt8;
+  }
+  if (operation.inputs.size() < 3 || operation.inputs[2] < 0) return type.value_or(Type::kUint8);
+  const Type zero = inputs.at(2);
+  require(zero == Type::kInt8 || zero == Type::kUint8, "the zero point holds ", type_name(zero),
+          "; codes of a program behind the plan are uint8 or int8");
+  require(!type || *type == zero, "attribute 'output_dtype' and the zero point name different types");
+  return zero;
 }
 
 }  // namespace
@@ -125,6 +143,8 @@ Type output_type(const Operation& operation, size_t output, const std::vector<Ty
       const int64_t* type = attribute_as<int64_t>(operation.attributes, "value_type", "an integer");
       return type ? type_of_code(*type) : Type::kFloat;
     }
+    case Typing::kCodes:
+      return codes_type(operation, inputs);
     case Typing::kFloat:
       break;
   }

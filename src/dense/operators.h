@@ -52,7 +52,7 @@ class Call : public AttributeReader {
 using Tensors = std::vector<Tensor>;
 using Function = Tensors (*)(const Call&);
 // What the type of an output follows from.
-enum class Typing { kFirst, kSecond, kBool, kInt64, kTo, kValue, kTopK, kFloat };
+enum class Typing { kFirst, kSecond, kBool, kInt64, kTo, kValue, kTopK, kFloat, kCodes };
 
 struct Operator {
   const char* name;
@@ -77,6 +77,7 @@ std::vector<Operator> region_operators();    // RoiAlign
 std::vector<Operator> sampling_operators();  // GridSample
 std::vector<Operator> resize_operators();
 std::vector<Operator> product_operators();
+std::vector<Operator> quantization_operators();  // QuantizeLinear, DequantizeLinear
 std::vector<Operator> convolution_operators();
 std::vector<Operator> pooling_operators();
 std::vector<Operator> normalization_operators();
@@ -129,7 +130,8 @@ Tensors map_floats(const Call& call, F f) {
   return {out};
 }
 
-// Calls work.template operator()<T>() for the C++ type of `type`.
+// Calls work.template operator()<T>() for the C++ type of `type`. UserError for codes, which only the two operators of
+// quantization.cc know.
 template <typename Work>
 auto dispatch(Type type, Work work) {
   switch (type) {
@@ -140,9 +142,12 @@ auto dispatch(Type type, Work work) {
     case Type::kInt32:
       return work.template operator()<int32_t>();
     case Type::kBool:
+      return work.template operator()<bool>();
+    case Type::kInt8:
+    case Type::kUint8:
       break;
   }
-  return work.template operator()<bool>();
+  fail("is not there for ", type_name(type));
 }
 
 }  // namespace octet::dense

@@ -37,7 +37,7 @@ Tensors mat_mul(const Call& call) {
 
 Tensor transposed(const Tensor& x, Memory& memory) {
   Tensor out = memory.make<float>({x.shape()[1], x.shape()[0]});
-  transpose(x.values<float>().data(), out.mutable_values<float>().data(), x.shape()[0], x.shape()[1]);
+  dense::transpose(x.values<float>().data(), out.mutable_values<float>().data(), x.shape()[0], x.shape()[1]);
   return out;
 }
 

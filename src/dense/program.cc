@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "dense/code_products.h"
 #include "dense/operators.h"
 
 namespace octet::dense {
@@ -27,6 +29,8 @@ class Validator {
     for (const Output& output : program_.outputs) {
       require(known.count(output.value) > 0, "an output of the program behind the plan is made by no operation");
       const auto value = static_cast<size_t>(output.value);
+      require(output.type != Type::kInt8 && output.type != Type::kUint8, "output '", program_.values[value], "' holds ",
+              type_name(output.type), ", which no output of a program behind the plan can");
       require(types_[value] == output.type, "output '", program_.values[value], "' should be ", type_name(output.type),
               ", and the program behind the plan makes ", type_name(types_[value]));
     }
@@ -158,10 +162,21 @@ class Validator {
   bool explained_ = false;
 };
 
-void add_weighted(const std::vector<Operation>& operations, const std::unordered_set<int>& constants,
-                  const Program& program, std::vector<WeightedOperation>& out) {
+// Constants, also those behind a DequantizeLinear, by how many elements they have.
+std::unordered_map<int, int64_t> constant_sizes(const Program& program) {
+  std::unordered_map<int, int64_t> out;
+  for (const auto& [value, tensor] : program.constants) out.emplace(value, tensor.size());
+  for (const Operation& operation : program.operations)
+    if (operation.op == "DequantizeLinear")
+      if (const auto it = out.find(operation.inputs[0]); it != out.end())
+        out.emplace(operation.outputs[0], int64_t{it->second});
+  return out;
+}
+
+void add_weighted(const std::vector<Operation>& operations, const std::unordered_map<int, int64_t>& constants,
+                  bool inside, std::vector<WeightedOperation>& out) {
   for (const Operation& operation : operations) {
-    for (const Block& branch : operation.branches) add_weighted(branch.operations, constants, program, out);
+    for (const Block& branch : operation.branches) add_weighted(branch.operations, constants, true, out);
     const bool recurrent = operation.op == "LSTM" || operation.op == "GRU" || operation.op == "RNN";
     const bool product =
         operation.op == "Gemm" || operation.op == "MatMul" || operation.op == "Conv" || operation.op == "ConvTranspose";
@@ -169,13 +184,27 @@ void add_weighted(const std::vector<Operation>& operations, const std::unordered
     int64_t parameters = 0;
     bool weighted = false;
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
-      if (constants.count(operation.inputs[i]) == 0) continue;
+      const auto constant = constants.find(operation.inputs[i]);
+      if (constant == constants.end()) continue;
       if (recurrent && (i == 0 || (i > 3 && i < 7))) continue;  // sequences, their lengths, states
       weighted = weighted || i < 2;
-      for (const auto& [value, tensor] : program.constants)
-        if (value == operation.inputs[i]) parameters += tensor.size();
+      parameters += constant->second;
     }
-    if (weighted) out.push_back({operation.name, operation.op, parameters});
+    if (!weighted) continue;
+    out.push_back({operation.name, operation.op, parameters, ""});
+    out.back().why_float = recurrent ? "recurrent layers run in FP32"
+                           : inside  ? "lies in a branch or a Loop behind the plan, where all is FP32"
+                                     : "its input is not quantized, or no kernel behind the plan has its form on codes";
+  }
+}
+
+void note_reads(const std::vector<Operation>& operations, std::unordered_set<int>& read) {
+  for (const Operation& operation : operations) {
+    read.insert(operation.inputs.begin(), operation.inputs.end());
+    for (const Block& branch : operation.branches) {
+      note_reads(branch.operations, read);
+      read.insert(branch.outputs.begin(), branch.outputs.end());
+    }
   }
 }
 
@@ -200,11 +229,37 @@ std::vector<Type> value_types(const Program& program) {
   return validator.take_types();
 }
 
+std::unordered_set<int> read_values(const Program& program) {
+  std::unordered_set<int> read;
+  for (const Output& output : program.outputs) read.insert(output.value);
+  note_reads(program.operations, read);
+  return read;
+}
+
+void drop_unread(Program& program) {
+  std::unordered_set<int> read;
+  for (const Output& output : program.outputs) read.insert(output.value);
+  std::vector<Operation> kept;
+  for (size_t i = program.operations.size(); i-- > 0;) {
+    Operation& operation = program.operations[i];
+    if (std::none_of(operation.outputs.begin(), operation.outputs.end(), [&](int v) { return read.count(v) > 0; }))
+      continue;
+    kept.push_back(std::move(operation));
+    note_reads({kept.back()}, read);
+  }
+  std::reverse(kept.begin(), kept.end());
+  program.operations = std::move(kept);
+  std::erase_if(program.constants, [&](const auto& c) { return read.count(c.first) == 0; });
+}
+
 std::vector<WeightedOperation> weighted_operations(const Program& program) {
-  std::unordered_set<int> constants;
-  for (const auto& [value, tensor] : program.constants) constants.insert(value);
   std::vector<WeightedOperation> out;
-  add_weighted(program.operations, constants, program, out);
+  add_weighted(program.operations, constant_sizes(program), false, out);
+  std::unordered_set<std::string> on_codes;
+  for (const CodeProduct& product : code_products(program))
+    on_codes.insert(program.operations[product.form.operation].name);
+  for (WeightedOperation& operation : out)
+    if (on_codes.count(operation.name) > 0) operation.why_float.clear();
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -69,10 +70,16 @@ std::vector<Type> value_types(const Program& program);
 std::string program_bytes(const Program& program);
 Program parse_program(std::span<const std::byte> bytes);
 
+// The values that an operation or an output reads.
+std::unordered_set<int> read_values(const Program& program);
+// Takes out operations whose results nothing reads, and constants that nothing reads.
+void drop_unread(Program& program);
+
 // Operators that multiply by constants, in the words of reports.
 struct WeightedOperation {
   std::string name, op;
   int64_t parameters = 0;
+  std::string why_float;  // empty: the engine computes it on codes
 };
 std::vector<WeightedOperation> weighted_operations(const Program& program);
 // How many operations there are, those of branches included.

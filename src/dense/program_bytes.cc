@@ -121,7 +121,7 @@ class Reader {
   }
   Type type() {
     const uint64_t v = number();
-    require(v >= 1 && v <= 4, "a tensor of the program behind the plan has the type ", v);
+    require(v >= 1 && v <= 6, "a tensor of the program behind the plan has the type ", v);
     return static_cast<Type>(v);
   }
   Tensor tensor() {

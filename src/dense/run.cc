@@ -60,6 +60,9 @@ class Run {
       for (const int v : operations[i].outputs)
         if (v >= 0) made_here.push_back(v);
       run_operation(operations[i]);
+      if (options_.watch && &operations == &program_.operations)
+        for (const int v : operations[i].outputs)
+          if (v >= 0) options_.watch(v, *values_[static_cast<size_t>(v)]);
       for (const auto& list : {reads[i], operations[i].outputs})
         for (const int v : list)
           if (const auto it = last.find(v); it != last.end() && it->second == i) {
@@ -84,7 +87,10 @@ class Run {
       if (operation.op == "Loop") return run_loop(operation);
       std::vector<const Tensor*> inputs;
       for (const int v : operation.inputs) inputs.push_back(v < 0 ? nullptr : values_[static_cast<size_t>(v)]);
-      Tensors made = find_operator(operation.op)->run(Call(operation, std::move(inputs), memory_, options_.threads));
+      const Operator* row = find_operator(operation.op);
+      OCTET_CHECK(row || options_.others, operation.op);
+      Tensors made = row ? row->run(Call(operation, std::move(inputs), memory_, options_.threads))
+                         : Tensors{options_.others(operation, inputs, memory_)};
       OCTET_CHECK(made.size() >= operation.outputs.size(), operation.op);
       for (size_t i = 0; i < operation.outputs.size(); ++i)
         if (operation.outputs[i] >= 0) set(operation.outputs[i], std::move(made[i]));

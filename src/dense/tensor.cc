@@ -14,12 +14,17 @@ const char* type_name(Type type) {
       return "int32";
     case Type::kBool:
       return "bool";
+    case Type::kInt8:
+      return "int8";
+    case Type::kUint8:
+      return "uint8";
   }
   return "?";
 }
 
 size_t type_size(Type type) {
-  return type == Type::kInt64 ? 8 : type == Type::kBool ? 1 : 4;
+  if (type == Type::kInt64) return 8;
+  return type == Type::kFloat || type == Type::kInt32 ? 4 : 1;
 }
 
 std::string shape_text(const Shape& shape) {

@@ -12,8 +12,8 @@
 
 namespace octet::dense {
 
-enum class Type : uint8_t { kFloat = 1, kInt64 = 2, kInt32 = 3, kBool = 4 };
-const char* type_name(Type type);  // "float32", "int64", "int32", "bool"
+enum class Type : uint8_t { kFloat = 1, kInt64 = 2, kInt32 = 3, kBool = 4, kInt8 = 5, kUint8 = 6 };
+const char* type_name(Type type);  // "float32", "int64", "int32", "bool", "int8", "uint8"
 size_t type_size(Type type);       // bytes of one element
 
 using Shape = std::vector<int64_t>;
@@ -39,6 +39,14 @@ struct TypeOf<int32_t> {
 template <>
 struct TypeOf<bool> {
   static constexpr Type value = Type::kBool;
+};
+template <>
+struct TypeOf<int8_t> {
+  static constexpr Type value = Type::kInt8;
+};
+template <>
+struct TypeOf<uint8_t> {
+  static constexpr Type value = Type::kUint8;
 };
 }  // namespace internal
 

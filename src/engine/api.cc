@@ -44,6 +44,8 @@ DataType public_type(dense::Type type) {
     case dense::Type::kInt64:
       return DataType::kInt64;
     case dense::Type::kBool:
+    case dense::Type::kInt8:  // codes are no outputs
+    case dense::Type::kUint8:
       break;
   }
   return DataType::kBool;

@@ -229,7 +229,7 @@ void Executor::run_program(const float* const* outputs) {
     for (size_t k = 0; k < to.size(); ++k) to[k] = static_cast<int64_t>(floats.values<float>()[k]);
   }
   results_.clear();  // gives its memory back first
-  results_ = dense::run(*plan_->program, inputs, program_options_);
+  results_ = prepared_->program()->run(inputs, program_options_);
   if (profiling_) program_nanoseconds_ += steady_nanoseconds() - start;
 }
 

@@ -265,9 +265,9 @@ std::vector<LayerInfo> layer_list(const Plan& plan, Isa isa) {
   for (const dense::WeightedOperation& w : dense::weighted_operations(*plan.program))
     out.push_back({.name = w.name,
                    .op = w.op,
-                   .precision = "fp32",
+                   .precision = w.why_float.empty() ? "int8" : "fp32",
                    .kernel = "program",
-                   .reason = "lies behind the plan, where all is FP32"});
+                   .reason = w.why_float});
   return out;
 }
 

@@ -34,6 +34,7 @@ PreparedPlan::PreparedPlan(std::shared_ptr<const Plan> plan, Isa isa) : plan_(st
     if (after != steps_.end()) steps_[i].next->of_share = after->first_weights;
   }
   derive_weights();
+  if (plan_->program) program_ = std::make_shared<const PreparedProgram>(*plan_->program, isa);
 }
 
 void PreparedPlan::derive_weights() {

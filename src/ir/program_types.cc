@@ -11,9 +11,13 @@ DataType data_type_of(dense::Type type) {
     case dense::Type::kInt32:
       return DataType::kInt32;
     case dense::Type::kBool:
+      return DataType::kBool;
+    case dense::Type::kInt8:
+      return DataType::kInt8;
+    case dense::Type::kUint8:
       break;
   }
-  return DataType::kBool;
+  return DataType::kUInt8;
 }
 
 std::vector<ProgramOutput> program_outputs(const dense::Program& program) {

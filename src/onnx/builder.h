@@ -109,6 +109,7 @@ class Builder : private UpgradeContext {
   int new_program_value(const std::string& name, dense::Type type);
   int define_in_program(const std::string& name, const std::string& operation, int like);
   int value_in_program(const std::string& name);
+  int dequantized_in_program(const std::string& name, const QuantizedConstant& quantized);
   void finish_program();
 
   Entry& entry(const std::string& name);

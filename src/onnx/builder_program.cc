@@ -24,9 +24,15 @@ dense::Type type_in_program(DataType type, const std::string& name) {
       return dense::Type::kInt32;
     case DataType::kBool:
       return dense::Type::kBool;
+    case DataType::kInt8:
+      return dense::Type::kInt8;
+    case DataType::kUInt8:
+      return dense::Type::kUint8;
     default:
-      fail("'", name, "' holds ", ir::data_type_name(type),
-           "; where sizes depend on what the network computes, supported are float32, int32, int64 and bool");
+      fail(
+          "'", name, "' holds ", ir::data_type_name(type),
+          "; where sizes depend on what the network computes, supported are float32, int32, int64, bool and codes of 8 "
+          "bits");
   }
 }
 
@@ -139,6 +145,7 @@ int Builder::value_in_program(const std::string& name) {
   Entry& e = entry(name);
   if (e.in_program >= 0) return e.in_program;
   if (!e.varying.empty()) fail_varying(name);
+  if (e.dequantized) return e.in_program = dequantized_in_program(name, *e.dequantized);
   if (e.known_before_run()) {
     dense::Tensor tensor = to_dense(tensor_of(e), name, program_memory_);
     e.in_program = new_program_value(name, tensor.type());
@@ -150,6 +157,26 @@ int Builder::value_in_program(const std::string& name) {
     program_inputs_.push_back(e.value);
   }
   return e.in_program;
+}
+
+// Codes of 8 bits stay codes, so that their layer can be computed on them.
+int Builder::dequantized_in_program(const std::string& name, const QuantizedConstant& quantized) {
+  const auto constant = [&](const std::string& called, const ir::Tensor& tensor) {
+    dense::Tensor made = to_dense(tensor, called, program_memory_);
+    const int value = new_program_value(called, made.type());
+    program_.constants.emplace_back(value, std::move(made));
+    return value;
+  };
+  const ir::Tensor codes = quantized.codes();
+  if (codes.data_type() == DataType::kInt32) return constant(name, quantized.values());
+  dense::Operation operation{"DequantizeLinear", fresh_name(name + "/dequantize"), {}, {}, {}, {}};
+  operation.attributes["axis"] = quantized.axis;
+  operation.inputs = {constant(name + "/codes", codes), constant(name + "/scale", quantized.scale)};
+  if (quantized.zero_point) operation.inputs.push_back(constant(name + "/zero_point", *quantized.zero_point));
+  operation.outputs = {new_program_value(name, dense::Type::kFloat)};
+  // Before an operation whose branch reads it.
+  program_.operations.push_back(std::move(operation));
+  return program_.operations.back().outputs[0];
 }
 
 void Builder::add_to_program(SourceNode node) {
@@ -252,41 +279,6 @@ void Builder::fold_operation(const dense::Operation& operation, const SourceNode
   }
 }
 
-namespace {
-
-void note_reads(const std::vector<dense::Operation>& operations, std::unordered_set<int>& read) {
-  for (const dense::Operation& operation : operations) {
-    read.insert(operation.inputs.begin(), operation.inputs.end());
-    for (const dense::Block& branch : operation.branches) {
-      note_reads(branch.operations, read);
-      read.insert(branch.outputs.begin(), branch.outputs.end());
-    }
-  }
-}
-
-// Without operations whose results nothing reads.
-void drop_unread(dense::Program& program) {
-  std::unordered_set<int> read;
-  for (const dense::Output& output : program.outputs) read.insert(output.value);
-  std::vector<dense::Operation> kept;
-  for (size_t i = program.operations.size(); i-- > 0;) {
-    dense::Operation& operation = program.operations[i];
-    if (std::none_of(operation.outputs.begin(), operation.outputs.end(), [&](int v) { return read.count(v) > 0; }))
-      continue;
-    kept.push_back(std::move(operation));
-    read.insert(kept.back().inputs.begin(), kept.back().inputs.end());
-    for (const dense::Block& branch : kept.back().branches) {
-      note_reads(branch.operations, read);
-      read.insert(branch.outputs.begin(), branch.outputs.end());
-    }
-  }
-  std::reverse(kept.begin(), kept.end());
-  program.operations = std::move(kept);
-  std::erase_if(program.constants, [&](const auto& c) { return read.count(c.first) == 0; });
-}
-
-}  // namespace
-
 void Builder::finish_program() {
   std::unordered_set<std::string> seen;
   for (const proto::ValueInfo& output : source_.outputs) {
@@ -305,10 +297,8 @@ void Builder::finish_program() {
     }
     program_.outputs.push_back(std::move(made));
   }
-  drop_unread(program_);
-  std::unordered_set<int> read;
-  note_reads(program_.operations, read);
-  for (const dense::Output& output : program_.outputs) read.insert(output.value);
+  dense::drop_unread(program_);
+  const std::unordered_set<int> read = dense::read_values(program_);
   std::vector<dense::Input> inputs;
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     if (read.count(program_.inputs[i].value) == 0) continue;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "dense/program.h"
 
 namespace octet::quant {
 namespace {
@@ -87,20 +88,39 @@ std::string nothing_found(const Graph& graph, const NodeSelector& s) {
   return str(none, "begins the chain ", s.chain, "; its operators are ", operators_of(graph));
 }
 
+// Of a selector that is no chain.
+class Match {
+ public:
+  explicit Match(const NodeSelector& selector) : selector_(selector), regex_(compiled(selector.regex)) {}
+
+  bool operator()(const std::string& name, const std::string& op) const {
+    if (!selector_.op.empty()) return op == selector_.op;
+    if (!selector_.regex.empty()) return std::regex_match(name, *regex_);
+    return !selector_.name.empty() && fnmatch(selector_.name.c_str(), name.c_str(), 0) == 0;
+  }
+
+ private:
+  const NodeSelector& selector_;
+  std::optional<std::regex> regex_;
+};
+
 std::unordered_set<const Node*> selected(const Graph& graph, const NodeSelector& s) {
   std::unordered_set<const Node*> out;
-  const std::optional<std::regex> regex = compiled(s.regex);
   if (!s.chain.empty()) {
     for (const std::vector<const Node*>& nodes : find_chains(graph, s.chain)) out.insert(nodes.begin(), nodes.end());
     return out;
   }
-  for (const auto& node : graph.nodes()) {
-    if (!s.op.empty()      ? node->info().name == s.op
-        : !s.regex.empty() ? std::regex_match(node->name, *regex)
-                           : fnmatch(s.name.c_str(), node->name.c_str(), 0) == 0)
-      out.insert(node.get());
-  }
+  const Match match(s);
+  for (const auto& node : graph.nodes())
+    if (match(node->name, node->info().name)) out.insert(node.get());
   return out;
+}
+
+bool selects_behind(const Graph& graph, const NodeSelector& s) {
+  if (!graph.program || !s.chain.empty()) return false;
+  const Match match(s);
+  return std::ranges::any_of(graph.program->operations,
+                             [&](const dense::Operation& operation) { return match(operation.name, operation.op); });
 }
 
 }  // namespace
@@ -120,6 +140,10 @@ std::string problem_of(const NodeSelector& s) {
   if (!s.chain.empty()) return problem_of_chain(s.chain);
   if (!s.regex.empty() && !compiled(s.regex)) return str("'", s.regex, "' is no regular expression (ECMAScript)");
   return "";
+}
+
+bool selects(const NodeSelector& selector, const std::string& name, const std::string& op) {
+  return Match(selector)(name, op);
 }
 
 NodeSelector node_called(const std::string& name) {
@@ -168,7 +192,7 @@ std::unordered_set<const Node*> select_nodes(const Graph& graph, const std::vect
   for (const NodeSelector& selector : selectors) {
     if (const std::string problem = problem_of(selector); !problem.empty()) fail_usage(what, ": ", problem);
     std::unordered_set<const Node*> nodes = selected(graph, selector);
-    if (nodes.empty()) fail_usage(what, ": ", nothing_found(graph, selector));
+    if (nodes.empty() && !selects_behind(graph, selector)) fail_usage(what, ": ", nothing_found(graph, selector));
     out.merge(nodes);
   }
   return out;

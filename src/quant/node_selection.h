@@ -27,11 +27,14 @@ std::string problem_of(const NodeSelector& selector);
 // One in a word of the command line: a glob, or "re:REGEX", "op:OPERATOR", "chain:OPERATOR > OPERATOR".
 NodeSelector parse_selector(const std::string& text);
 
+// Whether it selects, by name, regex or op, a node of this name and operator. Precondition: no problem_of() it.
+bool selects(const NodeSelector& selector, const std::string& name, const std::string& op);
+
 // The node with this name and no other.
 NodeSelector node_called(const std::string& name);
 
 // The nodes that one of them selects. `what` begins the messages, "quantization exclude". UserError (exit 2) for a
-// selector that is none, or that selects no node (with the nearest name).
+// selector that is none, or that selects no node, nor an operation of the graph's program (with the nearest name).
 std::unordered_set<const ir::Node*> select_nodes(const ir::Graph& graph, const std::vector<NodeSelector>& selectors,
                                                  const std::string& what);
 

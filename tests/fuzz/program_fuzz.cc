@@ -1,12 +1,13 @@
 // Programs behind plans: whatever bytes come, the reader refuses them with a UserError, or the program runs within its
 // memory and stays the same when it is written again.
-// The first byte chooses: the rest is a program, or changes to one of three good ones (16-bit position, new byte).
+// The first byte chooses: the rest is a program, or changes to one of four good ones (16-bit position, new byte).
 #include <cstdint>
 #include <cstring>
 #include <string>
 
-#include "../dense/program_maker.h"
+#include "../dense/code_programs.h"
 #include "base/error.h"
+#include "engine/prepared_program.h"
 
 namespace {
 
@@ -15,7 +16,8 @@ std::string bytes_of(const uint8_t* data, size_t size) {
   static const std::string selecting = octet::dense::program_bytes(octet::testing::selecting_program());
   static const std::string layers = octet::dense::program_bytes(octet::testing::layers_program());
   static const std::string images = octet::dense::program_bytes(octet::testing::images_program());
-  std::string bytes = data[0] % 4 == 1 ? layers : data[0] % 4 == 2 ? images : selecting;
+  static const std::string codes = octet::dense::program_bytes(octet::testing::codes_program());
+  std::string bytes = data[0] % 8 == 7 ? codes : data[0] % 4 == 1 ? layers : data[0] % 4 == 2 ? images : selecting;
   for (size_t i = 1; i + 2 < size; i += 3)
     bytes[(data[i] | data[i + 1] << 8) % bytes.size()] = static_cast<char>(data[i + 2]);
   return bytes;
@@ -43,6 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::vector<octet::dense::Tensor> inputs;
     for (const octet::dense::Input& input : program.inputs) inputs.push_back(some(input.type, memory));
     octet::dense::run(program, inputs, {.memory_bytes = 1 << 16, .iterations = 100});
+    const octet::engine::PreparedProgram prepared(program, octet::Isa::kScalar);
+    prepared.run(inputs, {.memory_bytes = 1 << 16, .iterations = 100});
   } catch (const octet::UserError&) {
   }
   return 0;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "dense/code_products.h"
 #include "draft_model.h"
 #include "onnx/export.h"
 #include "run_program.h"
@@ -52,6 +53,46 @@ TEST(Program, ComesBackFromTheWrittenFile) {
   EXPECT_EQ(op_names(again), op_names(graph));
   EXPECT_THAT(run_program(again, floats({4}, {-1, 2, 0, 3})).at(1).values<int64_t>(), ElementsAre(1, 3));
   EXPECT_THAT(graph.clone().program, graph.program);
+}
+
+// Rows that are positive somewhere, times weights of codes; the weights of the second product are its floats' codes.
+Draft quantized_rows() {
+  Draft draft(17, {3, 2});
+  draft.constant("zero", floats({}, {0})).constant("first", ints({0}));
+  draft.constant("scale", floats({}, {0.5f}))
+      .constant("zero_point", ir::Tensor::of<int8_t>({}, std::vector<int8_t>{0}));
+  draft.constant("w", ir::Tensor::of<int8_t>({2, 2}, std::vector<int8_t>{1, 2, 3, -4}));
+  draft.constant("w_scale", floats({2}, {0.5f, 2}));
+  draft.constant("w_zero", ir::Tensor::of<int8_t>({2}, std::vector<int8_t>{0, 0}));
+  draft.constant("b", ir::Tensor::of<int32_t>({2}, std::vector<int32_t>{4, 8}))
+      .constant("b_scale", floats({2}, {0.25f, 1}));
+  draft.node("ReduceMax", {"x"}, {"largest"}, {{"axes", std::vector<int64_t>{1}}, {"keepdims", int64_t{0}}})
+      .node("Greater", {"largest", "zero"}, {"good"})
+      .node("NonZero", {"good"}, {"places"})
+      .node("Squeeze", {"places", "first"}, {"list"})
+      .node("Gather", {"x", "list"}, {"rows"})
+      .node("QuantizeLinear", {"rows", "scale", "zero_point"}, {"codes"})
+      .node("DequantizeLinear", {"codes", "scale", "zero_point"}, {"quantized"})
+      .node("DequantizeLinear", {"w", "w_scale", "w_zero"}, {"weights"}, {{"axis", int64_t{1}}})
+      .node("DequantizeLinear", {"b", "b_scale"}, {"bias"}, {{"axis", int64_t{0}}})
+      .node("Gemm", {"quantized", "weights", "bias"}, {"y"});
+  return draft;
+}
+
+TEST(Program, KeepsTheCodesOfWeights) {
+  const ir::Graph graph = quantized_rows().import();
+  ASSERT_TRUE(graph.program);
+  const auto products = dense::code_products(*graph.program);
+  ASSERT_EQ(products.size(), 1u);
+  EXPECT_THAT(products[0].weight_scales, ElementsAre(0.5f, 2));
+  EXPECT_EQ(products[0].params, (dense::CodeParams{.scale = 0.5f, .zero_point = 0, .type = dense::Type::kInt8}));
+  const ir::Tensor x = floats({3, 2}, {1, 1.2f, -1, -1, 100, 0});
+  // 1 * 0.5 + 1 * 1.5 + 1, 1 * 4 - 1 * 8 + 8; 63.5 * 0.5 + 1, 63.5 * 4 + 8
+  EXPECT_THAT(run_program(graph, x).at(0).values<float>(), ElementsAre(3, 4, 32.75f, 262));
+  const ir::Graph again = import_bytes(export_bytes(graph), {});
+  EXPECT_EQ(operations(again), operations(graph));
+  EXPECT_EQ(dense::code_products(*again.program).size(), 1u);
+  EXPECT_THAT(run_program(again, x).at(0).values<float>(), ElementsAre(3, 4, 32.75f, 262));
 }
 
 TEST(Program, IsWrittenInNewOpsetsOnly) {

@@ -74,17 +74,21 @@ Observe observe_on(train::Communicator& communicator, bool by_libtorch) {
           "quant.calibration.method: ema averages over the images in their order, which several processes do not "
           "have; calibrate in one, or by another method");
     const auto of_all = [&](int64_t done) { progress(done * communicator.size()); };
+    // What lies behind the plan, only the engine sees, and how often each process of several got there is not shared.
+    std::vector<std::string> of_graph = tensors;
+    std::erase_if(of_graph, [&](const std::string& tensor) { return !graph.find_value(tensor); });
     if (by_libtorch)
-      return train::observe_tensors(tasks::image_graph(graph), tensors, loader, of_all, communicator, peaks);
+      return train::observe_tensors(tasks::image_graph(graph), of_graph, loader, of_all, communicator, peaks);
     try {
-      EngineObservation seen = observe_with_engine(graph, tensors, loader, of_all, train::torch_threads(), peaks);
+      EngineObservation seen = observe_with_engine(graph, communicator.size() > 1 ? of_graph : tensors, loader, of_all,
+                                                   train::torch_threads(), peaks);
       train::share_observations(seen.observers, seen.images, communicator);
       require(seen.images > 0, "there is no image to calibrate with");
       return std::move(seen.observers);
     } catch (const EngineCannotRun& e) {
       log_debug("the engine cannot run the float network, so LibTorch does: ", e.what());
     }
-    return train::observe_tensors(tasks::image_graph(graph), tensors, loader, of_all, communicator, peaks);
+    return train::observe_tensors(tasks::image_graph(graph), of_graph, loader, of_all, communicator, peaks);
   };
 }
 

@@ -45,7 +45,7 @@ class Search {
   void try_methods() {
     const quant::CalibrationMethod own = result_.options.calibration.method;
     for (const auto& [method, name] : enum_names(quant::CalibrationMethod())) {
-      if (method == own) continue;
+      if (method == own || method == quant::CalibrationMethod::kSqnr) continue;  // which tries some of the others
       quant::QuantOptions options = result_.options;
       options.calibration.method = method;
       try_step(text_of(method), options, false);

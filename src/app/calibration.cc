@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/engine_observer.h"
+#include "app/method_choice.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "passes/equalize_channels.h"
@@ -60,7 +61,11 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
       [&](int64_t done) { progress.update(done); }, with_layers(options.calibration, layers).need_peaks());
   progress.finish();
   observed.set_layers(layers);
-  const quant::WeightCalibrationOptions weights = with_layers(options.weights, layers);
+  MethodChoice choice{options.calibration, with_layers(options.weights, layers)};
+  if (options.calibration.method == quant::CalibrationMethod::kSqnr)
+    choice = choose_method(graph, observed, choice, loader);
+  observed.settle(choice.activations);
+  const quant::WeightCalibrationOptions& weights = choice.weights;
   const std::map<std::string, quant::Range> ranges = observed.ranges(options.calibration);
   passes::run_pipeline(graph, passes::scale_passes(ranges, weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
@@ -80,7 +85,8 @@ std::map<std::string, quant::Range> measure_ranges(const ir::Graph& graph, const
 }
 
 nlohmann::ordered_json calibration_json(const quant::CalibrationSet& observed,
-                                        const quant::CalibrationOptions& options) {
+                                        const quant::CalibrationOptions& of_spec) {
+  const quant::CalibrationOptions& options = observed.settled(of_spec);
   const std::map<std::string, quant::Range> ranges = observed.ranges(options);
   nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
   for (const quant::TensorComparison& tensor : observed.compare()) {

@@ -38,11 +38,17 @@ struct QuantizeOptions {
   OutputFlags output;
 };
 
+bool names_method(const std::vector<std::string>& overrides) {
+  return std::ranges::any_of(overrides, [](const std::string& o) { return o.starts_with("quant.calibration.method"); });
+}
+
 // What the command line says beside, or instead of, a spec.
 spec::ExperimentSpec settings(const QuantizeOptions& options, const ir::Graph& graph, app::ModelFacts& model) {
   spec::ExperimentSpec spec = experiment_for(options.spec, options.input, model);
   if (!options.method.empty())
     spec.quant.calibration.method = schema::parse_enum<quant::CalibrationMethod>("calibration method", options.method);
+  else if (options.spec.path.empty() && !options.bounds.given() && !names_method(options.spec.overrides))
+    spec.quant.calibration.method = quant::CalibrationMethod::kSqnr;
   if (!options.equalize.empty())
     spec.quant.equalize = schema::parse_enum<quant::Equalization>("--equalize", options.equalize);
   if (!options.target.empty())
@@ -155,7 +161,8 @@ Command quantize_command() {
         add_output_flags(app, options->output, "QDQ ONNX file to write", ".onnx");
         add_model_flags(app, options->input);
         limit_to<quant::CalibrationMethod>(
-            app.add_option("--method", options->method, "Calibrator (default: that of the experiment, mse)"));
+            app.add_option("--method", options->method,
+                           "Calibrator (default: that of the experiment; without one sqnr, which tries some)"));
         add_number_flag(app, "--count", options->count, 1, 1'000'000'000,
                         "Images to use at most (default: the spec's, 1000)");
         limit_to<quant::Equalization>(

@@ -8,7 +8,7 @@
 
 namespace octet::quant {
 
-enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy, kMix, kEma };
+enum class CalibrationMethod { kMax, kMse, kPercentile, kEntropy, kMix, kEma, kSqnr };
 std::span<const schema::EnumName<CalibrationMethod>> enum_names(CalibrationMethod);
 
 // Some tensors calibrated in another way than the rest.
@@ -26,6 +26,11 @@ struct CalibrationOptions {
   int64_t batch_size = 50;
   double percentile = 99.99;         // percent in (0, 100], of method percentile
   double averaging_constant = 0.01;  // c in (0, 1] of method ema
+  // Of method mse. Errors of rounding are as often up as down: they cancel in the sums of the next layers and in means
+  // over pixels. What is cut off is always too small, in the same channels over whole regions, and adds up. So a
+  // squared error of clipping may count more often: what is best depends on the network (method sqnr tries it). 1: the
+  // mean squared error, as in other toolkits.
+  double clipping_weight = 1;
   // Percentile of the values other than zero: half of a tensor behind a ReLU are zeros, which dilutes percentiles.
   bool skip_zeros = false;
   // Entropy compares distributions by mass: where the bins are as fine as the codes it sees nothing of the *energy*
@@ -46,11 +51,13 @@ void describe(schema::Section& s, CalibrationOptions& options);
 // code, 127 (symmetric int8; that -128 exists is not used) or 255 (uint8, for tensors that cannot be negative). Never
 // above the histogram's amax(); 0 for a tensor that was always zero.
 //  max         the largest magnitude.
-//  mse         the threshold with the smallest mean squared error, of all bin edges and amax() itself.
+//  mse         the threshold with the smallest mean squared error, of all bin edges and amax() itself, that of clipped
+//              values weighted by clipping_weight.
 //  percentile  the first bin edge at or below which so many percent of the magnitudes lie.
 //  mix         of some percentiles (99.9, 99.95, 99.99, 99.995, 99.999, 100) the one with the smallest mean squared
 //              error, as Horizon's.
 //  ema         not of a histogram: see Observer.
+//  sqnr        one of these for the whole network (app/method_choice.h); of a tensor alone the same as mse.
 //  entropy     Kullback-Leibler divergence over 2048 bins and levels + 1 codes, as TensorRT's calibrator 2 is
 //  described.
 float calibrate_amax(const Histogram& histogram, int levels, const CalibrationOptions& options = {});

@@ -34,19 +34,23 @@ Density::Moments Density::up_to(double t) const {
   return m;
 }
 
-double Density::squared_error(float amax, int levels) const {
+Density::SquaredError Density::squared_errors(float amax, int levels) const {
   const double scale = numerics::scale_from_amax(amax, levels);
-  double error = 0;
+  // Of the values between two magnitudes, which all become the code of x.
+  const auto around = [](const Moments& low, const Moments& high, double x) {
+    return (high.second - low.second) - 2 * x * (high.first - low.first) + x * x * (high.mass - low.mass);
+  };
+  SquaredError out;
   Moments below;
   for (int q = 0; q <= levels; ++q) {
-    // Everything that is rounded, or clipped, to code q.
-    const Moments above = q == levels ? total() : up_to((q + 0.5) * scale);
-    const double x = q * scale;
-    error += (above.second - below.second) - 2 * x * (above.first - below.first) + x * x * (above.mass - below.mass);
+    const Moments above = up_to(q == levels ? std::max<double>(amax, (q - 0.5) * scale) : (q + 0.5) * scale);
+    out.rounding += around(below, above, q * scale);
     below = above;
     if (below.mass == total().mass) break;
   }
-  return std::max(error, 0.0);
+  out.clipping = std::max(around(below, total(), levels * scale), 0.0);
+  out.rounding = std::max(out.rounding, 0.0);
+  return out;
 }
 
 }  // namespace octet::quant

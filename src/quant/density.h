@@ -23,8 +23,13 @@ class Density {
   double width() const { return width_; }  // of a bin
   int bins() const { return bins_; }       // the last one ends at amax()
 
-  // Sum over all values of (x - fake_quantize(x))^2 with scale_from_amax(amax, levels): magnitude codes 0 .. levels.
-  double squared_error(float amax, int levels) const;
+  // Sums over all values of (x - fake_quantize(x))^2 with scale_from_amax(amax, levels): magnitude codes 0 .. levels.
+  struct SquaredError {
+    double rounding = 0, clipping = 0;  // of values up to amax, and of those beyond
+    double sum() const { return rounding + clipping; }
+  };
+  SquaredError squared_errors(float amax, int levels) const;
+  double squared_error(float amax, int levels) const { return squared_errors(amax, levels).sum(); }
 
  private:
   double upper_edge(int bin) const { return bin + 1 == bins_ ? amax_ : width_ * (bin + 1); }

@@ -99,7 +99,7 @@ void CalibrationSet::merge(const std::string& name, const Histogram& seen) {
 }
 
 std::map<std::string, Range> CalibrationSet::ranges(const CalibrationOptions& of_all) const {
-  const CalibrationOptions options = with_layers(of_all, layers_);
+  const CalibrationOptions options = with_layers(settled(of_all), layers_);
   std::map<std::string, Range> out;
   for (const auto& [name, observer] : observers_) {
     const Histogram& h = observer.histogram();

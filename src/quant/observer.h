@@ -1,6 +1,7 @@
 // Observers of activations, one for each tensor that will be quantized.
 #pragma once
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -92,6 +93,11 @@ class CalibrationSet {
 
   // What quant.layers say of these tensors, for ranges().
   void set_layers(LayerCalibration layers) { layers_ = std::move(layers); }
+  // What method sqnr came to for the network; ranges() of that method go by it.
+  void settle(CalibrationOptions chosen) { chosen_ = std::move(chosen); }
+  const CalibrationOptions& settled(const CalibrationOptions& options) const {
+    return options.method == CalibrationMethod::kSqnr && chosen_ ? *chosen_ : options;
+  }
   // UserError naming the tensor when one was never observed, or held NaN or infinities.
   std::map<std::string, Range> ranges(const CalibrationOptions& of_all = {}) const;
   std::vector<TensorComparison> compare() const;
@@ -100,6 +106,7 @@ class CalibrationSet {
  private:
   std::map<std::string, Observer> observers_;
   LayerCalibration layers_;
+  std::optional<CalibrationOptions> chosen_;
 };
 
 }  // namespace octet::quant

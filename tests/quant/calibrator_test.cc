@@ -55,10 +55,12 @@ Histogram histogram_of(const std::vector<float>& values) {
 }
 
 // Of the values themselves, by the numerics contract. Negative codes reach -levels, as the calibrator assumes.
-double true_mse(const std::vector<float>& values, float amax, int levels) {
+double true_mse(const std::vector<float>& values, float amax, int levels, double clipping_weight = 1) {
   const numerics::QuantParams p{numerics::scale_from_amax(amax, levels), 0, levels == 255 ? 0 : -levels, levels};
   double sum = 0;
-  for (const float v : values) sum += std::pow(static_cast<double>(v) - numerics::fake_quantize(v, p), 2);
+  for (const float v : values)
+    sum += (std::abs(v) > amax ? clipping_weight : 1) *
+           std::pow(static_cast<double>(v) - numerics::fake_quantize(v, p), 2);
   return sum / static_cast<double>(values.size());
 }
 
@@ -73,12 +75,26 @@ TEST_P(MseTest, IsAsGoodAsBruteForceOverTheValues) {
   const std::vector<float> values = sample(GetParam().kind);
   const Histogram h = histogram_of(values);
   const int levels = GetParam().levels;
-  const float chosen = calibrate_amax(h, levels, {.method = CalibrationMethod::kMse});
-  double best = true_mse(values, h.amax(), levels);
-  for (int i = 1; i < 250; ++i) best = std::min(best, true_mse(values, h.amax() * static_cast<float>(i) / 250, levels));
-  // Both search a grid; within 1 % of the other's optimum is the flat bottom of the curve.
-  EXPECT_LE(true_mse(values, chosen, levels), 1.01 * best);
-  EXPECT_LE(true_mse(values, chosen, levels), true_mse(values, h.amax(), levels) * (1 + 1e-6));
+  for (const double weight : {1.0, 20.0}) {
+    const float chosen = calibrate_amax(h, levels, {.method = CalibrationMethod::kMse, .clipping_weight = weight});
+    const auto error = [&](float amax) { return true_mse(values, amax, levels, weight); };
+    double best = error(h.amax());
+    for (int i = 1; i < 250; ++i) best = std::min(best, error(h.amax() * static_cast<float>(i) / 250));
+    // Both search a grid; within 1 % of the other's optimum is the flat bottom of the curve.
+    EXPECT_LE(error(chosen), 1.01 * best) << weight;
+    EXPECT_LE(error(chosen), error(h.amax()) * (1 + 1e-6)) << weight;
+  }
+}
+
+TEST(CalibratorTest, MseCutsOffLessTheMoreThatCounts) {
+  const Histogram h = histogram_of(sample(Kind::kLaplace));
+  float before = 0;
+  for (const double weight : {1.0, 5.0, 20.0, 1000.0}) {
+    const float amax = calibrate_amax(h, 127, {.method = CalibrationMethod::kMse, .clipping_weight = weight});
+    EXPECT_GT(amax, before) << weight;
+    before = amax;
+  }
+  EXPECT_EQ(calibrate_amax(h, 127, {.method = CalibrationMethod::kMse, .clipping_weight = 1e9}), h.amax());
 }
 
 TEST_P(MseTest, EstimatesTheErrorOfTheValues) {
@@ -245,7 +261,8 @@ TEST(Mix, KeepsThePercentileOfTheLeastError) {
       EXPECT_LE(mixed, mean_squared_error(h, amax, 127)) << percentile;
     }
     // The search over all thresholds is at least as good.
-    EXPECT_GE(mixed, mean_squared_error(h, calibrate_amax(h, 127, {.method = CalibrationMethod::kMse}), 127));
+    EXPECT_GE(mixed, mean_squared_error(
+                         h, calibrate_amax(h, 127, {.method = CalibrationMethod::kMse, .clipping_weight = 1}), 127));
   }
 }
 

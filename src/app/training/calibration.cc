@@ -97,6 +97,10 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
                                 bool by_libtorch) {
   if (options.adaround.iterations > 0 && communicator.size() > 1)
     fail_usage("quant.adaround: rounds weights in one process; leave out the workers, or its iterations");
+  if (options.calibration.method == quant::CalibrationMethod::kSqnr && communicator.size() > 1)
+    fail_usage(
+        "quant.calibration.method: sqnr runs quantized networks in one process; leave out the workers, or name "
+        "another method");
   quant::CalibrationSet observed =
       calibrate(graph, loader, options, dump_passes, observe_on(communicator, by_libtorch));
   if (options.adaround.iterations > 0) round_weights(graph, loader, options.adaround);

@@ -3,14 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "../dense/program_maker.h"
+#include "base/error.h"
 #include "ir/evaluate_graph.h"
 #include "ir/infer.h"
 #include "passes/block_builder.h"
 #include "passes/pipelines.h"
 #include "passes/place_fake_quant.h"
+#include "passes/quantize_program.h"
 #include "support/random_images.h"
 
 namespace octet::app {
@@ -98,6 +102,78 @@ TEST(EngineObserver, NamesWhatTheEngineLacks) {
   testing::RandomImages images;
   EXPECT_EQ(observe_with_engine(b.graph, {"relu"}, images.loader).images, 6);
   EXPECT_THROW(observe_with_engine(b.graph, {"back"}, images.loader), EngineCannotRun);
+}
+
+// The pixels of the features whose first channel is positive, times a matrix: none of images without any.
+ir::Graph with_program() {
+  passes::BlockBuilder b({ir::kDynamic, 3, 16, 16});
+  b.graph.add_output(b.relu(b.conv(b.x, "first", 8, 3, true), "features"));
+  testing::ProgramMaker m;
+  m.input("handed");
+  m.constant<int64_t>("order", {4}, {0, 2, 3, 1}), m.constant<int64_t>("rows", {2}, {-1, 8});
+  m.constant<int64_t>("zero", {1}, {0}), m.constant<float>("limit", {}, {3});
+  m.constant<float>("w", {8, 2}, std::vector<float>(16, 0.5f)), m.constant<float>("v", {2, 2}, {1, 2, 3, 4});
+  m.constant<float>("never", {}, {1e9f});
+  m.add("Transpose", {"handed"}, {"pixels"}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
+  m.add("Reshape", {"pixels", "rows"}, {"all"});
+  m.add("ReduceMax", {"all", "axis"}, {"largest"}, {{"keepdims", int64_t{0}}});
+  m.constant<int64_t>("axis", {1}, {1});
+  for (const auto& [limit, at] : {std::pair("limit", "good"), std::pair("never", "none")}) {
+    const std::string name = at;
+    m.add("Greater", {"largest", limit}, {name});
+    m.add("NonZero", {name}, {name + ".places"});
+    m.add("Squeeze", {name + ".places", "zero"}, {name + ".list"});
+    m.add("Gather", {"all", name + ".list"}, {name + ".rows"});
+    m.add("Gemm", {name + ".rows", "w"}, {name + ".y"});
+    m.output(name + ".y");
+  }
+  b.graph.program = std::make_shared<const dense::Program>(m.program);
+  return std::move(b.graph);
+}
+
+TEST(EngineObserver, SeesWhatTheProgramBehindComputes) {
+  ir::Graph graph = with_program();
+  dense::validate(*graph.program);
+  const ir::Graph plain = graph.clone();
+  passes::run_pipeline(graph, passes::placement_passes({}));
+  const std::vector<std::string> tensors = passes::quantized_program_tensors(graph, {});
+  ASSERT_EQ(tensors, (std::vector<std::string>{"good.rows", "none.rows"}));
+  quant::Histogram expected;
+  testing::RandomImages images(6);
+  images.loader.start_epoch(0);
+  const data::Batch batch = *images.loader.next();
+  const std::vector<float> pixels(batch.images.data(), batch.images.data() + batch.images.size());
+  const ir::Tensor features = ir::evaluate_graph(plain, {ir::Tensor::of<float>({6, 3, 16, 16}, pixels)}).at(0);
+  dense::RunOptions options;
+  options.watch = [&](int value, const dense::Tensor& tensor) {
+    if (graph.program->values[static_cast<size_t>(value)] == "good.rows") expected.observe(tensor.values<float>());
+  };
+  dense::run(*graph.program, {dense::Tensor::borrowed(dense::Type::kFloat, features.shape(), features.bytes().data())},
+             options);
+  ASSERT_GT(expected.count(), 0);
+  ASSERT_LT(expected.count(), 6 * 16 * 16 * 8);
+  for (const int threads : {1, 3})
+    for (const bool peaks : {false, true}) {
+      testing::RandomImages one_by_one(3);
+      const EngineObservation seen = observe_with_engine(graph, tensors, one_by_one.loader, {}, threads, peaks);
+      const std::vector<std::string> names = seen.observers.names();
+      EXPECT_EQ(std::count(names.begin(), names.end(), "none.rows"), 0);  // no image got there
+      const quant::Observer& own = seen.observers.observers().at("good.rows");
+      EXPECT_EQ(own.histogram().count(), expected.count());
+      EXPECT_NEAR(own.histogram().max(), expected.max(), 1e-4f * expected.max());
+      EXPECT_EQ(own.peaks().size(), peaks ? 6u : 0u);
+    }
+}
+
+TEST(EngineObserver, WhatTheProgramCannotRunIsSaid) {
+  ir::Graph graph = with_program();
+  auto program = std::make_shared<dense::Program>(*graph.program);
+  for (dense::Operation& operation : program->operations)
+    if (operation.op == "Transpose") operation.attributes["perm"] = std::vector<int64_t>{0, 1, 2};
+  graph.program = program;
+  passes::run_pipeline(graph, passes::placement_passes({}));
+  testing::RandomImages images;
+  EXPECT_THROW(observe_with_engine(graph, passes::quantized_program_tensors(graph, {}), images.loader), UserError);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "app/clean_network.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "dense/code_products.h"
 #include "ir/infer.h"
 #include "passes/place_fake_quant.h"
 
@@ -29,6 +31,11 @@ CleanNetwork take_quantizers_out(const ir::Graph& quantized) {
   CleanNetwork out{.graph = quantized.clone(), .ranges = {}, .losses = quant::cache_losses(quantized)};
   const std::map<const ir::Value*, quant::TensorRange> ranges = quant::quantizer_ranges(out.graph);
   passes::remove_fake_quant(out.graph);
+  if (out.graph.program) {
+    auto program = std::make_shared<dense::Program>(*out.graph.program);
+    dense::dequantize_products(*program);
+    out.graph.program = std::move(program);
+  }
   ir::infer_shapes(out.graph);
   // A tensor takes over the name of an output of the graph where its quantizer had that.
   for (const ir::Value* value : out.graph.values())

@@ -246,4 +246,31 @@ void quantize_products(Program& program, const std::map<int, CodeParams>& params
   validate(program);
 }
 
+void dequantize_products(Program& program) {
+  const std::vector<CodeProduct> products = code_products(program);
+  std::map<int, int> floats;  // by the codes of weights
+  Memory memory(std::numeric_limits<int64_t>::max());
+  for (const CodeProduct& product : products) {
+    const ProductForm& form = product.form;
+    if (floats.count(form.weights) == 0) {
+      const Tensor codes =
+          std::ranges::find(program.constants, form.weights, [](const auto& c) { return c.first; })->second;
+      Tensor values = memory.make<float>(codes.shape());
+      const int64_t inner = count_of(codes.shape(), static_cast<size_t>(form.channel_axis) + 1, codes.rank());
+      const auto channels = static_cast<int64_t>(product.weight_scales.size());
+      for (int64_t i = 0; i < codes.size(); ++i) {
+        const auto at = static_cast<size_t>(i), channel = static_cast<size_t>(i / inner % channels);
+        values.mutable_values<float>()[at] =
+            static_cast<float>(codes.values<int8_t>()[at]) * product.weight_scales[channel];
+      }
+      floats[form.weights] = static_cast<int>(program.values.size());
+      program.values.push_back(program.values[static_cast<size_t>(form.weights)] + "/values");
+      program.constants.emplace_back(floats[form.weights], std::move(values));
+    }
+    Operation& operation = program.operations[form.operation];
+    operation.inputs[0] = form.x, operation.inputs[1] = floats[form.weights];
+  }
+  drop_unread(program);
+}
+
 }  // namespace octet::dense

@@ -46,4 +46,7 @@ struct CodedWeights {
 void quantize_products(Program& program, const std::map<int, CodeParams>& params,
                        const std::map<int, CodedWeights>& weights);
 
+// Takes code_products() back to floats: their weights are those behind the codes, and nothing rounds what they read.
+void dequantize_products(Program& program);
+
 }  // namespace octet::dense

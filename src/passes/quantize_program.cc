@@ -85,8 +85,8 @@ std::vector<std::string> quantized_program_tensors(const ir::Graph& graph, const
   std::vector<std::string> names;
   for (const ProductForm& form : chosen_products(graph, options))
     names.push_back(graph.program->values[static_cast<size_t>(form.x)]);
-  std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

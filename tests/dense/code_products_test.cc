@@ -171,5 +171,21 @@ TEST(CodeProducts, NeedTheSameParametersOnBothSides) {
   EXPECT_THAT(dense::code_products(coded), IsEmpty());
 }
 
+TEST(CodeProducts, GoBackToFloats) {
+  dense::Program coded = codes_program();
+  const std::vector<float> x = {0.5f, -1, 0.25f, 1.25f, -0.75f, 0.125f};
+  const std::vector<dense::Tensor> inputs = {dense::Tensor::borrowed(dense::Type::kFloat, {2, 3}, x.data())};
+  const auto on_codes = dense::run(coded, inputs);
+  dense::dequantize_products(coded);
+  dense::validate(coded);
+  for (const dense::Operation& operation : coded.operations)
+    EXPECT_EQ(operation.op.find("Linear"), std::string::npos) << operation.op;
+  EXPECT_EQ(dense::float_products(coded).size(), 3u);
+  const auto found = dense::run(coded, inputs);
+  for (size_t i = 0; i < found.size(); ++i)
+    for (size_t k = 0; k < found[i].values<float>().size(); ++k)
+      EXPECT_NEAR(found[i].values<float>()[k], on_codes[i].values<float>()[k], 0.1f);
+}
+
 }  // namespace
 }  // namespace octet::testing

@@ -96,6 +96,7 @@ constexpr struct {
     {"index_to_float", no_macs},
     {"scale_shift", no_macs},
     {"float_resize", no_macs},
+    {"float_resample", no_macs},
     {"lrn", no_macs},
 };
 

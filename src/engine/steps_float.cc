@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/kernels/float_resample.h"
 #include "engine/kernels/strided_copy.h"
 #include "engine/quantized_lines.h"
 #include "engine/step_reader.h"
@@ -300,6 +301,44 @@ PreparedStep float_resize(const Plan& plan, const Step& step, const KernelTable&
           table.float_resize.isa};
 }
 
+// Constants x_index, x_weight, y_index and y_weight: as many for each column and row of the output as x_taps and y_taps
+// say.
+PreparedStep float_resample(const Plan& plan, const Step& step, const KernelTable&) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const Buffer &in = r.float_in(0), &out = r.float_out();
+  r.check(in.layout == Layout::kFloatNhwc && out.layout == Layout::kFloatNhwc && in.n() == out.n() && in.c() == out.c(),
+          "input and output are not images of the same batch and channels");
+  const auto axis = [&](const std::string& name, int64_t size, int64_t source) {
+    constexpr int64_t kMostTaps = 1 << 16;
+    kernels::ResampledAxis made{.taps = r.integer(name + "_taps", 1, kMostTaps)};
+    const auto index = r.constant<int32_t>((name + "_index").c_str(), size * made.taps);
+    for (const int32_t v : index) r.check(v >= 0 && v < source, name, "_index holds ", v, ", outside the image");
+    made.index = index.data();
+    made.weight = r.finite_constant((name + "_weight").c_str(), size * made.taps).data();
+    return made;
+  };
+  const kernels::FloatResampleArgs base{.n = in.n(),
+                                        .in_h = in.h(),
+                                        .in_w = in.w(),
+                                        .out_h = out.h(),
+                                        .out_w = out.w(),
+                                        .c = in.c(),
+                                        .y = axis("y", out.h(), in.h()),
+                                        .x = axis("x", out.w(), in.w())};
+  const int64_t rows = out.n() * out.h();
+  const int x = r.in(0), y = r.out();
+  PreparedStep made{[=](const Memory& m, int part, int parts) {
+                      kernels::FloatResampleArgs args = base;
+                      args.in = m.f(x), args.out = m.f(y);
+                      args.row = reinterpret_cast<float*>(m.scratch_of(part));
+                      kernels::float_resample(args, share_of(rows, part, parts));
+                    },
+                    Isa::kScalar};
+  made.scratch_bytes = in.w() * in.c() * static_cast<int64_t>(sizeof(float));
+  return made;
+}
+
 PreparedStep lrn(const Plan& plan, const Step& step, const KernelTable& table) {
   const StepReader r(plan, step);
   r.arity(1, 1);
@@ -336,6 +375,7 @@ constexpr StepKind kFloatKinds[] = {
     {"index_to_float", index_to_float},
     {"scale_shift", scale_shift},
     {"float_resize", float_resize},
+    {"float_resample", float_resample},
     {"lrn", lrn},
 };
 

@@ -158,8 +158,21 @@ void emit_conv_transpose(PlanBuilder& b, const Node& node) {
   if (node.has_input(2)) s.constants["bias"] = bias_ref;
 }
 
+void emit_cubic_resize(PlanBuilder& b, const Node& node) {
+  const CubicAxis y = cubic_axis(node, 2), x = cubic_axis(node, 3);
+  const int in = b.nhwc(node.input(0)), out = b.define_real(node.output());
+  const std::pair<const char*, engine::ConstantRef> constants[] = {{"y_index", b.constant(y.index)},
+                                                                   {"x_index", b.constant(x.index)},
+                                                                   {"y_weight", b.constant(y.weight)},
+                                                                   {"x_weight", b.constant(x.weight)}};
+  Step& s = b.step("float_resample", node, {in}, {out});
+  s.ints["y_taps"] = s.ints["x_taps"] = kCubicTaps;
+  for (const auto& [key, ref] : constants) s.constants[key] = ref;
+}
+
 void emit_resize(PlanBuilder& b, const Node& node) {
   check_resize(node);
+  if (node.get_string("mode") == "cubic") return emit_cubic_resize(b, node);
   const ResizeAxis y = resize_axis(node, 2), x = resize_axis(node, 3);
   const int in = b.nhwc(node.input(0)), out = b.define_real(node.output());
   const std::pair<const char*, engine::ConstantRef> constants[] = {

@@ -37,6 +37,13 @@ struct ResizeAxis {
   std::vector<float> weight;
 };
 ResizeAxis resize_axis(const ir::Node& node, size_t dimension);
+// Of cubic mode: four pixels for every output, those beside the image in the place of the nearest on it.
+struct CubicAxis {
+  std::vector<int32_t> index;
+  std::vector<float> weight;
+};
+inline constexpr int64_t kCubicTaps = 4;
+CubicAxis cubic_axis(const ir::Node& node, size_t dimension);
 // Scale or size given to Resize changes only the image axes, and its mode is one that the engine has; else UserError.
 void check_resize(const ir::Node& node);
 

@@ -136,7 +136,7 @@ void check_resize(const Node& node) {
     fail("Resize '", node.name, "': ", what, " is not supported by the engine");
   };
   if (in.size() != 4 || in[0] != out[0] || in[1] != out[1]) refuse("resizing anything but the two image axes");
-  if (mode != "nearest" && mode != "linear") refuse("mode '" + mode + "'");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic") refuse("mode '" + mode + "'");
   if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners" &&
       coordinates != "pytorch_half_pixel" && coordinates != "half_pixel_symmetric" &&
       coordinates != "tf_crop_and_resize")
@@ -150,10 +150,12 @@ void check_resize(const Node& node) {
     refuse(str("an image axis of ", longest, " pixels (more than ", kLongest, ")"));
 }
 
-ResizeAxis resize_axis(const Node& node, size_t dimension) {
+namespace {
+
+// Where each row or column of the output lies among those of the input.
+std::vector<float> resize_positions(const Node& node, size_t dimension) {
   const int64_t in = shape_of(node.input(0))[dimension], out = shape_of(node.output())[dimension];
-  const std::string mode = node.get_string("mode"), coordinates = node.get_string("coordinate_transformation_mode"),
-                    rounding = node.get_string("nearest_mode");
+  const std::string coordinates = node.get_string("coordinate_transformation_mode");
   const auto axes = node.get_ints("axes");
   // The given number for this dimension of a list over `axes` or all dimensions; `at`: which half of a list.
   const auto of_dimension = [&](const std::vector<float>& values, size_t half) {
@@ -191,7 +193,7 @@ ResizeAxis resize_axis(const Node& node, size_t dimension) {
   const float exact_out = scale * static_cast<float>(in), middle = static_cast<float>(in) / 2;
   const float offset =
       coordinates == "half_pixel_symmetric" ? middle * (1 - static_cast<float>(out) / exact_out) : 0.0f;
-  ResizeAxis axis;
+  std::vector<float> positions;
   for (int64_t i = 0; i < out; ++i) {
     const float x = static_cast<float>(i);
     float at = 0;
@@ -207,7 +209,19 @@ ResizeAxis resize_axis(const Node& node, size_t dimension) {
       at = coordinates == "pytorch_half_pixel" && out == 1 ? 0 : offset + (x + 0.5f) / scale - 0.5f;
     if (coordinates == "tf_crop_and_resize" && (at < 0 || at > static_cast<float>(in - 1)))
       fail("Resize '", node.name, "': its region of interest leaves the image, where the engine has no values");
-    const auto inside = [&](float v) { return static_cast<int32_t>(std::clamp(v, 0.0f, static_cast<float>(in - 1))); };
+    positions.push_back(at);
+  }
+  return positions;
+}
+
+}  // namespace
+
+ResizeAxis resize_axis(const Node& node, size_t dimension) {
+  const int64_t in = shape_of(node.input(0))[dimension];
+  const std::string mode = node.get_string("mode"), rounding = node.get_string("nearest_mode");
+  const auto inside = [&](float v) { return static_cast<int32_t>(std::clamp(v, 0.0f, static_cast<float>(in - 1))); };
+  ResizeAxis axis;
+  for (const float at : resize_positions(node, dimension)) {
     if (mode == "nearest") {
       float nearest = std::ceil(at - 0.5f);  // round_prefer_floor
       if (rounding == "floor") nearest = std::floor(at);
@@ -218,6 +232,28 @@ ResizeAxis resize_axis(const Node& node, size_t dimension) {
       const float clamped = std::clamp(at, 0.0f, static_cast<float>(in - 1)), low = std::floor(clamped);
       axis.low.push_back(inside(low)), axis.high.push_back(inside(low + 1)), axis.weight.push_back(clamped - low);
     }
+  }
+  return axis;
+}
+
+CubicAxis cubic_axis(const Node& node, size_t dimension) {
+  const int64_t in = shape_of(node.input(0))[dimension];
+  const double a = node.get_float("cubic_coeff_a");
+  const bool on_image_only = node.get_int("exclude_outside") != 0;
+  const auto weight_of = [&](double d) {
+    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+  };
+  CubicAxis axis;
+  for (const float at : resize_positions(node, dimension)) {
+    const double place = at, base = std::floor(place), last = static_cast<double>(in - 1);
+    double weights[kCubicTaps], sum = 0;
+    for (int64_t k = 0; k < kCubicTaps; ++k) {
+      const double tap = base - 1 + static_cast<double>(k);
+      weights[k] = on_image_only && (tap < 0 || tap > last) ? 0 : weight_of(std::abs(place - tap));
+      sum += weights[k];
+      axis.index.push_back(static_cast<int32_t>(std::clamp(tap, 0.0, last)));
+    }
+    for (const double w : weights) axis.weight.push_back(static_cast<float>(on_image_only ? w / sum : w));
   }
   return axis;
 }

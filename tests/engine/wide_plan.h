@@ -275,6 +275,10 @@ class WidePlan {
     step("float_resize", {a}, {wide}).constants = {{"y_low", index_of(12)},  {"y_high", index_of(12)},
                                                    {"x_low", index_of(10)},  {"x_high", index_of(10)},
                                                    {"y_weight", floats(12)}, {"x_weight", floats(10)}};
+    engine::Step& cubic = step("float_resample", {a}, {wide});
+    cubic.ints = {{"y_taps", 4}, {"x_taps", 2}};
+    cubic.constants = {
+        {"y_index", index_of(48)}, {"x_index", index_of(20)}, {"y_weight", floats(48)}, {"x_weight", floats(20)}};
     plan_.outputs = {y, scores, reduced};
   }
 

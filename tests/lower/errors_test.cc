@@ -106,8 +106,9 @@ TEST(Errors, UnsupportedVariants) {
   {
     QuantNet net(34);
     auto* scales = net.graph.add_constant("s4", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 2, 2}));
-    net.finish({net.op(OpKind::kResize, {net.input({1, 3, 4, 4}), nullptr, scales}, {{"mode", std::string("cubic")}})});
-    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Resize"), HasSubstr("cubic"), HasSubstr("not supported")));
+    net.finish({net.op(OpKind::kResize, {net.input({1, 3, 4, 4}), nullptr, scales},
+                       {{"mode", std::string("cubic")}, {"antialias", int64_t{1}}})});
+    EXPECT_THAT(error_of(net.graph), AllOf(HasSubstr("Resize"), HasSubstr("antialias"), HasSubstr("not supported")));
   }
   {
     QuantNet net(34);

@@ -210,6 +210,37 @@ TEST_F(FloatOps, Resizes) {
          resize("linear", "half_pixel", {1, 1, 2, 2}), resize("linear", "asymmetric", {1, 1, 2, 0.5f})});
 }
 
+TEST_F(FloatOps, CubicResizes) {
+  auto* x = net.input({2, 5, 4, 6});
+  const auto resize = [&](const std::string& coordinates, std::vector<float> scales, float a = -0.75f) {
+    return net.op(
+        OpKind::kResize,
+        {x, nullptr, net.graph.add_constant(net.graph.unique_name("scales"), ir::Tensor::of<float>({4}, scales))},
+        {{"mode", std::string("cubic")}, {"coordinate_transformation_mode", coordinates}, {"cubic_coeff_a", a}});
+  };
+  check({resize("half_pixel", {1, 1, 2, 2}), resize("pytorch_half_pixel", {1, 1, 1.5f, 0.5f}),
+         resize("asymmetric", {1, 1, 3, 1}, -0.5f), resize("align_corners", {1, 1, 2, 2.5f})},
+        1e-5);
+}
+
+// Taps beside the image have no weight, and the others still add up to one.
+TEST(FloatOnly, CubicResizeOfWhatIsOnTheImageAlone) {
+  QuantNet net(31);
+  auto* x = net.input({1, 1, 1, 4});
+  auto* scales = net.graph.add_constant("scales", ir::Tensor::of<float>({4}, std::vector<float>{1, 1, 1, 2}));
+  net.finish({net.op(OpKind::kResize, {x, nullptr, scales},
+                     {{"mode", std::string("cubic")}, {"exclude_outside", int64_t{1}}})});
+  const auto plan = compile(net.graph, 1);
+  const auto inputs = net.random_inputs();
+  const auto& in = inputs.at("x").data;
+  const auto run = run_plan(plan, inputs, Isa::kScalar, 1);
+  const Array& out = run.outputs.begin()->second;
+  // The first of the output lies at -0.25: taps at -2 and -1 are beside the image.
+  const double a = -0.75, near = ((a + 2) * 0.25 - (a + 3)) * 0.0625 + 1,
+               far = ((a * 1.25 - 5 * a) * 1.25 + 8 * a) * 1.25 - 4 * a;
+  EXPECT_NEAR(out.data[0], (near * in[0] + far * in[1]) / (near + far), 1e-5);
+}
+
 TEST_F(FloatOps, BatchNormWithoutConvolution) {
   std::vector<ir::Value*> out;
   for (const ir::Shape& shape : {ir::Shape{2, 5, 4, 3}, ir::Shape{2, 5}, ir::Shape{2, 5, 7}, ir::Shape{2, 5, 3, 2, 2}})

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "dense/matrix_product.h"
 #include "dense/window.h"
+#include "engine/tactics.h"
 
 namespace octet::engine {
 namespace {
@@ -15,6 +16,7 @@ using kernels::ConvGeometry;
 using kernels::Halo;
 using kernels::QTensor;
 
+constexpr int64_t kAlignment = 64;
 constexpr int64_t kRowPixels = 32;          // of the images that rows are laid out in
 constexpr int64_t kWorthThreads = 1 << 20;  // products; fewer are done before another thread has started
 
@@ -24,6 +26,12 @@ std::vector<int8_t> transposed(std::span<const int8_t> from, int64_t rows, int64
     for (int64_t c = 0; c < columns; ++c)
       out[static_cast<size_t>(c * rows + r)] = from[static_cast<size_t>(r * columns + c)];
   return out;
+}
+
+// The first of its bytes at a multiple of kAlignment; it is that much larger than needed.
+std::byte* aligned(dense::Tensor& memory) {
+  const auto at = reinterpret_cast<uintptr_t>(memory.data());
+  return memory.data() + (kAlignment - at % kAlignment) % kAlignment;
 }
 
 numerics::QuantParams stored_params(const dense::CodeParams& params, int32_t zero_point) {
@@ -102,6 +110,7 @@ CodeLayer::CodeLayer(const dense::Program& program, const dense::CodeProduct& pr
   std::memset(packed + bytes, 0, kernels::kReadSlack);
   limits_ = kernels::channel_limits({multiplier_.data(), channels}, {acc_init_.data(), channels},
                                     kernels::products_of_a_sum(geometry_));
+  choose_tactic();
 }
 
 dense::Tensor CodeLayer::run(const dense::Tensor& x, dense::Memory& memory, int threads) const {
@@ -109,18 +118,63 @@ dense::Tensor CodeLayer::run(const dense::Tensor& x, dense::Memory& memory, int 
   return kind_ == Kind::kRows ? run_rows(x, memory, threads) : run_images(x, memory, threads);
 }
 
-void CodeLayer::convolve(const QTensor& codes, int64_t out_h, int64_t out_w, const ConvGeometry& geometry, float* out,
-                         int threads) const {
+kernels::ConvArgs CodeLayer::convolution(const QTensor& codes, int64_t out_h, int64_t out_w,
+                                         const ConvGeometry& geometry, float* out) const {
   kernels::ConvArgs args;
   args.geometry = geometry, args.in = codes;
   args.weights = reinterpret_cast<const int8_t*>(weights_.data()), args.acc_init = acc_init_.data();
   kernels::Epilogue& e = args.epilogue;
   e.multiplier = multiplier_.data(), e.limits = limits_, e.float_out = out;
   e.out.n = 1, e.out.h = out_h, e.out.w = out_w, e.out.c = e.out.c_pitch = geometry.out_channels;
+  return args;
+}
+
+void CodeLayer::choose_tactic() {
+  constexpr int64_t kUsualRows = 16, kUsualPixels = 14;
+  const bool rows = kind_ == Kind::kRows;
+  const int64_t out_h = rows ? kUsualRows : kUsualPixels, out_w = rows ? kRowPixels : kUsualPixels;
+  const auto covered = [](int64_t places, int64_t kernel) { return places + kernel - 1; };
+  const int64_t h = covered(out_h, geometry_.kernel_h), w = covered(out_w, geometry_.kernel_w);
+  // Only asked for its shape; the data says that there is some.
+  const QTensor codes = kernels::make_qtensor(reinterpret_cast<uint8_t*>(uintptr_t{4096}), 1, h, w,
+                                              geometry_.in_channels, {}, zero_point_);
+  const kernels::ConvArgs args = convolution(codes, out_h, out_w, geometry_, nullptr);
+  for (const TacticCandidate& candidate : tactic_candidates(table_, args, 1)) {
+    tactic_ = engine::choose_tactic(table_, candidate.name, args).tactic;
+    if (!tactic_->kept_bytes) break;  // of layers of a plan, which know their sizes
+    tactic_ = nullptr;
+  }
+  if (!tactic_) tactic_ = &table_.conv_tactics.back();
+  const int64_t bytes = tactic_->prepared_bytes ? tactic_->prepared_bytes(args) : 0;
+  if (bytes == 0) return;
+  prepared_ = AlignedMemory(bytes + kernels::kReadSlack);
+  std::memset(prepared_.data() + bytes, 0, kernels::kReadSlack);
+  tactic_->prepare(args, prepared_.data());
+}
+
+const kernels::ConvTactic& CodeLayer::tactic_for(const kernels::ConvArgs& args) const {
+  const int64_t bytes = tactic_->prepared_bytes ? tactic_->prepared_bytes(args) : 0;
+  const int64_t prepared = prepared_.size() > 0 ? prepared_.size() - kernels::kReadSlack : 0;
+  const bool fits = bytes == prepared && (!tactic_->applies || tactic_->applies(args));
+  return fits ? *tactic_ : table_.conv_tactics.back();
+}
+
+int64_t CodeLayer::scratch_bytes(const kernels::ConvArgs& args) const {
+  const kernels::ConvTactic& tactic = tactic_for(args);
+  return tactic.scratch_bytes ? (tactic.scratch_bytes(args) + kAlignment - 1) / kAlignment * kAlignment : 0;
+}
+
+void CodeLayer::convolve(const kernels::ConvArgs& args, std::byte* scratch, int threads) const {
+  const kernels::ConvTactic& tactic = tactic_for(args);
+  const int64_t bytes = scratch_bytes(args);
   parallel_for(threads, threads, [&](int64_t part) {
-    const kernels::ConvShare share = kernels::conv_share(args, static_cast<int>(part), threads);
+    kernels::ConvArgs own = args;
+    const kernels::ConvShare share = kernels::tactic_share(tactic, own, static_cast<int>(part), threads);
+    own.tiles = share.tiles;
+    if (&tactic == tactic_ && prepared_.size() > 0) own.prepared = prepared_.data();
+    own.scratch = scratch + part * bytes;
     if (share.rows.begin < share.rows.end && share.blocks.begin < share.blocks.end)
-      table_.conv(args, share.rows, share.blocks);
+      tactic.run(own, share.rows, share.blocks);
   });
 }
 
@@ -146,7 +200,9 @@ dense::Tensor CodeLayer::run_rows(const dense::Tensor& x, dense::Memory& memory,
         kernels::make_qtensor(buffer.mutable_values<uint8_t>().data(), 1, count / width, width, k, {}, zero_point_);
     quantize(x.values<float>().data() + first * k, {rows * k, width * k, k, 1}, codes, {},
              stored_params(params_, zero_point_), table_, threads);
-    convolve(codes, count / width, width, geometry_, to + first * n, threads);
+    const kernels::ConvArgs args = convolution(codes, count / width, width, geometry_, to + first * n);
+    dense::Tensor scratch = memory.make<uint8_t>({threads * scratch_bytes(args) + kAlignment});
+    convolve(args, aligned(scratch), threads);
   }
   if (!bias_.empty())
     for (int64_t r = 0; r < rows; ++r)
@@ -186,6 +242,12 @@ dense::Tensor CodeLayer::run_images(const dense::Tensor& x, dense::Memory& memor
   const int64_t code_bytes = kernels::qtensor_bytes(1, h, w, channels, halo);
   dense::Tensor buffers = memory.make<uint8_t>({at_once, code_bytes}), sums = memory.make<float>({at_once, made}),
                 planes = memory.make<float>({at_once, transposed ? made : 0});
+  const kernels::ConvArgs shapes =
+      convolution(kernels::make_qtensor(buffers.mutable_values<uint8_t>().data(), 1, h, w, channels, halo, zero_point_),
+                  places[0], places[1], geometry, nullptr);
+  const int64_t scratch_bytes_each = scratch_bytes(shapes);
+  dense::Tensor scratch = memory.make<uint8_t>({at_once * each * scratch_bytes_each + kAlignment});
+  std::byte* const scratch_of = aligned(scratch);
   uint8_t* const code_bytes_of = buffers.mutable_values<uint8_t>().data();
   float *const sums_of = sums.mutable_values<float>().data(), *const planes_of = planes.mutable_values<float>().data();
   float* const to = out.mutable_values<float>().data();
@@ -197,7 +259,8 @@ dense::Tensor CodeLayer::run_images(const dense::Tensor& x, dense::Memory& memor
     for (int64_t image = images * part / at_once; image < images * (part + 1) / at_once; ++image) {
       quantize(from + image * channels * h * w, kernels::nchw_strides(h, w, channels), codes, halo,
                stored_params(params_, zero_point_), table_, each);
-      convolve(codes, places[0], places[1], geometry, sum, each);
+      convolve(convolution(codes, places[0], places[1], geometry, sum), scratch_of + part * each * scratch_bytes_each,
+               each);
       float* const target = to + image * filters * tall * wide;
       float* const plane = transposed ? planes_of + part * made : target;
       dense::transpose(sum, plane, pixels, geometry_.out_channels);

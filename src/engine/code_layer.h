@@ -18,16 +18,23 @@ class CodeLayer {
   // weights, each rounded on its own, + bias. UserError where `x` does not fit the weights.
   dense::Tensor run(const dense::Tensor& x, dense::Memory& memory, int threads) const;
 
-  int64_t weight_bytes() const { return weights_.size(); }
+  int64_t weight_bytes() const { return weights_.size() + prepared_.size(); }
 
  private:
   enum class Kind { kRows, kConv, kConvTranspose };
 
   dense::Tensor run_rows(const dense::Tensor& x, dense::Memory& memory, int threads) const;
   dense::Tensor run_images(const dense::Tensor& x, dense::Memory& memory, int threads) const;
-  // out_h x out_w outputs of an image of codes, dense with the channels last.
-  void convolve(const kernels::QTensor& codes, int64_t out_h, int64_t out_w, const kernels::ConvGeometry& geometry,
-                float* out, int threads) const;
+  // Of an image of codes; the outputs out_h x out_w are dense with the channels last.
+  kernels::ConvArgs convolution(const kernels::QTensor& codes, int64_t out_h, int64_t out_w,
+                                const kernels::ConvGeometry& geometry, float* out) const;
+  // Takes the way to compute it that is estimated to be the fastest for sizes as they usually come up.
+  void choose_tactic();
+  // The same where it takes this convolution, too, else the way that takes any.
+  const kernels::ConvTactic& tactic_for(const kernels::ConvArgs& args) const;
+  // `scratch`: 64-byte aligned, scratch_bytes() for each thread.
+  int64_t scratch_bytes(const kernels::ConvArgs& args) const;
+  void convolve(const kernels::ConvArgs& args, std::byte* scratch, int threads) const;
 
   Kind kind_ = Kind::kRows;
   dense::Operation operation_;  // for its attributes
@@ -36,7 +43,8 @@ class CodeLayer {
   kernels::ConvGeometry geometry_;
   dense::Shape kernel_;
   const kernels::KernelTable& table_;
-  AlignedMemory weights_;
+  AlignedMemory weights_, prepared_;  // packed; in the order of the tactic, where it has one
+  const kernels::ConvTactic* tactic_ = nullptr;
   std::vector<int32_t> acc_init_;
   std::vector<float> multiplier_, bias_;  // of each output channel; bias_ may be empty
   kernels::ChannelLimits limits_;

@@ -59,8 +59,9 @@ TEST(QuantizeProgram, GivesEachChannelItsScaleAndTheTensorOne) {
   EXPECT_EQ(first.params.type, dense::Type::kInt8);
   EXPECT_THAT(first.weight_scales, ElementsAre(1.0f / 127, 2.0f / 127, 0.5f / 127));
   for (const auto& [value, tensor] : graph.program->constants)
-    if (value == first.form.weights)
+    if (value == first.form.weights) {
       EXPECT_THAT(tensor.values<int8_t>(), ElementsAre(127, -127, 127, 32, 127, -127, 0, 0, 32, 64, 64, 64));
+    }
 }
 
 TEST(QuantizeProgram, OneScaleForAllWeightsWhereThatIsAskedFor) {

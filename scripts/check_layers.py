@@ -16,7 +16,7 @@ USES = {
     "schema": ["base"],
     "tao": ["schema"],
     "numerics": ["base"],
-    "dense": ["base"],
+    "dense": ["numerics"],
     "ir": ["numerics", "dense"],
     "onnx": ["ir"],
     "models": ["ir", "schema"],

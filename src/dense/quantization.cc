@@ -1,9 +1,9 @@
 // QuantizeLinear and DequantizeLinear, with one scale or one for each index of an axis.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "dense/operators.h"
+#include "numerics/quantize.h"
 
 namespace octet::dense {
 namespace {
@@ -42,16 +42,6 @@ void check_zero_point(const Tensor* zero, Type type, const Tensor& scale) {
           scale.size(), " scales");
 }
 
-// As numerics::quantize: a division, then the nearest integer, the even one of two; NaN becomes the zero point.
-template <typename T>
-T code_of(float x, float scale, int32_t zero) {
-  constexpr int32_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
-  const float r = std::nearbyint(x / scale);
-  if (std::isnan(r)) return static_cast<T>(zero);
-  const float low = static_cast<float>(kLow - zero), high = static_cast<float>(kHigh - zero);
-  return static_cast<T>(static_cast<int32_t>(std::min(std::max(r, low), high)) + zero);
-}
-
 template <typename T>
 Tensors quantize_as(const Call& call, Type type) {
   const Tensor &x = call.input(0), &scale = scale_of(call);
@@ -65,8 +55,11 @@ Tensors quantize_as(const Call& call, Type type) {
   for (int64_t o = 0; o < lines.outer; ++o)
     for (int64_t s = 0; s < lines.scales; ++s, from += lines.inner, to += lines.inner) {
       const float step = scale.values<float>()[static_cast<size_t>(s)];
-      const int32_t z = zero_point<T>(zero, s);
-      for (int64_t i = 0; i < lines.inner; ++i) to[i] = code_of<T>(from[i], step, z);
+      const numerics::QuantParams params{.scale = step,
+                                         .zero_point = zero_point<T>(zero, s),
+                                         .qmin = std::numeric_limits<T>::min(),
+                                         .qmax = std::numeric_limits<T>::max()};
+      for (int64_t i = 0; i < lines.inner; ++i) to[i] = static_cast<T>(numerics::quantize(from[i], params));
     }
   return {out};
 }

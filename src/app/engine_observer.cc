@@ -2,69 +2,22 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
-#include "app/engine_build.h"
-#include "base/cpu_features.h"
+#include "app/watched_plan.h"
 #include "base/parallel.h"
 #include "dense/matrix_product.h"
 #include "dense/run.h"
 #include "engine/executor.h"
-#include "engine/prepared_plan.h"
-#include "passes/place_fake_quant.h"
 #include "quant/histogram.h"
 #include "tasks/image_graph.h"
 
 namespace octet::app {
 namespace {
-
-// `graph` without quantizers, whose outputs are `watched` and nothing else, so that what no tensor needs is not run.
-ir::Graph watched_graph(const ir::Graph& graph, const std::vector<std::string>& watched) {
-  ir::Graph out = tasks::image_graph(graph);
-  out.program = nullptr;
-  for (size_t i = 0; i < watched.size(); ++i) {
-    ir::Value* value = out.find_value(watched[i]);
-    OCTET_CHECK(value != nullptr, "no tensor '", watched[i], "' to watch");
-    if (i < out.outputs().size())
-      out.set_output_value(i, value);
-    else
-      out.add_output(value);
-  }
-  for (size_t i = watched.size(); i < out.outputs().size(); ++i) out.set_output_value(i, out.find_value(watched[0]));
-  passes::remove_fake_quant(out);
-  return out;
-}
-
-engine::Plan compiled(const ir::Graph& graph, const std::vector<int64_t>& shape) {
-  try {
-    return build_engine(graph, {.input_shape = shape, .isa = default_isa(), .dump_passes = {}, .outputs_stay = true},
-                        {.threads = 1});
-  } catch (const UserError& e) {
-    throw EngineCannotRun(e);
-  }
-}
-
-// The buffers of the plan that hold these tensors as floats.
-std::vector<int> buffers_of(const engine::Plan& plan, const std::vector<std::string>& names) {
-  std::map<std::string, int> ids;
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    const engine::Layout layout = plan.buffers[i].layout;
-    if (layout == engine::Layout::kFloatDense || layout == engine::Layout::kFloatNhwc)
-      ids.emplace(plan.buffers[i].name, static_cast<int>(i));
-  }
-  std::vector<int> out;
-  for (const std::string& name : names) {
-    const auto found = ids.find(name);
-    OCTET_CHECK(found != ids.end(), "the engine has no tensor '", name, "'");
-    out.push_back(found->second);
-  }
-  return out;
-}
 
 // What one thread runs and has seen.
 struct Worker {
@@ -129,22 +82,19 @@ class Observer {
       if (std::ranges::find(shown, name) == shown.end()) shown.push_back(name);
     for (const std::string& name : behind_.handed)
       handed_.push_back(static_cast<size_t>(std::ranges::find(shown, name) - shown.begin()));
-    const ir::Graph network = watched_graph(graph, shown);
-    const data::NetworkInput input = tasks::image_input(network);
+    const data::NetworkInput input = tasks::image_input(tasks::image_graph(graph));
     data::require_fit(input, shape_.channels, shape_.height, shape_.width);
     at_a_time_ = std::max<int64_t>(1, input.batch);
-    const auto plan = std::make_shared<const engine::Plan>(
-        compiled(network, input.shape(at_a_time_, shape_.channels, shape_.height, shape_.width)));
-    plan_ = plan;
-    buffers_ = buffers_of(*plan, shown);
-    const auto prepared = std::make_shared<const engine::PreparedPlan>(plan, default_isa());
+    network_ =
+        watch(graph, shown, /*quantized=*/false, input.shape(at_a_time_, shape_.channels, shape_.height, shape_.width));
     // With a fixed batch there is one run at a time, which all threads share.
     const int64_t runs = std::max<int64_t>(1, loader.options().batch_size / at_a_time_);
     workers_.resize(static_cast<size_t>(std::min<int64_t>(threads, runs)));
     const int each = std::max(1, threads / static_cast<int>(workers_.size()));
     for (Worker& worker : workers_) {
       worker.executor = std::make_unique<engine::Executor>(
-          prepared, engine::ExecutorOptions{.threads = each, .team = {}, .row_bands = engine::RowBandOptions{}});
+          network_.prepared,
+          engine::ExecutorOptions{.threads = each, .team = {}, .row_bands = engine::RowBandOptions{}});
       worker.seen.resize(watched_.size() + behind_.names.size());
       worker.peaks.resize(worker.seen.size());
       worker.handed.resize(handed_.size());
@@ -201,11 +151,11 @@ class Observer {
 
   void observe(Worker& worker, const float* images) const {
     dense::Memory memory;
-    worker.executor->run_and_show(&images, nullptr, buffers_, [&](size_t i, std::span<const float> values) {
+    worker.executor->run_and_show(&images, nullptr, network_.buffers, [&](size_t i, std::span<const float> values) {
       if (i < watched_.size()) observe(worker, i, values);
       for (size_t k = 0; k < handed_.size(); ++k)
         if (handed_[k] == i)
-          worker.handed[k] = handed_over(values, plan_->buffers[static_cast<size_t>(buffers_[i])],
+          worker.handed[k] = handed_over(values, network_.plan->buffers[static_cast<size_t>(network_.buffers[i])],
                                          behind_.program->inputs[k].type, memory);
     });
     if (behind_.names.empty()) return;
@@ -223,8 +173,7 @@ class Observer {
   data::ImageShape shape_;
   bool peaks_;
   int64_t at_a_time_ = 1;
-  std::shared_ptr<const engine::Plan> plan_;
-  std::vector<int> buffers_;    // shown: first those of `watched_`
+  WatchedPlan network_;         // its tensors: first those of `watched_`
   std::vector<size_t> handed_;  // of the shown ones, for each input of the program
   std::vector<Worker> workers_;
 };

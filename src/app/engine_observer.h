@@ -6,18 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "app/watched_plan.h"
 #include "data/loader.h"
 #include "ir/graph.h"
 #include "quant/observer.h"
 
 namespace octet::app {
-
-// The engine lacks something that the network has; the message names it.
-class EngineCannotRun : public UserError {
- public:
-  explicit EngineCannotRun(const UserError& why) : UserError(why.what(), why.code()) {}
-};
 
 struct EngineObservation {
   quant::CalibrationSet observers;

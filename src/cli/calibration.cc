@@ -1,7 +1,9 @@
 // What the program without LibTorch can calibrate.
 #include "cli/calibration.h"
 
+#include "app/bias_correction.h"
 #include "app/engine_observer.h"
+#include "app/watched_plan.h"
 #include "cli/other_program.h"
 
 namespace octet::cli {
@@ -21,9 +23,13 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
                                 const std::filesystem::path& dump_passes, Runtime runtime) {
   if (runtime == Runtime::kLibTorch) throw NeedsTraining("--runtime libtorch");
   if (options.adaround.iterations > 0) throw NeedsTraining("quant.adaround learns the rounding of weights");
-  if (options.bias_correction)
-    throw NeedsTraining("bias correction (quant.bias_correction) compares the float and the quantized network");
-  return app::calibrate(graph, loader, options, dump_passes, observer());
+  quant::CalibrationSet observed = app::calibrate(graph, loader, options, dump_passes, observer());
+  try {
+    if (options.bias_correction) app::correct_biases(graph, loader);
+  } catch (const app::EngineCannotRun& e) {
+    throw NeedsTraining(str("the engine cannot run the quantized network to correct its biases: ", e.what()));
+  }
+  return observed;
 }
 
 app::AccuracySearch reach_accuracy(const ir::Graph&, const spec::ExperimentSpec&, const quant::QuantOptions&,

@@ -204,7 +204,7 @@ Command quantize_command() {
         for (const char* flag : kBoundFlags) dump->excludes(flag);
         return [options] { return run_quantize(*options); };
       },
-      .only_there = {"--accuracy-drop", "--latency-budget", "--size-budget", "--bias-correction", "--adaround"}};
+      .only_there = {"--accuracy-drop", "--latency-budget", "--size-budget", "--adaround"}};
 }
 
 }  // namespace octet::cli

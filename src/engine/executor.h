@@ -99,8 +99,9 @@ class Executor {
                                        const std::vector<std::string>& names = {});
 
   // Runs step by step and shows the buffers `watched` of the plan, which hold floats, each once all of it is there: its
-  // index in `watched` and its values, in the order of its layout. The next step may use their memory for others.
-  using FloatWatcher = std::function<void(size_t index, std::span<const float> values)>;
+  // index in `watched` and its values, in the order of its layout. Later steps read what they are then, so that they
+  // may be changed; the next step may use their memory for others.
+  using FloatWatcher = std::function<void(size_t index, std::span<float> values)>;
   void run_and_show(const float* const* inputs, float* const* outputs, std::span<const int> watched,
                     const FloatWatcher& show);
 

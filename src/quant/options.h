@@ -33,7 +33,7 @@ struct QuantOptions {
   QatMode qat_mode = QatMode::kFuseBn;
   Heads heads = Heads::kAuto;
   Equalization equalize = Equalization::kNo;
-  bool bias_correction = false;  // of the means that quantization moves (train/bias_correction.h)
+  bool bias_correction = false;  // of the means that quantization moves (app/bias_correction.h)
   AdaRoundOptions adaround;
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;

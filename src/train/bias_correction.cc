@@ -2,21 +2,16 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "ir/query.h"
+#include "passes/shift_biases.h"
 #include "train/calibration_run.h"
 #include "train/executor.h"
 #include "train/step.h"
 
 namespace octet::train {
 namespace {
-
-bool is_corrected(const ir::Node& node) {
-  const bool has_bias = node.kind == ir::OpKind::kConv || node.kind == ir::OpKind::kConvTranspose ||
-                        (node.kind == ir::OpKind::kGemm && node.get_float("beta") == 1.0f);
-  if (!has_bias || !node.input(1)->producer || !ir::is_quantizer(node.input(1)->producer)) return false;
-  return ir::constant_behind(node.input(1)) && (!node.has_input(2) || node.input(2)->is_constant());
-}
 
 // Means over images and places; channels are axis 1 of feature maps and of matrices alike.
 at::Tensor channel_means(const at::Tensor& values) {
@@ -32,11 +27,10 @@ std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& gra
                                                             Communicator& communicator) {
   std::vector<std::string> values;                // outputs of the nodes, in the order in which they are computed
   std::map<std::string, std::string> node_names;  // by these
-  for (const auto& node : graph.nodes())
-    if (is_corrected(*node)) {
-      values.push_back(node->output()->name);
-      node_names[values.back()] = node->name;
-    }
+  for (const ir::Node* node : passes::nodes_to_correct(graph)) {
+    values.push_back(node->output()->name);
+    node_names[values.back()] = node->name;
+  }
   if (values.empty()) return {};
   Executor whole(without_quantization(graph)), quantized(graph);
   std::map<std::string, at::Tensor> wanted, sums;
@@ -51,7 +45,7 @@ std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& gra
       along[1] = -1;
       return x + missing.to(x.scalar_type()).view(along);
     });
-  at::Tensor images = at::zeros({}, at::kDouble);
+  int64_t images = 0;
   loader.start_epoch(0);
   while (const std::optional<data::Batch> batch = loader.next()) {
     batch_size = batch->size;
@@ -59,19 +53,30 @@ std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& gra
     whole.forward({pixels}, Mode::kEval);
     quantized.forward({pixels}, Mode::kEval);
     images += batch->size;
-    if (progress) progress(images.item<int64_t>());
+    if (progress) progress(images);
   }
-  std::vector<at::Tensor> all = {images};
-  for (const std::string& name : values)
-    all.push_back(sums.count(name) ? sums.at(name) : at::zeros_like(wanted[name], at::kDouble));
-  communicator.all_reduce(all, Reduce::kMean);
-  require(all[0].item<double>() > 0, "there is no image to correct biases with");
   std::map<std::string, std::vector<double>> out;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const at::Tensor mean = (all[i + 1] / all[0]).contiguous();
-    out[node_names[values[i]]] = {mean.const_data_ptr<double>(), mean.const_data_ptr<double>() + mean.numel()};
+  const auto seen = std::max<int64_t>(1, images);
+  for (const std::string& name : values) {
+    const at::Tensor mean = sums.count(name) ? (sums.at(name) / seen).contiguous() : at::zeros_like(wanted[name]);
+    out[node_names[name]] = {mean.const_data_ptr<double>(), mean.const_data_ptr<double>() + mean.numel()};
   }
+  share_corrections(out, images, communicator);
   return out;
+}
+
+void share_corrections(std::map<std::string, std::vector<double>>& shifts, int64_t images, Communicator& communicator) {
+  std::vector<at::Tensor> all = {at::full({}, static_cast<double>(images), at::kDouble)};
+  for (auto& [node, shift] : shifts)
+    all.push_back(at::from_blob(shift.data(), {std::ssize(shift)}, at::kDouble) * static_cast<double>(images));
+  communicator.all_reduce(all, Reduce::kSum);
+  const double of_all = all[0].item<double>();
+  require(of_all > 0, "there is no image to correct biases with");
+  size_t i = 1;
+  for (auto& [node, shift] : shifts) {
+    const at::Tensor mean = (all[i++] / of_all).contiguous();
+    shift.assign(mean.const_data_ptr<double>(), mean.const_data_ptr<double>() + mean.numel());
+  }
 }
 
 }  // namespace octet::train

@@ -1,6 +1,7 @@
 // Empirical bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction,
 // 2019, section 4.2 and appendix D): quantization moves the mean of a channel, because the errors of weights and
-// activations do not cancel; the difference to the float network's mean goes into the bias.
+// activations do not cancel; the difference to the float network's mean goes into the bias. By LibTorch, for networks
+// that the engine (app/bias_correction.h) cannot run.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,5 +22,9 @@ namespace octet::train {
 std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& graph, data::Loader& loader,
                                                             const std::function<void(int64_t images)>& progress = {},
                                                             Communicator& communicator = single_process());
+
+// The means over `images` that each rank found become those over the images of all, on every rank. UserError where
+// there is none.
+void share_corrections(std::map<std::string, std::vector<double>>& shifts, int64_t images, Communicator& communicator);
 
 }  // namespace octet::train

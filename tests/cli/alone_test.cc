@@ -92,12 +92,24 @@ TEST_F(Alone, SaysWhatTakesLibTorch) {
     EXPECT_THAT(outcome.err, HasSubstr(what)) << arguments;
     EXPECT_FALSE(exists("out.onnx")) << arguments;
   };
-  refused("calibrate -e spec.yaml --set quant.bias_correction=true -m net.onnx -o out.onnx", "takes LibTorch");
   refused("calibrate -e spec.yaml --set quant.adaround.iterations=5 -m net.onnx -o out.onnx", "takes LibTorch");
   refused("quantize -m net.onnx --images data --runtime libtorch -o out.onnx", "takes LibTorch");
   refused("quantize -m net.onnx --images data --accuracy-drop 1 -o out.onnx", "");
   refused("evaluate -e spec.yaml -m net.onnx --runtime libtorch", "takes LibTorch");
   refused("verify -e spec.yaml -m net.onnx --reference libtorch", "takes LibTorch");
+}
+
+TEST_F(Alone, CorrectsBiasesAsTheOtherProgramDoes) {
+  expect(0, "quantize -m net.onnx --images data --method max -o plain.onnx");
+  const Outcome corrected =
+      octet("quantize -m net.onnx --images data --method max --bias-correction -o corrected.onnx");
+  EXPECT_EQ(corrected.code, 0) << corrected.err;
+  EXPECT_THAT(corrected.err, HasSubstr("corrected the biases of"));
+  EXPECT_NE(read("corrected.onnx"), read("plain.onnx"));
+  use(whole_);
+  if (!can_train()) GTEST_SKIP() << "this build has no LibTorch";
+  expect(0, "quantize -m net.onnx --images data --method max --bias-correction -o same.onnx");
+  EXPECT_EQ(read("same.onnx"), read("corrected.onnx"));
 }
 
 TEST_F(Alone, RangesAreThoseOfLibTorch) {

@@ -4,11 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "app/bias_correction.h"
 #include "app/engine_observer.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "passes/pipelines.h"
-#include "passes/shift_biases.h"
 #include "report/progress.h"
 #include "tasks/image_graph.h"
 #include "train/adaround.h"
@@ -54,14 +53,22 @@ void take_weights(const ir::Node& node, const ir::Graph& from) {
     mine.input(0)->constant = theirs.input(0)->constant;
 }
 
+// By the engine, so that every program and any number of workers find the same.
 void correct_biases(ir::Graph& graph, data::Loader& loader, train::Communicator& communicator) {
   report::Progress progress({.label = "bias correction", .total = loader.images_per_epoch()});
-  const auto corrections = train::bias_corrections(
-      tasks::image_graph(graph), loader, [&](int64_t done) { progress.update(done * communicator.size()); },
-      communicator);
+  const auto of_all = [&](int64_t done) { progress.update(done * communicator.size()); };
+  std::map<std::string, std::vector<double>> shifts;
+  try {
+    BiasCorrections found = bias_corrections(graph, loader, {.threads = train::torch_threads(), .progress = of_all});
+    train::share_corrections(found.shifts, found.images, communicator);
+    shifts = std::move(found.shifts);
+  } catch (const EngineCannotRun& e) {
+    log_debug("the engine cannot run the quantized network, so LibTorch corrects its biases: ", e.what());
+    shifts = train::bias_corrections(tasks::image_graph(graph), loader, of_all, communicator);
+  }
   progress.finish();
-  log_info("corrected the biases of ", passes::shift_biases(graph, corrections), " nodes");
-  passes::run_pipeline(graph, {passes::find_pass("snap_biases")});  // onto the accumulator's grid
+  apply_corrections(graph, shifts);
+  log_info("corrected the biases of ", shifts.size(), " nodes");
 }
 
 }  // namespace

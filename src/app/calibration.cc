@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/bias_correction.h"
 #include "app/engine_observer.h"
 #include "app/method_choice.h"
 #include "base/error.h"
@@ -63,12 +64,14 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   observed.set_layers(layers);
   MethodChoice choice{options.calibration, with_layers(options.weights, layers)};
   if (options.calibration.method == quant::CalibrationMethod::kSqnr)
-    choice = choose_method(graph, observed, choice, loader);
+    choice = choose_method(graph, observed, choice, loader,
+                           /*may_correct=*/!options.bias_correction && options.adaround.iterations == 0);
   observed.settle(choice.activations);
   const quant::WeightCalibrationOptions& weights = choice.weights;
   const std::map<std::string, quant::Range> ranges = observed.ranges(options.calibration);
   passes::run_pipeline(graph, passes::scale_passes(ranges, weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
+  if (!choice.bias_shifts.empty()) apply_corrections(graph, choice.bias_shifts);
   if (const int behind = passes::quantize_program(graph, ranges, options.placement, weights))
     log_info("placed ", behind, " quantizers behind the plan");
   return observed;

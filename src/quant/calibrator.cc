@@ -67,9 +67,8 @@ void describe(schema::Section& s, CalibrationOptions& calibration) {
   s.field("method", calibration.method)
       .help(
           "How the range of an activation is chosen from its histogram. sqnr: of mse, mse with a clipping_weight and "
-          "max "
-          "the one whose network gives out the least noise, on some of the images; weights.method mse where that "
-          "gains, too.");
+          "max the one whose network gives out the least noise, on some of the images; bias correction and "
+          "weights.method mse where these gain, too.");
   s.field("images", calibration.images)
       .range(1, 1e9)
       .known_elsewhere_as({"num_images", "samples", "batches"})

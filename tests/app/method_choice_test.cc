@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 
+#include "app/bias_correction.h"
 #include "app/calibration.h"
 #include "ir/evaluate_graph.h"
 #include "passes/block_builder.h"
@@ -75,25 +77,47 @@ double sqnr_db(const ir::Graph& truth, const ir::Graph& quantized) {
 }
 
 TEST(MethodChoice, NoneOfTheOthersIsMuchBetter) {
-  bool mse_was_not_best = false;
+  bool mse_was_not_best = false, biases_were_corrected = false;
   for (const float bias : {-6.0f, -2.0f, 0.0f, 3.0f}) {
     const ir::Graph graph = network(bias, 4);
-    const auto with = [&](quant::CalibrationMethod method, double weight) {
+    const auto with = [&](quant::CalibrationMethod method, double weight, bool corrected = false) {
       testing::RandomImages images(6);
       ir::Graph quantized = graph.clone();
       calibrate(quantized, images.loader, {.calibration = {.method = method, .clipping_weight = weight}}, {},
                 observe_by_engine);
+      if (corrected) correct_biases(quantized, images.loader);
       return sqnr_db(graph, quantized);
     };
-    const quant::CalibrationOptions options = chosen(graph);
-    const double own = with(options.method, options.clipping_weight);
+    const double own = with(quant::CalibrationMethod::kSqnr, 1);
     const double mse = with(quant::CalibrationMethod::kMse, 1);
-    for (const double weight : {1.0, 5.0, 20.0})
+    double best_corrected = with(quant::CalibrationMethod::kMax, 1, true);
+    for (const double weight : {1.0, 5.0, 20.0}) {
       EXPECT_LE(with(quant::CalibrationMethod::kMse, weight), own + 0.51) << bias << " " << weight;
+      best_corrected = std::max(best_corrected, with(quant::CalibrationMethod::kMse, weight, true));
+    }
     EXPECT_LE(with(quant::CalibrationMethod::kMax, 1), own + 0.51) << bias;
     mse_was_not_best = mse_was_not_best || own > mse;
+    biases_were_corrected = biases_were_corrected || std::abs(own - best_corrected) < 0.01;
   }
   EXPECT_TRUE(mse_was_not_best);  // or this compares nothing
+  EXPECT_TRUE(biases_were_corrected);
+}
+
+TEST(MethodChoice, LeavesBiasesToThoseThatCorrectThemLater) {
+  const ir::Graph graph = network(-2, 4);
+  const auto bias = [&](const quant::QuantOptions& options) {
+    testing::RandomImages images(6);
+    ir::Graph quantized = graph.clone();
+    calibrate(quantized, images.loader, options, {}, observe_by_engine);
+    return quantized.find_node("first")->input(2)->constant->to_floats();
+  };
+  quant::QuantOptions plain, corrected, rounded;
+  for (quant::QuantOptions* options : {&plain, &corrected, &rounded})
+    options->calibration.method = quant::CalibrationMethod::kSqnr;
+  corrected.bias_correction = true;
+  rounded.adaround.iterations = 1;
+  EXPECT_EQ(bias(corrected), bias(rounded));
+  EXPECT_NE(bias(plain), bias(corrected)) << "no case in which biases are worth correcting";
 }
 
 TEST(MethodChoice, IsTheSameEveryTime) {

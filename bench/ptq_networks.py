@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Post-training quantization of ten networks by Octet, NNCF and ONNX Runtime: what noise is left in the outputs.
 
-    bench/ptq_networks.py PHOTOGRAPHS [--networks resnet18 ...] [--check]      needs build/release
+    bench/ptq_networks.py PHOTOGRAPHS [--networks resnet18 ...] [--products octet ...] [--check]      needs build/release
 
 PHOTOGRAPHS is a folder of at least 200: the first 100 calibrate, the next 100 are measured. `octet models` writes the networks, with
 random weights of a fixed seed and the statistics of 16 of the photographs in their batch norms; each product quantizes the same FP32
 file with its defaults and runs what it made. The table has the ratio of signal to quantization noise of the outputs, and in brackets
 that of what they differ in from picture to picture. Octet's default has signed codes, as TensorRT takes no others, and its rivals'
 have unsigned ones behind ReLU: so what `--target openvino` makes stands beside it. Writes bench/results/ptq-networks.json and goes on
-where it was interrupted. With --check, exit 1 where Octet's default is more than 0.5 dB below a rival.
+where it was interrupted. With --products only these are measured, and the results of the others are those of that file: of rivals whose
+kernels want another CPU than this one. With --check, exit 1 where Octet's default is more than 0.5 dB below a rival.
 """
 import argparse
 import json
@@ -29,6 +30,7 @@ def main():
     parser = argparse.ArgumentParser(description="Post-training quantization of ten networks, beside NNCF's and ONNX Runtime's.")
     parser.add_argument("photographs", type=pathlib.Path)
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
+    parser.add_argument("--products", nargs="+", choices=COLUMNS, default=list(COLUMNS))
     parser.add_argument("--build", type=pathlib.Path, default=parts.ROOT / "build/release")
     parser.add_argument("--work", type=pathlib.Path, default=parts.ROOT / "build/bench/ptq_networks")
     parser.add_argument("--output", type=pathlib.Path, default=parts.ROOT / "bench/results/ptq-networks.json")
@@ -36,6 +38,7 @@ def main():
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     comparison = Comparison(options.photographs, options.work, options.build, MEAN, STD, python_of("--pretrained"))
+    before = json.loads(options.output.read_text())["networks"] if options.output.exists() else {}
     behind, report = [], {"commit": parts.commit(), "networks": {}}
     print("| network | " + " | ".join(COLUMNS.values()) + " |\n|---|" + "---|" * len(COLUMNS))
     for network in options.networks:
@@ -46,9 +49,12 @@ def main():
             parts.run_octet(options.build / "bin/octet", "models", network, "-o", folder / "initial.onnx", "--force", "--quiet")
             comparison.models("settle", folder / "initial.onnx", comparison.calibration, full)
         found = json.loads(kept.read_text()) if kept.exists() else {}
-        if missing := [name for name in COLUMNS if name not in found]:
+        if missing := [name for name in options.products if name not in found]:
             found.update(comparison.compare(full, folder, missing))
             kept.write_text(json.dumps(found))
+        found = {**{n: f for n, f in before.get(network, {}).items() if n not in options.products}, **found}
+        if missing := [name for name in COLUMNS if name not in found]:
+            sys.exit(f"{network}: there are no results of {', '.join(missing)}; name them with --products, too")
         report["networks"][network] = found
         print(f"| {network} | " + " | ".join(f"{found[n]['sqnr_db']:.1f} ({found[n]['differences_db']:.1f})" for n in COLUMNS) + " |",
               flush=True)

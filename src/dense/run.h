@@ -14,7 +14,7 @@ using OtherOperations =
 
 struct RunOptions {
   int64_t memory_bytes = Memory::kDefaultLimit;  // that all tensors may take at a time, without the constants
-  int threads = 1;                               // for products
+  int threads = 1;                               // for products, convolutions and what else is much
   int64_t iterations = 1'000'000;                // of all Loops together, which a file may let go on for ever
   OtherOperations others;                        // or none
   // Sees values of the program itself, not of its branches, as they are made; or none.

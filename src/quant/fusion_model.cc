@@ -32,6 +32,29 @@ bool shapes_agree(const Value& a, const Value& b) {
   return true;
 }
 
+// By a constant for each channel of feature maps.
+bool is_by_channel(const Node& node) {
+  if (!node.output()->type.shape || ir::rank_of(node.output()) != 4) return false;
+  const int64_t channels = ir::shape_of(node.output())[1];
+  for (size_t i = 0; i < 2; ++i) {
+    if (!node.input(i)->is_constant()) continue;
+    const ir::Shape& shape = node.input(i)->constant->shape();
+    return channels > 1 && node.input(i)->constant->size() == channels && shape.size() >= 3 &&
+           shape[shape.size() - 3] == channels;
+  }
+  return false;
+}
+
+// A Mul, or a Mul and an Add, by channel in front of an activation: how tf2onnx writes the batch norm of a
+// pre-activation network.
+bool is_written_out_batch_norm(const Node& node) {
+  if (node.kind != OpKind::kMul || !is_by_channel(node)) return false;
+  const auto next = [](const Node& n) { return n.output()->users.size() == 1 ? n.output()->users[0] : nullptr; };
+  const Node* reader = next(node);
+  if (reader && reader->kind == OpKind::kAdd && is_by_channel(*reader)) reader = next(*reader);
+  return reader && is_activation(*reader);
+}
+
 bool is_gate(const Node* node) {
   return node && (node->kind == OpKind::kSigmoid || node->kind == OpKind::kHardSigmoid);
 }
@@ -114,8 +137,9 @@ bool is_average_pool(const Node& node) {
 }
 
 bool is_standalone_batch_norm(const Node& node) {
-  if (node.kind != OpKind::kBatchNormalization) return false;
-  const Node* maker = source(node.input(0));
+  const bool written_out = is_written_out_batch_norm(node);
+  if (node.kind != OpKind::kBatchNormalization && !written_out) return false;
+  const Node* maker = source(node.input(written_out && node.input(0)->is_constant() ? 1 : 0));
   return !(maker && is_weighted(*maker) && maker->output()->users.size() == 1);
 }
 

@@ -27,7 +27,8 @@ bool is_residual_add(const ir::Node& node);
 bool is_squeeze_excite_mul(const ir::Node& node);
 // AveragePool, GlobalAveragePool, ReduceMean over axes behind the channel.
 bool is_average_pool(const ir::Node& node);
-// BatchNormalization whose input no weighted node makes for it alone: it cannot be folded.
+// BatchNormalization whose input no weighted node makes for it alone: it cannot be folded. Or the Mul that begins one
+// that is written as arithmetic, in front of an activation.
 bool is_standalone_batch_norm(const ir::Node& node);
 
 // The weighted node whose fused kernel makes `value`, where `value` and everything between has one consumer:

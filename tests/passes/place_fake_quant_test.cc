@@ -117,6 +117,26 @@ TEST(PlacementTest, AnAddOfAConstantIsNoResidual) {
   EXPECT_EQ(activations(b.graph), "input  s8 per tensor  -> Conv 'conv'\n");
 }
 
+TEST(PlacementTest, BatchNormsOfPreActivationBlocksMayBeWrittenOut) {
+  for (const bool shifted : {false, true})
+    for (const bool activated : {false, true})
+      for (const bool constant_first : {false, true}) {
+        BlockBuilder b;
+        auto* pool = b.op(OpKind::kMaxPool, "pool", {b.x}, {{"kernel_shape", std::vector<int64_t>{2, 2}}});
+        auto* factor = b.parameter("factor", {1, 4, 1, 1});
+        auto* x =
+            constant_first ? b.op(OpKind::kMul, "pre", {factor, pool}) : b.op(OpKind::kMul, "pre", {pool, factor});
+        if (shifted) x = b.op(OpKind::kAdd, "shift", {x, b.parameter("summand", {4, 1, 1})});
+        if (activated) x = b.relu(x, "relu");
+        b.graph.add_output(b.add(b.conv(x, "conv", 4), pool, "add"));
+        const std::string plan = activations(b.graph);
+        if (activated)
+          EXPECT_THAT(plan, HasSubstr("-> Mul 'pre', Add 'add'"));
+        else
+          EXPECT_THAT(plan, ::testing::Not(HasSubstr("Mul 'pre'")));
+      }
+}
+
 TEST(PlacementTest, PreActivationBlocksQuantizeStandaloneBatchNormAndMaxPool) {
   BlockBuilder b;
   auto* pool = b.op(OpKind::kMaxPool, "pool", {b.x}, {{"kernel_shape", std::vector<int64_t>{2, 2}}});

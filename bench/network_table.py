@@ -12,7 +12,7 @@ import network_exports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXPORTERS = {"legacy11": "TorchScript, opset 11", "legacy13": "TorchScript, opset 13", "legacy17": "TorchScript, opset 17",
-             "dynamo": "dynamo, its default", "shipped": "as it is shipped"}
+             "dynamo": "dynamo, its default", "tf2onnx": "Keras, by tf2onnx", "shipped": "as it is shipped"}
 INTRODUCTION = """# Networks from exporters
 
 What Octet makes of {networks} networks: those of torchvision {torchvision} and timm {timm} as PyTorch {torch} exports them, with the
@@ -68,8 +68,8 @@ def reasons(records):
 
 
 def short(sentence):
-    """Without the list of what is supported, which every refusal of an operator ends with, and without folders."""
-    sentence = sentence.removeprefix("octet: ").split("; supported: ")[0]
+    """Without the word of where the list of operators is, which every refusal of one ends with, and without folders."""
+    sentence = sentence.removeprefix("octet: ").split("; docs/operators.md")[0]
     return " ".join(word.rpartition("/")[2] if word.startswith("/") and ".onnx" in word else word for word in sentence.split())[:240]
 
 

@@ -198,13 +198,11 @@ void Builder::add_to_program(SourceNode node) {
 }
 
 void Builder::fail_outside_program(const std::string& op) const {
-  std::string all;
-  for (const std::string& each : dense::operator_names()) all += (all.empty() ? "" : ", ") + each;
   fail("its inputs are computed behind the plan, ",
        program_.operations.empty()
            ? ""
            : str("where '", program_.operations.front().name, "' (", program_.operations.front().op, ") begins, "),
-       "and ", op, " is not supported there; supported are ", all);
+       "and ", op, " is not supported there; docs/operators.md lists what is");
 }
 
 void Builder::add_in_program(SourceNode node) {

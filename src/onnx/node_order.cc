@@ -63,10 +63,9 @@ void require_known(const std::vector<const proto::Node*>& nodes) {
   std::string more;
   for (const std::string& op : others) more += (more.empty() ? " (nor are " : ", ") + op;
   if (!more.empty()) more += " of this model)";
-  std::string all;
-  for (const std::string& op : supported_operators()) all += (all.empty() ? "" : ", ") + op;
   fail(text_of(*first), ": operator ", first->op_type, " of domain '",
-       is_default_domain(first->domain) ? "ai.onnx" : first->domain, "' is not supported", more, "; supported: ", all);
+       is_default_domain(first->domain) ? "ai.onnx" : first->domain, "' is not supported", more,
+       "; docs/operators.md lists what is");
 }
 
 std::vector<const proto::Node*> live_nodes_in_order(const proto::Graph& graph) {

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 TEST(Errors, UnsupportedOperators) {
   EXPECT_THAT(Draft(13).node("Unique", {"x"}, {"a"}).node("Det", {"a"}, {"y"}).error(),
               AllOf(HasSubstr("ONNX model: node 'n_a' (Unique)"), HasSubstr("domain 'ai.onnx'"), HasSubstr("Det"),
-                    HasSubstr("supported: Abs, Acos")));
+                    HasSubstr("docs/operators.md")));
   EXPECT_THAT(Draft(13).node("FakeQuantize", {"x", "x", "x"}, {"y"}).error(), HasSubstr("FakeQuantize"));
   EXPECT_THAT(Draft(13).node("ConstantOfShape", {"x"}, {"y"}).error(),
               HasSubstr("node 'n_y' (ConstantOfShape): input 0 should hold integers, not float32"));
@@ -82,7 +82,7 @@ TEST(Errors, ForeignDomains) {
         EXPECT_THAT(e.what(), HasSubstr("the function has 0 inputs and 0 outputs, the call 0 and 1"));
       } else {
         EXPECT_THAT(e.what(), AllOf(HasSubstr("node 'fused'"), HasSubstr("com.microsoft"), HasSubstr("FusedConv"),
-                                    HasSubstr("supported: Abs")));
+                                    HasSubstr("docs/operators.md")));
       }
     }
   }

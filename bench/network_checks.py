@@ -201,7 +201,9 @@ class Checks:
     def fp32(self):
         engine = self.work / "float.octet"
         octet("compile", self.model, "-o", engine, "--force", "--quiet")
-        self.truth = run_onnxruntime(self.model, self.images[CALIBRATION:])
+        # Node by node: ONNX Runtime's optimizer gives a Pad of zeros to the MaxPool behind it, which pads with less than any number, and
+        # ResNet50V2 of Keras has negative values there (2 % of the outputs).
+        self.truth = run_onnxruntime(self.model, self.images[CALIBRATION:], plain=True)
         measure = relative_of_detections if self.detects else relative
         found = measure(run_engine(engine, self.images[CALIBRATION:], self.work), self.truth)
         objects = {"objects": sum(len(detections(t)[1]) for t in self.truth)} if self.detects else {}

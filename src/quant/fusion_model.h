@@ -27,9 +27,9 @@ bool is_residual_add(const ir::Node& node);
 bool is_squeeze_excite_mul(const ir::Node& node);
 // AveragePool, GlobalAveragePool, ReduceMean over axes behind the channel.
 bool is_average_pool(const ir::Node& node);
-// BatchNormalization whose input no weighted node makes for it alone: it cannot be folded. Or the Mul that begins one
-// that is written as arithmetic, in front of an activation.
-bool is_standalone_batch_norm(const ir::Node& node);
+// BatchNormalization whose input no weighted node makes for it alone, so that it cannot be folded; or the first of Sub,
+// Mul, Div and Add by channel in front of an activation that are one, as tf2onnx writes it. The index of its operand.
+std::optional<size_t> standalone_batch_norm(const ir::Node& node);
 
 // The weighted node whose fused kernel makes `value`, where `value` and everything between has one consumer:
 // Conv | BatchNormalization <- Conv | activation <- BatchNormalization <- Conv | activation <- Conv, and any of these

@@ -169,8 +169,8 @@ class Planner {
       return;
     } else if (is_average_pool(node) || (rules_.max_pool && node.kind == OpKind::kMaxPool)) {
       quantize(node, 0);
-    } else if (rules_.standalone_batch_norm && is_standalone_batch_norm(node)) {
-      quantize(node, node.input(0)->is_constant() ? 1 : 0);
+    } else if (const auto operand = standalone_batch_norm(node); operand && rules_.standalone_batch_norm) {
+      quantize(node, *operand);
     } else if (rules_.residual_add && is_residual_add(node)) {
       visit_residual_add(node);
     } else if (rules_.squeeze_excite && is_squeeze_excite_mul(node)) {

@@ -30,7 +30,7 @@ bool only_moves(const Node& node) {
 }
 
 bool is_behind_weights(const Node& batch_norm) {
-  return batch_norm.kind == OpKind::kBatchNormalization && !is_standalone_batch_norm(batch_norm);
+  return batch_norm.kind == OpKind::kBatchNormalization && !standalone_batch_norm(batch_norm);
 }
 
 bool is_quantized_by_tao(const Graph& graph, const Value& value) {

@@ -31,8 +31,7 @@ struct BiasCorrectionOptions {
 // What to add to the biases of passes::nodes_to_correct(graph). `graph` has scales. The float network and the quantized
 // one run over one epoch of `loader`, 16 images at a time (fewer where they are large, and as many as the graph fixes):
 // what a node is corrected by is found behind the corrected nodes before it, on these images, and the mean over all
-// counts. The result depends on neither threads nor the loader's batches. EngineCannotRun, as where codes have fewer
-// than 8 bits.
+// counts. The result depends on neither threads nor the loader's batches. EngineCannotRun.
 BiasCorrections bias_corrections(const ir::Graph& graph, data::Loader& loader,
                                  const BiasCorrectionOptions& options = {});
 

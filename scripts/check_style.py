@@ -10,6 +10,7 @@
 7. The tests that docs/tao_quirks.md names exist, and each of its rows names one.
 8. A flag that takes one of a few words is made with limit_to (src/cli/flags.h), which says what there is.
 9. CHANGELOG.md has a section for the version of CMakeLists.txt, or names it as the next.
+10. A file that begins with #! can be run by its name, as the documents have it.
 Exit status 1 with one line for each breach.
     scripts/check_style.py --fix    formats and respells in place what it can
 """
@@ -222,6 +223,13 @@ def main():
     for name in sources:
         if name.startswith("src/cli/") and re.search(r"CLI::(IsMember|CheckedTransformer|Transformer)\b", texts[name]):
             breaches.append(f"{name}: a flag that takes one of a few words is made with limit_to (src/cli/flags.h)")
+
+    for name, text in texts.items():
+        if text.startswith("#!") and not os.access(ROOT / name, os.X_OK):
+            if fix:
+                (ROOT / name).chmod(0o755)
+            else:
+                breaches.append(f"{name}: begins with #!, and cannot be run: chmod +x (scripts/check_style.py --fix)")
 
     version = re.search(r"project\(octet VERSION ([\d.]+)", texts["CMakeLists.txt"]).group(1)
     if version not in texts["CHANGELOG.md"]:

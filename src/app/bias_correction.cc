@@ -66,29 +66,21 @@ struct Channels {
 
 class Corrector {
  public:
-  // `of_float`: the means of the float network, run by run, as far as they are known; the rest is added.
+  // `of_float`: as far as it is known; the rest is added.
   Corrector(const ir::Graph& graph, const data::Loader& loader, int threads, FloatMeans& of_float)
-      : image_(loader.image_shape()), threads_(threads), of_float_(of_float) {
-    std::vector<std::string> values;
+      : graph_(graph), image_(loader.image_shape()), threads_(threads), of_float_(of_float) {
     for (const ir::Node* node : passes::nodes_to_correct(graph)) {
       nodes_.push_back(node->name);
-      values.push_back(node->output()->name);
+      values_.push_back(node->output()->name);
     }
-    if (values.empty()) return;
-    const data::NetworkInput input = tasks::image_input(tasks::image_graph(graph));
-    data::require_fit(input, image_.channels, image_.height, image_.width);
-    const auto shape = [&](int64_t n) { return input.shape(n, image_.channels, image_.height, image_.width); };
-    together_ = std::max<int64_t>(1, input.batch);
-    whole_ = watch(graph, values, /*quantized=*/false, shape(together_));
-    if (input.batch == 0) {
-      together_ = std::clamp<int64_t>(kArenaBytes / std::max<int64_t>(1, whole_.plan->arena_bytes), 1, kTogether);
-      if (together_ > 1) whole_ = watch(graph, values, /*quantized=*/false, shape(together_));
-    }
-    quantized_ = watch(graph, values, /*quantized=*/true, shape(together_));
-    run_whole_ = executor_of(whole_, threads);
+    if (values_.empty()) return;
+    input_ = tasks::image_input(tasks::image_graph(graph));
+    data::require_fit(input_, image_.channels, image_.height, image_.width);
+    if (of_float_.together == 0) decide_how_many_together();
+    quantized_ = watch(graph, values_, /*quantized=*/true, shape_of(of_float_.together));
     run_quantized_ = executor_of(quantized_, threads);
     for (size_t i = 0; i < nodes_.size(); ++i)
-      sums_.emplace_back(static_cast<size_t>(channels_of(whole_, i).count), 0.0);
+      sums_.emplace_back(static_cast<size_t>(channels_of(quantized_, i).count), 0.0);
   }
 
   bool has_work() const { return !nodes_.empty(); }
@@ -99,7 +91,7 @@ class Corrector {
     for (int64_t i = 0; i < std::min(batch.size, most); ++i) {
       const float* image = batch.images.data() + i * elements;
       waiting_.insert(waiting_.end(), image, image + elements);
-      if (std::ssize(waiting_) == together_ * elements) run(together_);
+      if (std::ssize(waiting_) == of_float_.together * elements) run(of_float_.together);
     }
   }
 
@@ -107,7 +99,7 @@ class Corrector {
     const auto elements = static_cast<size_t>(image_.channels * image_.height * image_.width);
     if (const size_t left = waiting_.size(); left > 0) {
       // They are repeated, as the plan takes that many.
-      while (waiting_.size() < static_cast<size_t>(together_) * elements)
+      while (waiting_.size() < static_cast<size_t>(of_float_.together) * elements)
         waiting_.push_back(waiting_[waiting_.size() - left]);
       run(static_cast<int64_t>(left / elements));
     }
@@ -134,16 +126,36 @@ class Corrector {
     return Channels(network.plan->buffers[static_cast<size_t>(network.buffers[i])]);
   }
 
+  std::vector<int64_t> shape_of(int64_t images) const {
+    return input_.shape(images, image_.channels, image_.height, image_.width);
+  }
+
+  void decide_how_many_together() {
+    int64_t& together = of_float_.together;
+    together = std::max<int64_t>(1, input_.batch);
+    whole_ = watch(graph_, values_, /*quantized=*/false, shape_of(together));
+    if (input_.batch > 0) return;
+    together = std::clamp<int64_t>(kArenaBytes / std::max<int64_t>(1, whole_.plan->arena_bytes), 1, kTogether);
+    if (together > 1) whole_ = {};
+  }
+
+  // Of each node, of each channel, in a run of what is waiting.
+  std::vector<std::vector<double>> float_means(int64_t images) {
+    if (!whole_.plan) whole_ = watch(graph_, values_, /*quantized=*/false, shape_of(of_float_.together));
+    if (!run_whole_) run_whole_ = executor_of(whole_, threads_);
+    const float* pixels = waiting_.data();
+    std::vector<std::vector<double>> out(nodes_.size());
+    run_whole_->run_and_show(&pixels, nullptr, whole_.buffers, [&](size_t i, std::span<float> values) {
+      out[i] = channels_of(whole_, i).means(values, images, threads_);
+    });
+    return out;
+  }
+
   // What is waiting, of which the first `images` count.
   void run(int64_t images) {
+    if (runs_ == of_float_.runs.size()) of_float_.runs.push_back(float_means(images));
+    std::vector<std::vector<double>> missing = of_float_.runs[runs_++];
     const float* pixels = waiting_.data();
-    if (runs_ == of_float_.size()) {
-      std::vector<std::vector<double>>& means = of_float_.emplace_back(nodes_.size());
-      run_whole_->run_and_show(&pixels, nullptr, whole_.buffers, [&](size_t i, std::span<float> values) {
-        means[i] = channels_of(whole_, i).means(values, images, threads_);
-      });
-    }
-    std::vector<std::vector<double>> missing = of_float_[runs_++];
     run_quantized_->run_and_show(&pixels, nullptr, quantized_.buffers, [&](size_t i, std::span<float> values) {
       const Channels channels = channels_of(quantized_, i);
       const std::vector<double> found = channels.means(values, images, threads_);
@@ -157,13 +169,15 @@ class Corrector {
     images_ += images;
   }
 
+  const ir::Graph& graph_;
   data::ImageShape image_;
+  data::NetworkInput input_;
   int threads_;
   FloatMeans& of_float_;
   size_t runs_ = 0;
-  int64_t together_ = 1, images_ = 0;
-  std::vector<std::string> nodes_;
-  WatchedPlan whole_, quantized_;
+  int64_t images_ = 0;
+  std::vector<std::string> nodes_, values_;
+  WatchedPlan whole_, quantized_;  // the float network is built where something is not known of it
   std::unique_ptr<engine::Executor> run_whole_, run_quantized_;
   std::vector<float> waiting_;             // images of the next run
   std::vector<std::vector<double>> sums_;  // of each node

@@ -18,8 +18,11 @@ struct BiasCorrections {
   int64_t images = 0;                                 // that they are means over
 };
 
-// Of each run, of each node, of each channel.
-using FloatMeans = std::vector<std::vector<std::vector<double>>>;
+// What the float network gives: it is the same for every quantization of it.
+struct FloatMeans {
+  int64_t together = 0;                                // images of a run; 0: not known
+  std::vector<std::vector<std::vector<double>>> runs;  // of each, of each node, of each channel
+};
 
 struct BiasCorrectionOptions {
   int64_t most_images = 0;  // the first of an epoch; 0: all

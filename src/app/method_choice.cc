@@ -142,6 +142,7 @@ class Chooser {
   }
 
   std::vector<Trial> try_all(const std::vector<MethodChoice>& choices) {
+    if (choices.empty()) return {};
     std::vector<std::unique_ptr<Runner>> engines;
     for (const MethodChoice& choice : choices) engines.push_back(std::make_unique<Runner>(quantized(choice), shape_));
     const std::vector<double> ratios = sqnr_db(engines);
@@ -236,7 +237,10 @@ MethodChoice choose(Chooser& chooser, const MethodChoice& options, bool may_corr
     std::vector<Trial> best_first = trials;
     std::ranges::stable_sort(best_first, std::greater{}, &Trial::sqnr_db);
     std::vector<MethodChoice> corrected;
-    for (size_t i = 0; i < kCorrected; ++i) corrected.push_back(chooser.corrected(best_first[i].choice));
+    for (size_t i = 0; i < kCorrected; ++i) {
+      MethodChoice choice = chooser.corrected(best_first[i].choice);
+      if (!choice.bias_shifts.empty()) corrected.push_back(std::move(choice));
+    }
     for (const Trial& trial : chooser.try_all(corrected)) trials.push_back(trial);
   }
   const Trial best = best_of(trials);

@@ -115,9 +115,9 @@ TEST(BiasCorrection, TakesTheFirstImagesAndMeansThatAreKnown) {
   const auto first = bias_corrections(graph, all.loader, {.most_images = 20, .of_float = &known});
   EXPECT_EQ(first.images, 20);
   EXPECT_EQ(first.shifts, of_few.shifts);
-  EXPECT_EQ(known.size(), 2u);  // runs
+  EXPECT_EQ(known.runs.size(), 2u);
   EXPECT_EQ(bias_corrections(graph, all.loader, {.most_images = 20, .of_float = &known}).shifts, first.shifts);
-  known[0][0][0] += 1;
+  known.runs[0][0][0] += 1;
   EXPECT_NE(bias_corrections(graph, all.loader, {.most_images = 20, .of_float = &known}).shifts, first.shifts);
 }
 

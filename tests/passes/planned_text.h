@@ -7,7 +7,12 @@
 
 namespace octet::passes {
 
-// The quantizers of tensors that are computed, one a line.
+// The quantizers, one a line.
+inline std::string planned(const ir::Graph& graph, const quant::PlacementOptions& options = {}) {
+  return quant::placement_text(quant::plan_placement(graph, options));
+}
+
+// Those of tensors that are computed.
 inline std::string activations(const ir::Graph& graph, const quant::PlacementOptions& options = {}) {
   std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(graph, options);
   std::erase_if(plan, [](const quant::PlacedQuantizer& p) { return p.value->is_constant(); });

@@ -9,6 +9,7 @@
 #include "ir/axes.h"
 #include "ir/infer.h"
 #include "ir/query.h"
+#include "passes/free_batch.h"
 #include "passes/layout_groups.h"
 #include "passes/rewrite.h"
 
@@ -69,9 +70,25 @@ bool simplify(Graph& graph, Node* node) {
   return is_identity(order_of(*node)) && bypass(graph, node, node->input(0));
 }
 
+bool could_be_reshape(const Node* node) {
+  return is_transpose(node) && !node->input(0)->is_constant() && node->output()->type.shape &&
+         moves_nothing(*node->input(0)->type.shape, order_of(*node));
+}
+
+// Transposes that move nothing as long as the batch is the one image of the file. They stay: a Reshape in their place
+// would not say where the images go, and nobody could free the batch any more.
+std::set<std::string> those_that_move_images(const Graph& graph) {
+  std::set<std::string> out;
+  for (const auto& node : graph.nodes())
+    if (could_be_reshape(node.get())) out.insert(node->name);
+  if (out.empty()) return out;
+  Graph freed = graph.clone();
+  if (!free_batch(freed)) return {};
+  std::erase_if(out, [&](const std::string& name) { return could_be_reshape(freed.find_node(name)); });
+  return out;
+}
+
 void make_reshape(Graph& graph, Node* node) {
-  if (!is_transpose(node) || node->input(0)->is_constant() || !node->output()->type.shape) return;
-  if (!moves_nothing(*node->input(0)->type.shape, order_of(*node))) return;
   const auto target = reshape_target(*node->input(0)->type.shape, *node->output()->type.shape);
   if (!target) return;
   const std::string name = graph.unique_name(node->name + "/shape");
@@ -229,7 +246,9 @@ int cancel_transposes(Graph& graph) {
     if (const auto order = group.better_order()) Regrouping(graph, group, *order).run();
   }
   merge_chains(graph);
-  for (Node* node : ir::node_list(graph)) make_reshape(graph, node);
+  const std::set<std::string> kept = those_that_move_images(graph);
+  for (Node* node : ir::node_list(graph))
+    if (could_be_reshape(node) && !kept.count(node->name)) make_reshape(graph, node);
   return before - count_transposes(graph);
 }
 

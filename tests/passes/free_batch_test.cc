@@ -7,6 +7,7 @@
 #include "ir/evaluate_graph.h"
 #include "ir/infer.h"
 #include "onnx/import.h"
+#include "passes/pipelines.h"
 
 namespace octet::passes {
 namespace {
@@ -148,6 +149,28 @@ TEST(FreeBatch, FreesTransformersAsTheyAreExported) {
                      evaluated(before, Tensor::of<float>(one, pixels[1]))))
         << name;
   }
+}
+
+// With one image, Transposes to rows of tokens and back move nothing, and could be Reshapes.
+TEST(FreeBatch, KnowsTheImagesBehindThePassesOfATraining) {
+  ir::Graph g = network(1, [](ir::Graph& g, ir::Value* x) {
+    const auto turned = [&](ir::Value* in, const char* name, std::vector<int64_t> order) {
+      return g.add(OpKind::kTranspose, name, {in}, {{"perm", std::move(order)}});
+    };
+    ir::Value* rows = turned(reshape(g, x, "flat", {1, 8, 16}), "tokens", {0, 2, 1});
+    rows = g.add(OpKind::kMatMul, "product", {turned(rows, "tokens_first", {1, 0, 2}), floats(g, "weights", {8, 8})});
+    ir::Value* heads = turned(reshape(g, rows, "heads", {16, 4, 2}), "heads_first", {1, 0, 2});
+    ir::Value* attention = g.add(OpKind::kMatMul, "attention", {heads, turned(heads, "keys", {0, 2, 1})});
+    ir::Value* mixed = turned(g.add(OpKind::kMatMul, "mixed", {attention, heads}), "back", {1, 0, 2});
+    return turned(reshape(g, mixed, "joined", {16, 1, 8}), "images_first", {1, 0, 2});
+  });
+  const ir::Graph before = g.clone();
+  run_pipeline(g, training_passes());
+  ASSERT_TRUE(free_batch(g));
+  ir::set_batch(g, 2);
+  const ir::Tensor a = image(1), b = image(2);
+  EXPECT_EQ(evaluated(g, Tensor::of<float>({2, 8, 4, 4}, joined(a.to_floats(), b.to_floats()))),
+            joined(evaluated(before, a), evaluated(before, b)));
 }
 
 TEST(FreeBatch, LeavesWhatGoesOverTheImages) {

@@ -38,12 +38,15 @@ struct Executor::State {
   const ir::Node* quantizer_with_offset(const std::string& name) const;
   const at::Tensor& parameter(const std::string& name) const;
   const ir::Value& matching(const ir::Graph& other, const std::string& name, const at::Tensor& tensor) const;
+  bool has_integer_sums() const;
+  void keep_codes_of_constants();
 
   ExecutorOptions options;
   ir::Graph graph;
   SlotMap slots;
   at::Device device = at::kCPU;
   std::vector<std::pair<int, at::Tensor>> constants;  // slot and tensor
+  std::vector<std::pair<int, Slot>> constant_codes;   // with integer sums: of quantizers of constants
   std::vector<std::pair<std::string, at::Tensor>> parameters, buffers;
   std::vector<Step> node_steps, fused_steps;  // fused_steps is empty where chains cannot be used
   ForwardHooks hooks;
@@ -137,6 +140,29 @@ Executor::Executor(const ir::Graph& graph, ExecutorOptions options) {
   s.make_constants();
   s.node_steps = compile_nodes(s.graph, s.slots);
   s.compile_chains();
+  if (s.has_integer_sums()) s.keep_codes_of_constants();
+}
+
+bool Executor::State::has_integer_sums() const {
+  return options.integer_sums && options.precision == Precision::kFloat32 && device.is_cpu();
+}
+
+// They are the same in every run.
+void Executor::State::keep_codes_of_constants() {
+  const at::NoGradGuard no_grad;
+  const auto is_kept = [&](const Step& step) {
+    return step.node->kind == ir::OpKind::kFakeQuantize && step.node->input(0)->is_constant() &&
+           !graph.is_output(step.node->output());
+  };
+  Run run = new_run(false);
+  for (const Step& step : node_steps)
+    if (is_kept(step)) {
+      step.run(run);
+      const int slot = slots.of(step.node->output());
+      constant_codes.emplace_back(slot, run.slots[slot]);
+    }
+  std::erase_if(node_steps, is_kept);
+  std::erase_if(fused_steps, is_kept);
 }
 
 void Executor::State::compile_chains() {
@@ -178,7 +204,8 @@ Run Executor::State::new_run(bool training) {
   run.compute = compute_type(options.precision);
   run.master = master_type(options.precision);
   run.cast_model = options.cast_model;
-  run.codes = flows_as_codes(run.compute, run.cast_model);
+  run.integer_sums = !training && has_integer_sums();
+  run.codes = run.integer_sums || flows_as_codes(run.compute, run.cast_model);
   run.device = device;
   run.seed = options.seed;
   run.step = step;
@@ -186,6 +213,8 @@ Run Executor::State::new_run(bool training) {
   run.weight_constant = static_cast<float>(options.averaging.weights);
   run.slots.resize(slots.values().size());
   for (const auto& [slot, tensor] : constants) run.slots[slot].value = tensor;
+  if (run.integer_sums)
+    for (const auto& [slot, codes] : constant_codes) run.slots[slot] = codes;
   return run;
 }
 
@@ -239,7 +268,8 @@ std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode m
   for (size_t i = 0; i < inputs.size(); ++i) run.set(s.slots.of(expected[i]), s.input_tensor(*expected[i], inputs[i]));
   inputs.clear();
   // float32 evaluation is the reference, and what is observed in evaluation are its nodes: one at a time.
-  const bool fused = !s.fused_steps.empty() && (training || (is_low(run.compute) && !s.hooks.has_tap()));
+  const bool fused =
+      !s.fused_steps.empty() && (training || ((is_low(run.compute) || run.integer_sums) && !s.hooks.has_tap()));
   s.execute(run, fused ? s.fused_steps : s.node_steps);
   if (training) ++s.step;
   std::vector<at::Tensor> outputs;

@@ -33,6 +33,10 @@ struct ExecutorOptions {
   bool channels_last = true;
   uint64_t seed = 0;                // of Dropout
   quant::ScaleAveraging averaging;  // once per forward(kTrain)
+  // kEval in float32 on the CPU computes what docs/numerics.md says of quantized tensors: exact sums of codes, biases
+  // as int32, one rounding to each code. So its codes are those of the engine, not those beside a border that float32
+  // sums fall on the other side of. For graphs whose constants stay as they are from the first forward() on.
+  bool integer_sums = false;
   // Batch norm is over the images of all ranks in forward(kTrain) and its backward; null: each over its own.
   Communicator* statistics = nullptr;
 };
@@ -51,8 +55,8 @@ class Executor {
   // kTrain: BatchNormalization uses the batch's statistics and updates the running ones (but where its scale and shift
   // are not trainable), Dropout drops, scales follow
   // their averaging constants, and the outputs carry an autograd graph. kEval: no autograd, intermediate tensors are
-  // freed after their last use. In float32, kEval computes the plain dequantized float graph, node by node: that is the
-  // reference which the engine is verified against.
+  // freed after their last use. In float32, kEval computes the plain dequantized float graph, node by node (but with
+  // integer_sums): that is the reference which the engine is verified against.
   std::vector<at::Tensor> forward(std::vector<at::Tensor> inputs, Mode mode);
 
   // Trainable constants in graph order (of first use), named as their values: leaf tensors on the device with

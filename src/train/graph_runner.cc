@@ -78,10 +78,11 @@ struct GraphRunner::State {
 
 GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device, Arithmetic arithmetic) {
   initialize_torch();
+  const bool integers = arithmetic == Arithmetic::kInteger && device == "cpu";
   const auto precision = arithmetic == Arithmetic::kDouble ? Precision::kFloat64 : Precision::kFloat32;
-  state_ = std::make_unique<State>(
-      State{Executor(with_quantized_constants(graph), {.device = device, .precision = precision}), macs_of_node(graph),
-            has_open_batch(graph)});
+  state_ = std::make_unique<State>(State{Executor(integers ? graph.clone() : with_quantized_constants(graph),
+                                                  {.device = device, .precision = precision, .integer_sums = integers}),
+                                         macs_of_node(graph), has_open_batch(graph)});
 }
 
 GraphRunner::~GraphRunner() = default;

@@ -1,6 +1,5 @@
 // Runs a graph in evaluation mode on plain buffers, for callers that do not know LibTorch: evaluation, verification and
-// the comparison with other run times. Float32 unless asked for float64: with FakeQuantize nodes it is the reference of
-// the engine.
+// the comparison with other run times.
 #pragma once
 #include <memory>
 #include <span>
@@ -23,8 +22,11 @@ struct FloatArray {
 
 class GraphRunner {
  public:
-  // kDouble: float64 but for fake-quantization, for those who want to know what float32 loses.
-  enum class Arithmetic { kFloat, kDouble };
+  // kFloat: with FakeQuantize nodes it is the reference of the engine, of which it shares no rule but those of a
+  // quantizer. kDouble: float64 but for fake-quantization, for those who want to know what float32 loses. kInteger:
+  // float32, and quantized tensors as docs/numerics.md has them (ExecutorOptions::integer_sums), for what a whole
+  // network gives.
+  enum class Arithmetic { kFloat, kDouble, kInteger };
   explicit GraphRunner(const ir::Graph& graph, const std::string& device = "cpu",
                        Arithmetic arithmetic = Arithmetic::kFloat);
   ~GraphRunner();

@@ -1,6 +1,8 @@
 // Chains of nodes, and products of codes, as calls of pointwise().
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "train/fake_quant.h"
 #include "train/ops_fused.h"
 #include "train/precision.h"
@@ -12,9 +14,11 @@ at::Tensor finish_pending(const Run& run, const Slot& s) {
   if (kernel) {
     PointwiseOptions o;
     o.scale_x = s.scale.reshape({-1});
+    if (s.count > 1) o.scale_x = o.scale_x / static_cast<double>(s.count);
     o.offset = s.offset;
     return pointwise(s.value, o);
   }
+  OCTET_CHECK(s.count == 1);
   at::Tensor y = s.value.to(run.master) * along_axis(s.scale.reshape({-1}), 1, s.value.dim());
   if (s.offset.defined()) y = y + along_axis(s.offset, 1, s.value.dim());
   return run.flow(y);
@@ -40,6 +44,24 @@ void chain_residual(Run& run, int slot, PointwiseOptions* o) {
   } else {
     o->residual = run.plain(slot);
   }
+}
+
+// Whether the chain begins with a sum of codes, or adds two quantized tensors, and nothing but a clamp lies between
+// that and the quantizer.
+bool is_sum_of_codes(const Run& run, const ChainWiring& w) {
+  if (!run.integer_sums || w.scale < 0 || w.gamma >= 0) return false;
+  const Slot& x = run.slots[w.x];
+  if (x.form == Slot::Form::kNumber || x.offset.defined() || (x.is_codes() && !x.is_tensor_codes())) return false;
+  return w.residual < 0 ? !x.is_codes() : x.count == 1 && run.slots[w.residual].is_tensor_codes();
+}
+
+// Takes everything in units of the result, as numerics::requantize, requantize_with_residual, add_quantized and
+// average_multiplier do: the one rounding is then of x * m, or of x * m + residual * r.
+void count_in_steps_of_the_result(const Slot& x, PointwiseOptions* o) {
+  const float step = std::exchange(o->scale, 1.0f);
+  o->scale_x = o->scale_x / at::full({1}, static_cast<float>(x.count) * step);
+  o->residual_scale /= step;
+  o->lower /= step, o->upper /= step;
 }
 
 }  // namespace
@@ -72,6 +94,7 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
   }
   return [=](Run& run) {
     PointwiseOptions o = fixed;
+    const bool of_codes = is_sum_of_codes(run, w);
     const at::Tensor x = chain_input(run, w.x, &o);
     if (w.gamma >= 0) {
       o.gamma = run.plain(w.gamma);
@@ -96,6 +119,7 @@ StepFunction compile_chain(const Chain& chain, const ChainWiring& w, at::Tensor 
       o.quantize = true;
       o.codes = codes;
       o.scale = scale.item<float>();
+      if (of_codes) count_in_steps_of_the_result(run.slots[w.x], &o);
       result.value = pointwise(x, o);
     }
     if (codes) result.scale = run.step_scale(w.scale);

@@ -19,14 +19,16 @@ struct Slot {
     kNumber,   // `value` is the number itself
     kCodes,    // FakeQuantize where Run::codes: `value` holds code - zero_point, exactly. Convolutions
                // and matrix products take the codes, so that quantized data never leave the INT8 grid.
-    kPending,  // the output of such a convolution, still to be multiplied by `scale` and moved by `offset` (may be
-               // undefined), both along axis 1. What comes next does that in its own pass.
+    kPending,  // the output of such a convolution, still to be multiplied by `scale`, divided by `count` and moved by
+               // `offset` (may be undefined), the first and the last along axis 1. What comes next does that in its own
+               // pass.
   };
   at::Tensor value;
   Form form = Form::kNumber;
   at::Tensor scale;  // float32, one element, or one per index of `axis`
   at::Tensor offset;
   int64_t axis = 0;
+  int64_t count = 1;  // of a mean whose sum is pending
   bool is_codes() const { return form == Form::kCodes; }
   bool is_tensor_codes() const { return is_codes() && scale.numel() == 1; }
 };
@@ -44,6 +46,7 @@ struct Run {
   bool may_overwrite = false;           // steps may work in place where their wiring allows it
   bool cast_model = false;              // every operator gives the compute type
   bool codes = false;                   // quantized values flow as codes
+  bool integer_sums = false;            // and what is computed of them is as docs/numerics.md has it (ExecutorOptions)
   at::ScalarType compute = at::kFloat;  // of convolutions, matrix products and what flows between them
   at::ScalarType master = at::kFloat;   // of parameters, statistics, losses: float, or double for gradient checks
   at::Device device = at::kCPU;

@@ -75,6 +75,11 @@ at::Tensor average_pool(const ir::Node& node, const at::Tensor& x, const Window&
   return sum / window_sum(counted, w).to(x.scalar_type());
 }
 
+// The sum of codes, which is exact, and what it still has to be multiplied and divided by.
+Slot pending_mean(const at::Tensor& sum, const at::Tensor& scale, int64_t count) {
+  return {.value = sum, .form = Slot::Form::kPending, .scale = scale, .axis = 1, .count = count};
+}
+
 // Pools over one or two spatial axes; one becomes two with a window of 1.
 StepFunction pool(const ir::Node& node, const Wiring& w) {
   const size_t n = node.get_ints("kernel_shape").size();
@@ -141,6 +146,11 @@ StepFunction compile_pool(const ir::Node& node, const Wiring& w) {
       return pool(node, w);
     case OpKind::kGlobalAveragePool:
       return [w](Run& run) {
+        if (const Slot& s = run.slots[w.in[0]]; run.integer_sums && s.is_tensor_codes()) {
+          const at::Tensor sum = at::sum(s.value, spatial_axes(s.value), true);
+          run.slots[w.out[0]] = pending_mean(sum, s.scale, s.value.numel() / sum.numel());
+          return;
+        }
         const at::Tensor x = run.precise(w.in[0]);
         run.set(w.out[0], at::mean(x, spatial_axes(x), true));
       };

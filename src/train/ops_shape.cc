@@ -22,12 +22,13 @@ StepFunction moved(const Wiring& w, F f) {
   return [in = w.in.at(0), out = w.out.at(0), f](Run& run) { run.set(out, f(run.plain(in))); };
 }
 
-// The same where per-tensor codes can stay codes.
+// The same where what has one scale can keep it: codes, and sums of codes that are still to be divided (a pool's).
 template <typename F>
 StepFunction moved_codes(const Wiring& w, F f) {
   return [in = w.in.at(0), out = w.out.at(0), f](Run& run) {
     Slot s = run.slots[in];
-    if (!s.is_tensor_codes()) s = Slot{.value = run.plain(in)};
+    const bool pending = s.form == Slot::Form::kPending && s.scale.numel() == 1 && !s.offset.defined();
+    if (!s.is_tensor_codes() && !pending) s = Slot{.value = run.plain(in)};
     s.value = f(s.value);
     run.slots[out] = std::move(s);
   };

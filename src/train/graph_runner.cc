@@ -8,6 +8,8 @@
 #include "ir/evaluate.h"
 #include "ir/query.h"
 #include "ir/summary.h"
+#include "passes/raise_quantizers.h"
+#include "passes/remove_identity.h"
 #include "train/executor.h"
 #include "train/torch_runtime.h"
 
@@ -52,6 +54,14 @@ ir::Graph with_quantized_constants(const ir::Graph& graph) {
   return out;
 }
 
+// Quantizers stand behind the sums that they round, with nothing between that does nothing in evaluation.
+ir::Graph with_raised_quantizers(const ir::Graph& graph) {
+  ir::Graph out = graph.clone();
+  passes::remove_identity(out);
+  passes::raise_quantizers(out);
+  return out;
+}
+
 // LibTorch has one thread while this lives, if it is told to.
 class OneThread {
  public:
@@ -80,9 +90,10 @@ GraphRunner::GraphRunner(const ir::Graph& graph, const std::string& device, Arit
   initialize_torch();
   const bool integers = arithmetic == Arithmetic::kInteger && device == "cpu";
   const auto precision = arithmetic == Arithmetic::kDouble ? Precision::kFloat64 : Precision::kFloat32;
-  state_ = std::make_unique<State>(State{Executor(integers ? graph.clone() : with_quantized_constants(graph),
-                                                  {.device = device, .precision = precision, .integer_sums = integers}),
-                                         macs_of_node(graph), has_open_batch(graph)});
+  state_ =
+      std::make_unique<State>(State{Executor(integers ? with_raised_quantizers(graph) : with_quantized_constants(graph),
+                                             {.device = device, .precision = precision, .integer_sums = integers}),
+                                    macs_of_node(graph), has_open_batch(graph)});
 }
 
 GraphRunner::~GraphRunner() = default;

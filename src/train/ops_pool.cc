@@ -80,6 +80,10 @@ Slot pending_mean(const at::Tensor& sum, const at::Tensor& scale, int64_t count)
   return {.value = sum, .form = Slot::Form::kPending, .scale = scale, .axis = 1, .count = count};
 }
 
+bool is_integer_sum(const Run& run, const Slot& s) {
+  return run.integer_sums && s.form == Slot::Form::kPending && !s.offset.defined() && s.count == 1;
+}
+
 // Pools over one or two spatial axes; one becomes two with a window of 1.
 StepFunction pool(const ir::Node& node, const Wiring& w) {
   const size_t n = node.get_ints("kernel_shape").size();
@@ -87,7 +91,7 @@ StepFunction pool(const ir::Node& node, const Wiring& w) {
   const bool maximum = node.kind == OpKind::kMaxPool;
   return [w, n, maximum, node = &node](Run& run) {
     Slot s = run.slots[w.in[0]];
-    if (!maximum || !s.is_tensor_codes()) s = Slot{.value = run.plain(w.in[0])};
+    if (!maximum || !(s.is_tensor_codes() || is_integer_sum(run, s))) s = Slot{.value = run.plain(w.in[0])};
     at::Tensor x = s.value;
     Window win = window(*node, {x.sizes().begin() + 2, x.sizes().end()});
     if (n == 1) {
@@ -96,7 +100,7 @@ StepFunction pool(const ir::Node& node, const Wiring& w) {
       for (auto* v : {&win.begin, &win.end, &win.ceil_extra}) v->push_back(0);
     }
     at::Tensor y = maximum ? max_pool(*node, x, win) : average_pool(*node, x, win);
-    s.value = n == 1 ? y.squeeze(-1) : y;  // the largest code is the code of the largest
+    s.value = n == 1 ? y.squeeze(-1) : y;  // the largest code is the code of the largest; so it is of sums
     run.slots[w.out[0]] = s;
   };
 }

@@ -34,9 +34,26 @@ StepFunction moved_codes(const Wiring& w, F f) {
   };
 }
 
+// Where sums are integers; in training, numbers are joined.
+bool are_codes_of_one_scale(const Run& run, const std::vector<int>& slots) {
+  return run.integer_sums && std::ranges::all_of(slots, [&](int slot) {
+           const Slot& s = run.slots[slot];
+           const Slot& first = run.slots[slots[0]];
+           return s.is_tensor_codes() && first.is_tensor_codes() && s.scale.item<float>() == first.scale.item<float>();
+         });
+}
+
 StepFunction concat(const ir::Node& node, const Wiring& w) {
   const int64_t axis = node.get_int("axis");
   return [=](Run& run) {
+    if (are_codes_of_one_scale(run, w.in)) {
+      std::vector<at::Tensor> codes;
+      for (const int slot : w.in) codes.push_back(run.slots[slot].value);
+      Slot joined = run.slots[w.in[0]];
+      joined.value = at::cat(codes, axis);
+      run.slots[w.out[0]] = std::move(joined);
+      return;
+    }
     std::vector<at::Tensor> parts;
     for (const int slot : w.in) parts.push_back(run.plain(slot));
     const bool low = std::any_of(parts.begin(), parts.end(), [](const auto& t) { return is_low(t.scalar_type()); });

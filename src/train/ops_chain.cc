@@ -18,7 +18,7 @@ at::Tensor finish_pending(const Run& run, const Slot& s) {
     o.offset = s.offset;
     return pointwise(s.value, o);
   }
-  OCTET_CHECK(s.count == 1);
+  OCTET_CHECK(s.count == 1);  // only with integer sums, which the kernel takes
   at::Tensor y = s.value.to(run.master) * along_axis(s.scale.reshape({-1}), 1, s.value.dim());
   if (s.offset.defined()) y = y + along_axis(s.offset, 1, s.value.dim());
   return run.flow(y);

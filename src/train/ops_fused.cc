@@ -373,6 +373,11 @@ bool has_pointwise(at::Device device, at::ScalarType type) {
 
 at::Tensor pointwise(const at::Tensor& x, const PointwiseOptions& o) {
   const bool by_channel = o.scale_x.defined() || o.offset.defined() || o.gamma.defined();
+  if (by_channel && x.dim() < 2) {  // with one scale
+    PointwiseOptions inner = o;
+    if (o.residual.defined()) inner.residual = o.residual.reshape({1, -1});
+    return pointwise(x.reshape({1, -1}), inner).reshape(x.sizes());
+  }
   if (by_channel && x.dim() != 4 && x.dim() != 2) {  // other ranks become rows of channels
     std::vector<int64_t> moved = x.movedim(1, -1).sizes().vec();
     const auto rows = [&](const at::Tensor& t) { return t.movedim(1, -1).reshape({-1, x.size(1)}); };

@@ -35,7 +35,7 @@ struct PointwiseOptions {
 bool has_pointwise(at::Device device, at::ScalarType type);
 
 // x: such a tensor with at least one element; with per-channel operands rank >= 2. The result has its type, in
-// NHWC memory for rank 4.
+// NHWC memory for rank 4. With a scale of one element and no other of them any rank.
 at::Tensor pointwise(const at::Tensor& x, const PointwiseOptions& options);
 
 // The number in a slot of form kPending, in the compute type.

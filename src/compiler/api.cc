@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "compiler/network.h"
+#include "engine/api_error.h"
 #include "engine/engine_file.h"
 #include "engine/tactics.h"
 #include "ir/verify.h"
@@ -15,16 +16,6 @@
 
 namespace octet {
 namespace {
-
-// The public interface has an error type of its own.
-template <typename Work>
-auto translated(Work work) {
-  try {
-    return work();
-  } catch (const UserError& e) {
-    throw Error(e.what());
-  }
-}
 
 engine::Plan plan_of(const ir::Graph& graph, const CompileOptions& options) {
   ir::check_finite_constants(graph);

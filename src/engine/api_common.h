@@ -2,22 +2,12 @@
 #pragma once
 #include <octet/engine.h>
 
-#include "base/error.h"
 #include "dense/program.h"
+#include "engine/api_error.h"
 #include "engine/executor.h"
 #include "engine/throughput.h"
 
 namespace octet {
-
-// The public interface has an error type of its own, so that its header needs nothing else of Octet.
-template <typename Work>
-auto translated(Work work) {
-  try {
-    return work();
-  } catch (const UserError& e) {
-    throw Error(e.what());
-  }
-}
 
 // Throws Error where they are not as many.
 void check_count(size_t given, size_t expected, const char* what);

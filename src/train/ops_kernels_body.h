@@ -8,27 +8,13 @@
 namespace octet::train::kernels {
 namespace {
 
-OCTET_INLINE uint16_t to_bits(Ints condition) {
-#if defined(__AVX512F__)
-  return static_cast<uint16_t>(_mm512_movepi32_mask((__m512i)condition));
-#elif defined(__AVX2__)
-  __m256 half[2];
-  __builtin_memcpy(half, &condition, sizeof condition);
-  return static_cast<uint16_t>(_mm256_movemask_ps(half[0]) | (_mm256_movemask_ps(half[1]) << 8));
-#else
-  uint16_t bits = 0;
-  for (int i = 0; i < kLanes; ++i) bits = static_cast<uint16_t>(bits | ((condition[i] & 1) << i));
-  return bits;
-#endif
-}
-
 // `v` where the bit is set, else 0.
 OCTET_INLINE Vec keep(Vec v, uint16_t bits) {
 #if defined(__AVX512F__)
   return (Vec)_mm512_maskz_mov_ps(bits, (__m512)v);
 #else
-  const Ints lane = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
-  return (Vec)((Ints)v & ((lane & static_cast<int32_t>(bits)) != 0));
+  constexpr int32_t kBit[kLanes] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+  return bits_as<Vec>(bits_as<Ints>(v) & ((bits_as<Ints>(kBit) & static_cast<int32_t>(bits)) != 0));
 #endif
 }
 

@@ -38,16 +38,22 @@ void write(const Array& array, int64_t at, int64_t n, const float* values) {
   }
 }
 
+#if defined(__AVX512F__)
 typedef double Doubles __attribute__((vector_size(128)));
+#else
+typedef double DoublePart __attribute__((vector_size(8 * kPart)));
+using Doubles = Sixteen<DoublePart>;
+#endif
 
 OCTET_INLINE double sum(Doubles v) {
-  double total = 0;
-  for (int i = 0; i < kLanes; ++i) total += v[i];
+  double lanes[kLanes], total = 0;
+  __builtin_memcpy(lanes, &v, sizeof v);
+  for (const double lane : lanes) total += lane;
   return total;
 }
 
 OCTET_INLINE void add_square(Doubles& sum, Vec v) {
-  const Doubles wide = __builtin_convertvector(v, Doubles);
+  const Doubles wide = converted<Doubles>(v);
   sum += wide * wide;
 }
 
@@ -113,6 +119,12 @@ void update(const UpdateArrays& a, const UpdateRule& rule, int64_t begin, int64_
   return rule.kind == UpdateKind::kSgd ? sgd(a, rule, begin, end) : adam(a, rule, begin, end);
 }
 
+OCTET_INLINE Vec without_lanes_behind(Vec v, int lanes) {
+  float first[kLanes];
+  store(first, v, lanes);
+  return load(first, lanes);
+}
+
 LambNorms lamb_moments(const UpdateArrays& a, const UpdateRule& rule, int64_t begin, int64_t end) {
   Doubles weight{}, step{};
   for_elements<false>(a, rule, begin, end, [&](Vec g, Vec w, int64_t i, int lanes) {
@@ -120,8 +132,7 @@ LambNorms lamb_moments(const UpdateArrays& a, const UpdateRule& rule, int64_t be
     follow(rule, g, m);
     store_moments(a, m, i, lanes);
     Vec u = lamb_direction(rule, m, w);
-    if (lanes < kLanes)
-      for (int lane = lanes; lane < kLanes; ++lane) u[lane] = 0;  // 0 / eps is 0, but 0 / 0 is not
+    if (lanes < kLanes) u = without_lanes_behind(u, lanes);  // 0 / eps is 0, but 0 / 0 is not
     add_square(weight, w);
     add_square(step, u);
     return w;

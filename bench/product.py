@@ -16,13 +16,14 @@ import time
 import parts
 import product_table
 
-NETWORKS = tuple(product_table.TITLES)
 PICTURES, HELD_OUT = 200, 24
 
 
 def arguments():
     parser = argparse.ArgumentParser(description="Product against product: Octet, OpenVINO with NNCF, ONNX Runtime.")
-    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--networks", nargs="+", choices=product_table.TITLES, default=list(product_table.FIRST))
+    parser.add_argument("--newer", dest="networks", action="store_const", const=list(product_table.NEWER),
+                        help="those that came later: " + ", ".join(product_table.NEWER) + "; the report is product-newer-<cpu>.json")
     parser.add_argument("--files", nargs="+", type=pathlib.Path, default=[], metavar="FILE.onnx",
                         help="FP32 files instead of the zoo's networks, such as bench/networks.py --keep leaves; they are taken as they are, "
                         "and the report is exported-<cpu>.json")
@@ -131,7 +132,8 @@ def main():
     for network, given in chosen.items():
         report["networks"][network] = bench.run(network, given, options.isas or [native["isa"], *weaker])
     report["minutes"] = round((time.time() - started) / 60, 1)
-    kind = "exported" if options.files else "product"
+    newer = set(options.networks) <= set(product_table.NEWER)
+    kind = "exported" if options.files else "product-newer" if newer else "product"
     output = options.output or parts.ROOT / "bench/results" / f"{kind}-{parts.cpu_slug(native['cpu'], native['isa'])}.json"
     parts.write_json(output, report)
     print("\n" + product_table.markdown(report))

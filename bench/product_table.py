@@ -2,7 +2,8 @@
 """Tables of a report of bench/product.py.
 
     product_table.py REPORT.json                      prints them
-    product_table.py REPORT.json --update DOC.md      puts them between the markers "product: begin" and "product: end"
+    product_table.py REPORT.json --update DOC.md      puts them between the markers "product: begin" and "product: end", those of the
+                                                      networks of NEWER between "product, newer: begin" and "product, newer: end"
     product_table.py REPORT.json --check              fails when a ratio of bench/targets.json does not hold
 """
 import argparse
@@ -11,10 +12,12 @@ import pathlib
 import statistics
 import sys
 
-TITLES = {"resnet18": "ResNet-18", "resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "efficientnet_b0": "EfficientNet-B0"}
+FIRST = {"resnet18": "ResNet-18", "resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "efficientnet_b0": "EfficientNet-B0"}
+NEWER = {"mobilenet_v3_large": "MobileNetV3 Large", "regnet_y_400mf": "RegNetY-400MF", "densenet121": "DenseNet-121",
+         "shufflenet_v2_x1_0": "ShuffleNetV2", "vit_tiny": "ViT-Tiny", "swin_t": "Swin-T", "convnext_tiny": "ConvNeXt-T"}
+TITLES = {**FIRST, **NEWER}
 SETS = {"amx_int8": "AMX", "avx512_vnni": "AVX-512 VNNI", "avx_vnni": "AVX-VNNI", "avx2": "AVX2"}
 TARGETS = json.loads((pathlib.Path(__file__).parent / "targets.json").read_text())["product"]
-BEGIN, END = "<!-- product: begin (bench/product_table.py) -->", "<!-- product: end -->"
 
 
 def ratio_text(value, required):
@@ -71,9 +74,11 @@ def markdown(report):
         "the mean output.", "", *accuracy_table(report)]) + "\n"
 
 
-def update(document, text):
-    before, rest = document.read_text().split(BEGIN, 1)
-    document.write_text(before + BEGIN + "\n" + text + END + rest.split(END, 1)[1])
+def update(document, text, report):
+    kind = "product, newer" if set(report["networks"]) <= set(NEWER) else "product"
+    begin, end = f"<!-- {kind}: begin (bench/product_table.py) -->", f"<!-- {kind}: end -->"
+    before, rest = document.read_text().split(begin, 1)
+    document.write_text(before + begin + "\n" + text + end + rest.split(end, 1)[1])
 
 
 def main():
@@ -86,7 +91,7 @@ def main():
     text = markdown(report)
     print(text)
     if options.update:
-        update(options.update, text)
+        update(options.update, text, report)
     if options.check and (failed := missed(report)):
         sys.exit("required and not reached: " + "; ".join(failed))
 

@@ -294,6 +294,15 @@ class ProductTable(unittest.TestCase):
         self.assertEqual(before.split("<!-- product: begin")[0], after.split("<!-- product: begin")[0])
         self.assertEqual(before.split("<!-- product: end -->")[1], after.split("<!-- product: end -->")[1])
 
+    def test_networks_that_came_later_have_a_table_of_their_own(self):
+        before = (ROOT / "docs/performance.md").read_text()
+        report = self.report([2, 2, 2])
+        report["networks"] = {"vit_tiny": report["networks"].pop("mobilenet_v2")}
+        _, after = self.table(report)
+        begin, end = "<!-- product, newer: begin (bench/product_table.py) -->", "<!-- product, newer: end -->"
+        self.assertIn("| ViT-Tiny | AVX-512 VNNI | 1.000", after.split(begin)[1].split(end)[0])
+        self.assertEqual((before.split(begin)[0], before.split(end)[1]), (after.split(begin)[0], after.split(end)[1]))
+
 
 class TrainingUnderLoad(unittest.TestCase):
     """bench/training_under_load.py: what it makes of the speeds of its rounds."""

@@ -73,6 +73,7 @@ constexpr struct {
     {"mul", no_macs},
     {"copy", no_macs},
     {"channel_tables", no_macs},
+    {"scale_shift_codes", no_macs},
     {"fill", no_macs},
     {"resize_nearest", no_macs},
     {"channel_shuffle", no_macs},

@@ -1,5 +1,6 @@
 // Steps on codes: everything but convolutions (steps_conv.cc).
 #include <algorithm>
+#include <cmath>
 
 #include "engine/step_reader.h"
 #include "engine/steps_block.h"
@@ -201,6 +202,30 @@ PreparedStep channel_tables(const Plan& plan, const Step& step, const KernelTabl
           Isa::kScalar};
 }
 
+// A line through the codes for each channel.
+PreparedStep scale_shift_codes(const Plan& plan, const Step& step, const KernelTable& table) {
+  const StepReader r(plan, step);
+  r.arity(1, 1);
+  const Buffer& out = r.codes_out();
+  same_image(r, r.codes_in(0), out);
+  const auto multiplier = r.constant<float>("multiplier", out.c()), offset = r.constant<float>("offset", out.c());
+  for (size_t c = 0; c < multiplier.size(); ++c)
+    r.check(std::fabs(multiplier[c]) * 255 + std::fabs(offset[c]) < kernels::kMostOfALine, "channel ", c,
+            " has the line ", multiplier[c], " * code + ", offset[c], ", which leaves the numbers that can be rounded");
+  const kernels::ScaleShiftCodesArgs base{.multiplier = multiplier.data(),
+                                          .offset = offset.data(),
+                                          .lo = static_cast<int32_t>(r.integer("lo", 0, 255)),
+                                          .hi = static_cast<int32_t>(r.integer("hi", 0, 255))};
+  r.check(base.lo <= base.hi, "its codes are from ", base.lo, " to ", base.hi);
+  const int x = r.in(0), y = r.out();
+  const auto run = [=, kernel = table.scale_shift_codes](const Memory& m, int, Range some) {
+    kernels::ScaleShiftCodesArgs args = base;
+    args.in = m.q(x), args.out = m.q(y);
+    kernel(args, some);
+  };
+  return by_rows(run, rows_of(out), table.scale_shift_codes.isa);
+}
+
 // The zero point everywhere (a border that a following copy leaves, as in Pad).
 PreparedStep fill(const Plan& plan, const Step& step, const KernelTable&) {
   const StepReader r(plan, step);
@@ -309,6 +334,7 @@ constexpr StepKind kInt8Kinds[] = {
     {"mul", mul},
     {"copy", copy},
     {"channel_tables", channel_tables},
+    {"scale_shift_codes", scale_shift_codes},
     {"fill", fill},
     {"resize_nearest", resize_nearest},
     {"channel_shuffle", channel_shuffle},

@@ -4,6 +4,7 @@
 
 #include "ir/axes.h"
 #include "ir/query.h"
+#include "lower/channel_lines.h"
 #include "lower/emit_float.h"
 #include "lower/emit_int8.h"
 #include "lower/lowering.h"
@@ -261,13 +262,22 @@ std::optional<Lowering::Job> Lowering::table(const Node& node) {
   need_codes(source.root);
   const QuantParams out = quantizer_params(node);
   return [=, this, &node](PlanBuilder& b) {
-    const auto ref = b.constant(pointwise_->table(y, source));
+    const std::vector<uint8_t> tables = pointwise_->table(y, source);
+    const QuantParams& in = *pointwise_->params(source.root);
+    const auto lines =
+        source.per_channel ? channel_lines(tables, in.qmin + code_offset(in), in.qmax + code_offset(in)) : std::nullopt;
     const int from = b.codes(source.root), to = b.define_codes(y, out);
     if (node.input(0) != source.root)
       b.set_source(node, *node.input(0)->producer, pointwise_->operators(y, source.root));
-    engine::Step& s = b.step(source.per_channel ? "channel_tables" : "copy", node, {from}, {to});
+    const char* kind = lines ? "scale_shift_codes" : source.per_channel ? "channel_tables" : "copy";
+    engine::Step& s = b.step(kind, node, {from}, {to});
     s.int8 = true;
-    s.constants[source.per_channel ? "tables" : "table"] = ref;
+    if (lines) {
+      s.ints = {{"lo", lines->lo}, {"hi", lines->hi}};
+      s.constants = {{"multiplier", b.constant(lines->multiplier)}, {"offset", b.constant(lines->offset)}};
+    } else {
+      s.constants[source.per_channel ? "tables" : "table"] = b.constant(tables);
+    }
   };
 }
 

@@ -169,6 +169,9 @@ class WidePlan {
     }
     step("channel_tables", {joined}, {codes({1, 40, 6, 5})}).constants = {
         {"tables", constants_.add(std::vector<uint8_t>(40 * 256, 3))}};
+    engine::Step& lines = step("scale_shift_codes", {joined}, {codes({1, 40, 6, 5})});
+    lines.ints = {{"lo", 3}, {"hi", 250}};
+    lines.constants = {{"multiplier", floats(40)}, {"offset", floats(40)}};
     step("channel_shuffle", {joined}, {codes({1, 40, 6, 5})}).ints["groups"] = 2;
     engine::Step& resize = step("resize_nearest", {c}, {wide});
     resize.constants = {{"y_index", constants_.add(std::vector<int32_t>(12, 5))},

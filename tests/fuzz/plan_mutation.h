@@ -50,6 +50,7 @@ inline void change(Json& plan, std::span<const uint8_t, 4> bytes) {
                                  "row_sums",
                                  "squeeze_excite",
                                  "channel_tables",
+                                 "scale_shift_codes",
                                  "unary",
                                  "binary",
                                  "float_conv",

@@ -97,6 +97,32 @@ TEST(Int8Ops, ResizeNearest) {
   }
 }
 
+TEST(Int8Ops, ScaleShiftCodes) {
+  std::mt19937 rng(9);
+  for (int i = 0; i < 60; ++i) {
+    Shape s = random_shape(rng);
+    if (i % 2) s.c = pick(rng, 1, 200);
+    const OwnedTensor in = random_source(rng, s.n, s.h, s.w, s.c);
+    OwnedTensor out = random_like(rng, s.n, s.h, s.w, s.c);
+    std::vector<float> multiplier(static_cast<size_t>(s.c)), offset(multiplier.size());
+    for (size_t c = 0; c < multiplier.size(); ++c) {
+      multiplier[c] = uniform(rng, -3.0f, 3.0f), offset[c] = uniform(rng, -300.0f, 300.0f);
+      if (c % 3 == 1) multiplier[c] = 0.5f, offset[c] = static_cast<float>(pick(rng, -100, 100));  // ties
+      if (c % 7 == 1) multiplier[c] = uniform(rng, -16000.0f, 16000.0f);
+    }
+    ScaleShiftCodesArgs a{in.view, out.view, multiplier.data(), offset.data()};
+    a.lo = static_cast<int32_t>(pick(rng, 0, 128)), a.hi = static_cast<int32_t>(pick(rng, a.lo, 255));
+    check_on_every_isa(
+        rng, out, s.n * s.h, [&](const KernelTable& k, Range r) { k.scale_shift_codes(a, r); },
+        [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+          const auto at = static_cast<size_t>(c);
+          const float product = static_cast<float>(code(in.view, n, y, x, c)) * multiplier[at];
+          return static_cast<int>(
+              std::clamp(std::nearbyint(product + offset[at]), static_cast<float>(a.lo), static_cast<float>(a.hi)));
+        });
+  }
+}
+
 TEST(Int8Ops, ChannelShuffle) {
   std::mt19937 rng(8);
   for (int i = 0; i < 40; ++i) {

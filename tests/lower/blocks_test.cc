@@ -170,6 +170,18 @@ TEST(Blocks, PreActivationBlock) {
   net.finish({net.fq(y, 0.03f)});
   std::shared_ptr<const engine::Plan> plan;
   check_graph(net, {}, &plan);
+  EXPECT_EQ(step_kinds(*plan), "quantize scale_shift_codes conv dequantize");
+}
+
+TEST(Blocks, BatchNormAndAnActivationThatBendsAreTables) {
+  QuantNet net(21);
+  auto* x = net.fq(net.input({1, 16, 6, 6}), 1.0f / 127);
+  auto* bn = net.op(OpKind::kBatchNormalization, {x, net.constant({16}, 0.5f, 1.5f), net.constant({16}, -0.3f, 0.3f),
+                                                  net.constant({16}, -0.2f, 0.2f), net.constant({16}, 0.5f, 2)});
+  auto* a = net.fq(net.op(OpKind::kHardSwish, {bn}), 0.02f);
+  net.finish({net.fq(net.conv(a, 16, 16, 3, {.pad = 1}), 0.03f)});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {}, &plan);
   EXPECT_EQ(step_kinds(*plan), "quantize channel_tables conv dequantize");
 }
 

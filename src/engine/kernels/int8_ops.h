@@ -89,6 +89,16 @@ struct CopyArgs {
 };
 using CopyFunction = void(const CopyArgs& args, Range rows);
 
+// out[c] = clamp(rne(float(in[c]) * multiplier[c] + offset[c]), lo, hi) of the stored codes, zero points included: a
+// product, a sum, both rounded. Writes exactly c channels.
+struct ScaleShiftCodesArgs {
+  QTensor in, out;                                       // same n, h, w, c
+  const float *multiplier = nullptr, *offset = nullptr;  // [c]; |multiplier| * 255 + |offset| < kMostOfALine
+  int32_t lo = 0, hi = 255;
+};
+inline constexpr float kMostOfALine = 4194304;  // 2^22: rounded sums are exact in int32
+using ScaleShiftCodesFunction = void(const ScaleShiftCodesArgs& args, Range rows);
+
 // out(y, x) = in(y_index[y], x_index[x]); whoever compiles the graph fills the indices by its coordinate rule.
 struct ResizeNearestArgs {
   QTensor in, out;

@@ -46,6 +46,7 @@ struct KernelTable {
   Entry<AddFunction> add;
   Entry<MulFunction> mul;
   Entry<CopyFunction> copy;  // also tables and requantization through a table
+  Entry<ScaleShiftCodesFunction> scale_shift_codes;
   Entry<ResizeNearestFunction> resize_nearest;
   Entry<ChannelShuffleFunction> channel_shuffle;
   Entry<Int8MatMulFunction> int8_matmul;

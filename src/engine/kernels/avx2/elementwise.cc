@@ -109,6 +109,37 @@ void copy_avx2(const CopyArgs& a, Range rows) {
   }
 }
 
+// 32 channels at a time, so that their numbers stay in registers.
+void scale_shift_codes_avx2(const ScaleShiftCodesArgs& a, Range rows) {
+  const Limits limits(a.lo, a.hi, 0);
+  int64_t c = 0;
+  for (; c + 32 <= a.out.c; c += 32) {
+    __m256 m[4], b[4];
+    for (int64_t i = 0; i < 4; ++i) {
+      m[i] = _mm256_loadu_ps(a.multiplier + c + 8 * i);
+      b[i] = _mm256_loadu_ps(a.offset + c + 8 * i);
+    }
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
+      const uint8_t* in = row_of(a.in, r) + c;
+      uint8_t* out = row_of(a.out, r) + c;
+      for (int64_t x = 0; x < a.out.w; ++x, in += a.in.c_pitch, out += a.out.c_pitch) {
+        Y v[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+          const __m256 q = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(load8(in + 8 * i)));
+          v[i] = _mm256_cvtps_epi32(_mm256_add_ps(_mm256_mul_ps(q, m[i]), b[i]));
+        }
+        store32(out, limits.pack(v[0], v[1], v[2], v[3]));
+      }
+    }
+  }
+  if (c == a.out.c) return;
+  ScaleShiftCodesArgs rest = a;
+  rest.in.data += c, rest.out.data += c, rest.multiplier += c, rest.offset += c;
+  rest.in.c -= c, rest.out.c -= c;
+  kernels(Isa::kScalar).scale_shift_codes(rest, rows);
+}
+
 void resize_nearest_avx2(const ResizeNearestArgs& a, Range rows) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const uint8_t* in = a.in.data + r / a.out.h * a.in.image_stride + a.y_index[r % a.out.h] * a.in.row_stride;

@@ -19,6 +19,7 @@ MeanOfSumsFunction mean_of_sums_avx2;
 AddFunction add_avx2;
 MulFunction mul_avx2;
 CopyFunction copy_avx2;
+ScaleShiftCodesFunction scale_shift_codes_avx2;
 ResizeNearestFunction resize_nearest_avx2;
 ChannelShuffleFunction channel_shuffle_avx2;
 DequantizeFunction dequantize_avx2;

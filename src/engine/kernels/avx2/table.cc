@@ -21,6 +21,7 @@ void add_avx2_kernels(KernelTable& table) {
   table.add = {add_avx2, kIsa};
   table.mul = {mul_avx2, kIsa};
   table.copy = {copy_avx2, kIsa};
+  table.scale_shift_codes = {scale_shift_codes_avx2, kIsa};
   table.resize_nearest = {resize_nearest_avx2, kIsa};
   table.channel_shuffle = {channel_shuffle_avx2, kIsa};
   table.dequantize = {dequantize_avx2, kIsa};

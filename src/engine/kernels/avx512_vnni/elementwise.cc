@@ -192,4 +192,30 @@ void copy_avx512(const CopyArgs& a, Range rows) {
   }
 }
 
+// 64 channels at a time, so that their numbers stay in registers.
+void scale_shift_codes_avx512(const ScaleShiftCodesArgs& a, Range rows) {
+  const Constants k = limits(a.lo, a.hi, 0);
+  for (int64_t c = 0; c < a.out.c; c += 64) {
+    const __mmask64 mask = first_bytes(a.out.c - c);
+    __m512 m[4], b[4];
+    for (int64_t g = 0; g < 4; ++g) {
+      const auto some = static_cast<__mmask16>(mask >> (16 * g));
+      m[g] = _mm512_maskz_loadu_ps(some, a.multiplier + c + 16 * g);
+      b[g] = _mm512_maskz_loadu_ps(some, a.offset + c + 16 * g);
+    }
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
+      const uint8_t* in = row_of(a.in, r) + c;
+      uint8_t* out = row_of(a.out, r) + c;
+      for (int64_t x = 0; x < a.out.w; ++x, in += a.in.c_pitch, out += a.out.c_pitch) {
+        Z v[4];
+        widen(_mm512_maskz_loadu_epi8(mask, in), _mm512_setzero_si512(), v);
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; ++g)
+          v[g] = _mm512_cvtps_epi32(_mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(v[g]), m[g]), b[g]));
+        _mm512_mask_storeu_epi8(out, mask, pack(v[0], v[1], v[2], v[3], k));
+      }
+    }
+  }
+}
+
 }  // namespace octet::kernels

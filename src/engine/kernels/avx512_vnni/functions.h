@@ -27,6 +27,7 @@ MeanOfSumsFunction mean_of_sums_avx512;
 AddFunction add_avx512;
 MulFunction mul_avx512;
 CopyFunction copy_avx512;
+ScaleShiftCodesFunction scale_shift_codes_avx512;
 QuantizeFunction quantize_avx512;
 DequantizeFunction dequantize_avx512;
 

@@ -39,6 +39,7 @@ void add_avx512_vnni_kernels(KernelTable& table) {
   table.add = {add_avx512, kIsa};
   table.mul = {mul_avx512, kIsa};
   table.copy = {copy_avx512, kIsa};
+  table.scale_shift_codes = {scale_shift_codes_avx512, kIsa};
   table.quantize = {quantize_avx512, kIsa};
   table.dequantize = {dequantize_avx512, kIsa};
   table.float_conv = {float_conv_avx512, kIsa};

@@ -80,6 +80,28 @@ void mul(const MulArgs& a, Range rows) {
       rows, [&](Floats p, Floats q) __attribute__((always_inline)) { return p * q * m; });
 }
 
+void scale_shift_codes(const ScaleShiftCodesArgs& a, Range rows) {
+  const Limits limits(a.lo, a.hi, 0);
+  int64_t whole = a.out.c / kChannelBlock * kChannelBlock;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const uint8_t* in = row_of(a.in, r);
+    uint8_t* out = row_of(a.out, r);
+    for (int64_t x = 0; x < a.out.w; ++x, in += a.in.c_pitch, out += a.out.c_pitch)
+      for (int64_t c = 0; c < whole; c += kChannelBlock) {
+        const auto four = [&](Ints q, int64_t i) __attribute__((always_inline)) {
+          return limits(floats(q) * load<Floats>(a.multiplier + c + i) + load<Floats>(a.offset + c + i));
+        };
+        const Words left = words(in + c), right = words(in + c + 8);
+        store(out + c, narrow(four(low(left), 0), four(high(left), 4), four(low(right), 8), four(high(right), 12)));
+      }
+  }
+  if (whole == a.out.c) return;
+  ScaleShiftCodesArgs rest = a;
+  rest.in.data += whole, rest.out.data += whole, rest.multiplier += whole, rest.offset += whole;
+  rest.in.c -= whole, rest.out.c -= whole;
+  kernels(Isa::kScalar).scale_shift_codes(rest, rows);
+}
+
 // numerics::quantize of vectors: a true division, round to nearest even, NaN -> zero point.
 class Quantizer {
  public:
@@ -144,6 +166,7 @@ void add_generic_int8_ops(KernelTable& table) {
   table.max_pool = {max_pool, Isa::kGeneric};
   table.add = {add, Isa::kGeneric};
   table.mul = {mul, Isa::kGeneric};
+  table.scale_shift_codes = {scale_shift_codes, Isa::kGeneric};
   table.quantize = {quantize, Isa::kGeneric};
 }
 

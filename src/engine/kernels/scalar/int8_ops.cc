@@ -148,6 +148,17 @@ void copy(const CopyArgs& a, Range rows) {
     }
 }
 
+void scale_shift_codes(const ScaleShiftCodesArgs& a, Range rows) {
+  for (int64_t r = rows.begin; r < rows.end; ++r)
+    for (int64_t x = 0; x < a.out.w; ++x) {
+      const uint8_t* in = row_of(a.in, r) + x * a.in.c_pitch;
+      uint8_t* out = row_of(a.out, r) + x * a.out.c_pitch;
+      for (int64_t c = 0; c < a.out.c; ++c)
+        out[c] = static_cast<uint8_t>(
+            numerics::round_to_int(static_cast<float>(in[c]) * a.multiplier[c] + a.offset[c], a.lo, a.hi, a.lo));
+    }
+}
+
 void resize_nearest(const ResizeNearestArgs& a, Range rows) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const uint8_t* in = a.in.data + r / a.out.h * a.in.image_stride + a.y_index[r % a.out.h] * a.in.row_stride;
@@ -203,6 +214,7 @@ void add_scalar_int8_ops(KernelTable& table) {
   table.add = {add};
   table.mul = {mul};
   table.copy = {copy};
+  table.scale_shift_codes = {scale_shift_codes};
   table.resize_nearest = {resize_nearest};
   table.channel_shuffle = {channel_shuffle};
   table.quantize = {quantize};

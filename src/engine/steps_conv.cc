@@ -17,6 +17,21 @@ namespace {
 using kernels::KernelTable;
 constexpr int64_t kMaxWindow = 1 << 16;
 
+// The rows of a matrix are images of one pixel. As the rows of one image they are the same work, and kernels that take
+// several rows of an image at once can do so.
+void join_images(kernels::ConvArgs& a) {
+  const kernels::ConvGeometry& g = a.geometry;
+  const kernels::QTensor &in = a.in, &out = a.epilogue.out;
+  const bool one_tap = g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_top == 0 &&
+                       g.pad_left == 0 && g.groups == 1;
+  if (!one_tap || in.n < 2 || in.h != 1 || in.w != 1 || out.h != 1 || out.w != 1) return;
+  for (kernels::QTensor* t : {&a.in, &a.epilogue.out, &a.epilogue.residual}) {
+    t->row_stride = t->image_stride;
+    t->image_stride *= t->n;
+    t->h = t->n, t->n = 1;
+  }
+}
+
 struct ConvStep {
   kernels::ConvArgs args;  // without tensors
   int in = -1, out = -1, residual = -1;
@@ -35,6 +50,7 @@ struct ConvStep {
     if (zero_point >= 0) e.out.zero_point = zero_point;
     if (residual >= 0 && float_residual) e.float_residual = m.f(residual);
     if (residual >= 0 && !float_residual) e.residual = m.q(residual);
+    join_images(bound);
     return bound;
   }
 
@@ -46,6 +62,7 @@ struct ConvStep {
     if (!float_output) bound.epilogue.out = view(out);
     if (zero_point >= 0) bound.epilogue.out.zero_point = zero_point;
     if (residual >= 0 && !float_residual) bound.epilogue.residual = view(residual);
+    join_images(bound);
     return bound;
   }
 };

@@ -1,5 +1,7 @@
 // Products of two quantized activations: where their codes come from, and what they are worth.
 #include "lower/products.h"
+
+#include "engine/steps_conv.h"
 #include "lower/lower_test_util.h"
 
 namespace octet::testing {
@@ -99,6 +101,37 @@ TEST(FloatView, FollowsMovesAsFarAsStridesGo) {
   const lower::FloatView copy = lower::float_view(again);
   EXPECT_EQ(copy.source, joined);
   EXPECT_EQ(copy.strides, (Axes{24, 1, 4}));
+}
+
+// The rows of a matrix are rows of one image to the kernels, so that those which take many pixels at once apply: with
+// codes and with numbers behind, with a residual, and whatever the number of rows is.
+TEST(Products, RowsOfAMatrixAreTakenTogether) {
+  constexpr int64_t kRows = 83, kWidth = 64;
+  QuantNet net(33);
+  auto* x = net.fq(net.input({kRows, kWidth}), 1.0f / 127);
+  const Axes square{kWidth, kWidth};
+  auto* a = net.fq(net.relu(net.op(OpKind::kGemm, {x, net.weights(square, 1)})), 0.01f);
+  auto* b = net.fq(net.op(OpKind::kAdd, {net.op(OpKind::kGemm, {a, net.weights(square, 1)}), x}), 0.02f);
+  net.finish({net.op(OpKind::kGemm, {b, net.weights({kWidth, 40}, 1)})});
+  std::shared_ptr<const engine::Plan> plan;
+  check_graph(net, {}, &plan);
+  const auto inputs = net.random_inputs(-1, 1);
+  for (const Isa isa : supported_isas())
+    for (const engine::Step& step : plan->steps) {
+      if (step.kind != engine::kConvKind) continue;
+      const auto candidates = engine::conv_candidates(*plan, step, kernels::kernels(isa), 2);
+      if (isa == Isa::kAvx2) {
+        EXPECT_GE(candidates.size(), 3u) << step.name;
+      }
+      for (const engine::TacticCandidate& candidate : candidates) {
+        auto with = std::make_shared<engine::Plan>(*plan);
+        for (engine::Step& each : with->steps)
+          if (each.name == step.name) each.tactic = candidate.name;
+        const auto scalar = run_plan(plan, inputs, Isa::kScalar, 1), run = run_plan(with, inputs, isa, 2);
+        for (const auto& [name, array] : scalar.outputs)
+          EXPECT_EQ(run.outputs.at(name).data, array.data) << step.name << " by " << candidate.name;
+      }
+    }
 }
 
 }  // namespace

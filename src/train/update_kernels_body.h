@@ -1,6 +1,8 @@
 // The kernels themselves, included by one unit per instruction set, which defines OCTET_UPDATE_TABLE. Low types are
 // converted in blocks that stay in the first-level cache, so that the formulas (update_formulas.h) see float32 alone.
 #pragma once
+#include <cstddef>
+
 #include "train/kernel_vectors.h"
 #include "train/update_formulas.h"
 

@@ -97,6 +97,11 @@ std::vector<OpCase> make_cases() {
       conv("conv same lower", {2, 3, 7, 6}, {4, 3, 2, 2}, {{"auto_pad", std::string("SAME_LOWER")}}, false),
       conv("conv dilated", {2, 4, 8, 8}, {4, 2, 3, 3}, {{"dilations", Ints{2, 1}}, {"group", int64_t{2}}}),
       conv("conv depthwise", {2, 4, 6, 6}, {4, 1, 3, 3}, {{"group", int64_t{4}}, {"pads", Ints{1, 1, 1, 1}}}),
+      // Windows of which an end sees nothing but padding.
+      conv("conv of a pixel", {2, 4, 1, 1}, {4, 1, 5, 5}, {{"group", int64_t{4}}, {"pads", Ints{2, 2, 2, 2}}}),
+      conv("conv of four pixels", {2, 4, 2, 2}, {4, 1, 5, 5}, {{"group", int64_t{4}}, {"pads", Ints{2, 2, 2, 2}}, {"strides", Ints{2, 2}}}),
+      conv("conv wide", {2, 3, 2, 3}, {4, 3, 5, 7}, {{"pads", Ints{2, 3, 4, 5}}, {"strides", Ints{1, 2}}}),
+      conv("conv wide dilated", {2, 3, 3, 2}, {4, 3, 3, 4}, {{"pads", Ints{1, 4, 4, 5}}, {"dilations", Ints{2, 3}}}),
       conv("conv 1-D", {2, 3, 9}, {4, 3, 3}, {{"pads", Ints{1, 0}}}),
       transposed("conv transpose", {4, 3, 3, 3}, 3, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}),
       transposed("conv transpose output padding", {4, 3, 3, 3}, 3,

@@ -5,13 +5,14 @@
 
 The quick start's network is trained in float, calibrated with 4-bit weights and 8- or 4-bit activations (first and last layers 8), its
 weights rounded to the nearest code or adaptively (quant.adaround), and trained on with 4 bits, the scales following what they see
-(quant.*.averaging_constant) or learned (quant.*.learned: lsq, lsq_plus, pact). All are measured on the test images, the best of them as an
-engine, too. Writes results/low_bits and goes on where it was interrupted. Takes hours on two cores of an old CPU; `--set
+(quant.*.averaging_constant) or learned (quant.*.learned: lsq, lsq_plus, pact); the control is the same further training in float. All are
+measured on the test images, the last of them as an engine, too. Writes results/low_bits and goes on where it was interrupted. Takes hours on two cores of an old CPU; `--set
 data.train.limit=15000 --set train.epochs=4` shows the same in less. With --check, exit 1 unless training with lsq ends within
-1.5 points of float, and adaptive rounding is clearly above rounding to the nearest: by more than twice the standard error that so many
-test images leave two shares that were drawn apart (the same images are seen, so it is less).
+1.5 points of float and of the control, and adaptive rounding is clearly above rounding to the nearest: by more than 2.5 standard errors of the difference on
+the same test images.
 """
 import argparse
+import gzip
 import json
 import math
 import pathlib
@@ -33,12 +34,15 @@ ROWS = [("W4A8, nearest", False, W4A8), ("W4A8, adaptive", False, W4A8 + ADAROUN
         ("W4A4, trained, lsq_plus", True, W4A4 + TRAINED + LSQ_PLUS), ("W4A4, trained, lsq", True, W4A4 + TRAINED + LSQ)]
 
 
-TEST_IMAGES = 10_000  # of Fashion-MNIST
+CLEARLY = 2.5  # standard errors: one in 160 would be so far above by chance
+LABELS = pathlib.Path("/usr/share/datasets/fashion-mnist/t10k-labels-idx1-ubyte.gz")
 
 
-def standard_error(percent):
-    """Of a share of the test images, in points."""
-    return math.sqrt(percent * (100 - percent) / TEST_IMAGES)
+def standard_errors(better, worse):
+    """By how many standard errors of their difference two models are apart, which saw the same images (McNemar's test)."""
+    gained = sum(b and not w for b, w in zip(better, worse))
+    lost = sum(w and not b for b, w in zip(better, worse))
+    return (gained - lost) / math.sqrt(max(1, gained + lost))
 
 
 class Study:
@@ -59,8 +63,23 @@ class Study:
         self.octet("evaluate", report, "-m", model, "--json", report, *settings)
         return json.loads(report.read_text())["top1"]
 
+    def right(self, model):
+        """Of each test image, whether its class is found."""
+        report = self.folder / (model.stem + ".predictions.json")
+        self.octet("infer", report, "-m", model, "--json", report)
+        labels = gzip.decompress(LABELS.read_bytes())[8:]
+        predictions = json.loads(report.read_text())["predictions"]
+        if len(predictions) != len(labels):
+            sys.exit(f"{report} has {len(predictions)} images, {LABELS} has {len(labels)}")
+        return [p["class"] == label for p, label in zip(predictions, labels)]
+
     def float_model(self):
         return self.octet("train", self.folder / "float/model.onnx", "-r", self.folder / "float", "--stage", "float")
+
+    def control(self):
+        words = [word for setting in TRAINED for word in ("--set", setting)]
+        return self.octet("train", self.folder / "control/model.onnx", "-m", self.float_model(), "-r", self.folder / "control",
+                          "--stage", "control", *words)
 
     def model(self, name, is_trained, settings):
         stem = name.replace(", ", "-").replace(" ", "-")
@@ -95,17 +114,21 @@ def main():
         study = Study(options, seed)
         scores = {"float": study.top1(study.float_model())}
         print(f"| {seed} | float | {scores['float']:.2f} | |", flush=True)
+        scores["control"] = study.top1(study.control())
+        print(f"| {seed} | float, trained on | {scores['control']:.2f} | {scores['control'] - scores['float']:+.2f} |", flush=True)
         for name, is_trained, settings in ROWS:
             model = study.model(name, is_trained, settings)
             scores[name] = study.top1(model)
             print(f"| {seed} | {name} | {scores[name]:.2f} | {scores[name] - scores['float']:+.2f} |", flush=True)
         scores["engine"] = study.top1(study.engine(model))
         print(f"| {seed} | the last as an engine | {scores['engine']:.2f} | {scores['engine'] - scores['float']:+.2f} |", flush=True)
-        if scores["W4A4, trained, lsq"] < scores["float"] - 1.5 or scores["engine"] < scores["float"] - 1.5:
-            missed.append(f"seed {seed}: training with lsq ends more than 1.5 points below float")
+        bar = max(scores["float"], scores["control"]) - 1.5
+        if scores["W4A4, trained, lsq"] < bar or scores["engine"] < bar:
+            missed.append(f"seed {seed}: training with lsq ends more than 1.5 points below float or its control")
         for bits in ("W4A8", "W4A4"):
-            adaptive, nearest = scores[f"{bits}, adaptive"], scores[f"{bits}, nearest"]
-            if adaptive < nearest + 2 * math.hypot(standard_error(adaptive), standard_error(nearest)):
+            apart = standard_errors(*(study.right(study.model(f"{bits}, {how}", False, [])) for how in ("adaptive", "nearest")))
+            print(f"seed {seed}, {bits}: adaptive rounding is {apart:.1f} standard errors above rounding to the nearest")
+            if apart < CLEARLY:
                 missed.append(f"seed {seed}: {bits}: adaptive rounding is not clearly above rounding to the nearest")
     for line in missed:
         print(line)

@@ -48,6 +48,15 @@ struct Backward {
   T* grad_residual = nullptr;  // null: not wanted
 };
 
+// A depthwise convolution: x [images, in_h, in_w, channels], grad (of its result) [images, out_h, out_w, channels].
+template <typename T>
+struct DepthwiseGradient {
+  int64_t channels = 0, in_h = 0, in_w = 0, out_h = 0, out_w = 0;
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  const T *x = nullptr, *grad = nullptr;
+};
+
 template <typename T>
 struct Table {
   void (*forward)(const Forward<T>&, int64_t row_begin, int64_t row_end);
@@ -57,6 +66,10 @@ struct Table {
   // Adds to sum[c] the g, and to product[c] (unless null) the g * (x - center[c]), over the rows.
   void (*gradient_sums)(const Backward<T>&, int64_t row_begin, int64_t row_end, float* sum, float* product);
   void (*backward)(const Backward<T>&, int64_t row_begin, int64_t row_end);
+  // Adds the gradient of the weights to sum [kernel_h, kernel_w, channels], of which [channel_begin, channel_end) is
+  // touched, over some images. For each weight, outputs are added one by one, row by row.
+  void (*depthwise_gradient)(const DepthwiseGradient<T>&, int64_t image_begin, int64_t image_end, int64_t channel_begin,
+                             int64_t channel_end, float* sum);
 };
 
 using Bf16 = uint16_t;

@@ -2,6 +2,7 @@
 // compiled for that set and defines OCTET_KERNELS_TABLE. Nothing here may be an inline function that another unit could
 // share: everything is in an unnamed namespace and nothing of the standard library is used.
 #pragma once
+#include "train/depthwise_kernel.h"
 #include "train/kernel_vectors.h"
 #include "train/ops_kernels.h"
 
@@ -140,7 +141,7 @@ void backward(const Backward<T>& b, int64_t row_begin, int64_t row_end) {
 }
 
 template <typename T>
-constexpr Table<T> kTable = {forward<T>, statistics<T>, gradient_sums<T>, backward<T>};
+constexpr Table<T> kTable = {forward<T>, statistics<T>, gradient_sums<T>, backward<T>, depthwise_gradient<T>};
 
 }  // namespace
 

@@ -1,11 +1,10 @@
 // Conv, ConvTranspose, Gemm and MatMul, in the compute type. Where an input holds integer codes, the product is taken
 // of the codes and multiplied by the scales afterwards.
-#include <ATen/core/grad_mode.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "ir/infer.h"
+#include "train/convolution.h"
 #include "train/ops_common.h"
 
 namespace octet::train {
@@ -52,89 +51,8 @@ Slot pending_integers(at::Tensor sum, const at::Tensor& scale, const at::Tensor&
   return pending(sum, scale, {});
 }
 
-// The symmetric part of `pads` goes to the convolution, the rest into explicit zeros.
-std::vector<int64_t> split_padding(at::Tensor& x, const std::vector<int64_t>& pads) {
-  const size_t n = pads.size() / 2;
-  std::vector<int64_t> symmetric(n), extra(2 * n, 0);
-  bool any = false;
-  for (size_t i = 0; i < n; ++i) {
-    symmetric[i] = std::max<int64_t>(std::min(pads[i], pads[i + n]), 0);
-    const size_t at_axis = 2 * (n - 1 - i);  // constant_pad_nd counts from the last axis
-    extra[at_axis] = pads[i] - symmetric[i];
-    extra[at_axis + 1] = pads[i + n] - symmetric[i];
-    any = any || extra[at_axis] != 0 || extra[at_axis + 1] != 0;
-  }
-  if (any) x = at::constant_pad_nd(x, extra);
-  return symmetric;
-}
-
 std::vector<int64_t> spatial(const at::Tensor& t) {
   return {t.sizes().begin() + 2, t.sizes().end()};
-}
-
-bool all_are(at::IntArrayRef values, int64_t wanted) {
-  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
-}
-
-// A strided 1x1 convolution reads some pixels alone: leaves those of `x`, for which a stride of 1 is then right. Where
-// such a convolution has fewer channels than a vector of the CPU has lanes, oneDNN writes the gradient of its weights
-// past the end of a workspace and corrupts the heap (uxlfoundation/oneDNN issue 6035, found in what LibTorch 2.15 has).
-void keep_what_is_read(at::Tensor& x, const at::Tensor& weight, std::vector<int64_t>& strides,
-                       const std::vector<int64_t>& padding) {
-  constexpr int64_t kMaxLanes = 16;
-  if (!at::GradMode::is_enabled() || !x.is_cpu() || x.size(1) >= kMaxLanes) return;
-  if (!all_are(spatial(weight), 1) || !all_are(padding, 0) || all_are(strides, 1)) return;
-  const at::MemoryFormat format = x.suggest_memory_format();
-  for (size_t i = 0; i < strides.size(); ++i)
-    x = x.slice(static_cast<int64_t>(i) + 2, 0, std::nullopt, std::exchange(strides[i], 1));
-  x = x.contiguous(format);
-}
-
-// Taps at the ends of a window that see nothing but padding, wherever it stands, change no output: the window is taken
-// without them, so `weight`, the padding and, where there is one output along an axis, the stride become smaller. A
-// deep network on small images has 5x5 windows on maps of one pixel, for which oneDNN has its slowest kernels alone.
-void leave_out_unseen_taps(const at::Tensor& x, at::Tensor& weight, ir::WindowGeometry& g) {
-  const size_t n = g.strides.size();
-  for (size_t i = 0; i < n; ++i) {
-    const auto axis = static_cast<int64_t>(i) + 2;
-    const int64_t size = x.size(axis), taps = weight.size(axis), stride = g.strides[i], step = g.dilations[i];
-    int64_t &begin = g.pads[i], &end = g.pads[i + n];
-    const int64_t outputs = ir::window_output(size, taps, stride, step, begin, end, false);
-    // The first output at which tap `k` stands on or behind pixel 0, and whether it stands before the image's end
-    // there.
-    const auto is_seen = [&](int64_t k) {
-      const int64_t offset = k * step - begin;
-      const int64_t output = offset >= 0 ? 0 : (stride - 1 - offset) / stride;
-      return output < outputs && output * stride + offset < size;
-    };
-    int64_t first = 0, last = taps - 1;
-    while (first < last && !is_seen(first)) ++first;
-    while (last > first && !is_seen(last)) --last;
-    if (last - first + 1 == taps) continue;
-    weight = weight.slice(axis, first, last + 1);
-    begin -= first * step;
-    end -= (taps - 1 - last) * step;
-    if (outputs > 1) continue;
-    g.strides[i] = 1;
-    end = (last - first) * step + 1 - size - begin;
-  }
-}
-
-// Whether every channel has one weight of its own: then a product of tensors says it all.
-bool is_channel_factor(const at::Tensor& x, const at::Tensor& weight, const ir::WindowGeometry& g, int64_t group) {
-  return group == x.size(1) && weight.numel() == group && all_are(g.pads, 0) && all_are(g.strides, 1);
-}
-
-at::Tensor convolution(at::Tensor x, const at::Tensor& weight, const at::Tensor& bias, ir::WindowGeometry g,
-                       int64_t group) {
-  if (is_channel_factor(x, weight, g, group)) {
-    const at::Tensor y = x * along_axis(weight.reshape({-1}), 1, x.dim());
-    return bias.defined() ? y + along_axis(bias.reshape({-1}), 1, x.dim()) : y;
-  }
-  const std::vector<int64_t> padding = split_padding(x, g.pads);
-  keep_what_is_read(x, weight, g.strides, padding);
-  return at::convolution(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, g.strides, padding,
-                         g.dilations, false, std::vector<int64_t>(padding.size(), 0), group);
 }
 
 StepFunction conv(const ir::Node& node, const Wiring& w) {
@@ -144,7 +62,6 @@ StepFunction conv(const ir::Node& node, const Wiring& w) {
     const at::Tensor scale = product_of_scales(x, weight);
     const int bias_slot = w.in.size() > 2 ? w.in[2] : -1;
     ir::WindowGeometry g = ir::window_geometry(*node, spatial(x.value), spatial(weight.value));
-    leave_out_unseen_taps(x.value, weight.value, g);
     const at::Tensor bias = scale.defined() ? at::Tensor() : run.low(bias_slot);
     const at::Tensor y = convolution(x.value, weight.value, bias, std::move(g), group);
     if (scale.defined() && run.integer_sums) {

@@ -50,9 +50,9 @@ Ran run(const std::string& name) {
 }
 
 TEST(Values, OfConvolutions) {
-  for (const char* name :
-       {"conv", "conv asymmetric", "conv same upper", "conv same lower", "conv dilated", "conv depthwise",
-        "conv of a pixel", "conv of four pixels", "conv wide", "conv wide dilated"}) {
+  for (const char* name : {"conv", "conv asymmetric", "conv same upper", "conv same lower", "conv dilated",
+                           "conv depthwise", "conv of a pixel", "conv of four pixels", "conv depthwise wide",
+                           "conv depthwise dilated", "conv wide", "conv wide dilated"}) {
     SCOPED_TRACE(name);
     const Ran r = run(name);
     const ir::Shape& ws = r.node().input(1)->constant->shape();

@@ -97,6 +97,10 @@ std::vector<OpCase> make_cases() {
       conv("conv same lower", {2, 3, 7, 6}, {4, 3, 2, 2}, {{"auto_pad", std::string("SAME_LOWER")}}, false),
       conv("conv dilated", {2, 4, 8, 8}, {4, 2, 3, 3}, {{"dilations", Ints{2, 1}}, {"group", int64_t{2}}}),
       conv("conv depthwise", {2, 4, 6, 6}, {4, 1, 3, 3}, {{"group", int64_t{4}}, {"pads", Ints{1, 1, 1, 1}}}),
+      conv("conv depthwise wide", {2, 20, 9, 7}, {20, 1, 5, 5},
+           {{"group", int64_t{20}}, {"pads", Ints{2, 2, 1, 2}}, {"strides", Ints{2, 1}}}),
+      conv("conv depthwise dilated", {2, 4, 9, 7}, {4, 1, 3, 3},
+           {{"group", int64_t{4}}, {"pads", Ints{2, 3, 2, 3}}, {"dilations", Ints{2, 3}}}, false),
       // Windows of which an end sees nothing but padding.
       conv("conv of a pixel", {2, 4, 1, 1}, {4, 1, 5, 5}, {{"group", int64_t{4}}, {"pads", Ints{2, 2, 2, 2}}}),
       conv("conv of four pixels", {2, 4, 2, 2}, {4, 1, 5, 5}, {{"group", int64_t{4}}, {"pads", Ints{2, 2, 2, 2}}, {"strides", Ints{2, 2}}}),

@@ -6,6 +6,7 @@
 #include "app/bias_correction.h"
 #include "app/engine_observer.h"
 #include "app/method_choice.h"
+#include "app/range_advice.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "passes/equalize_channels.h"
@@ -72,6 +73,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   passes::run_pipeline(graph, passes::scale_passes(ranges, weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
   if (!choice.bias_shifts.empty()) apply_corrections(graph, choice.bias_shifts);
+  if (const std::string advice = asymmetry_advice(graph, ranges, options); !advice.empty()) log_info(advice);
   if (const int behind = passes::quantize_program(graph, ranges, options.placement, weights))
     log_info("placed ", behind, " quantizers behind the plan");
   return observed;

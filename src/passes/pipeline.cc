@@ -19,6 +19,7 @@
 #include "passes/mark_trainable.h"
 #include "passes/place_fake_quant.h"
 #include "passes/remove_identity.h"
+#include "passes/silence_constant_channels.h"
 #include "passes/sink_squeezes.h"
 #include "passes/snap_biases.h"
 
@@ -53,6 +54,8 @@ const std::vector<Pass>& all_passes() {
       {"sink_squeezes", "compute on images between Squeeze and Unsqueeze", sink_squeezes},
       {"fuse_pad", "move zero padding into convolutions and pools", fuse_pad},
       {"canonicalize_activations", "write ReLU and clipped ReLU in one form", canonicalize_activations},
+      {"silence_constant_channels", "take channels that are constant out of batch normalization",
+       silence_constant_channels},
       {"fold_batch_norm", "fold batch normalization, as a node or as arithmetic, into weights", fold_batch_norm},
       {"equalize_channels", "even out the ranges of channels across layers, by powers of two",
        [](ir::Graph& g) { return equalize_channels(g).pairs; }},

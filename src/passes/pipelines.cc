@@ -27,6 +27,7 @@ std::vector<Pass> preparation_passes(bool keep_dropout) {
           find_pass("sink_squeezes"),
           find_pass("fuse_pad"),
           find_pass("canonicalize_activations"),
+          find_pass("silence_constant_channels"),
           find_pass("fold_batch_norm"),
           find_pass("fold_constants")};
 }
@@ -36,7 +37,9 @@ std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std
   // Dropout stays: stage qat goes on from here.
   std::vector<Pass> passes = preparation_passes(/*keep_dropout=*/true);
   if (options.qat_mode == quant::QatMode::kWithBn)
-    std::erase_if(passes, [](const Pass& pass) { return pass.name == "fold_batch_norm"; });
+    std::erase_if(passes, [](const Pass& pass) {
+      return pass.name == "fold_batch_norm" || pass.name == "silence_constant_channels";
+    });
   if (options.equalize != quant::Equalization::kNo) {
     const EqualizeOptions equalize{.relax_clips = options.equalize == quant::Equalization::kRelaxed, .peaks = peaks};
     passes.push_back(with("equalize_channels", [equalize](ir::Graph& g) {
@@ -65,7 +68,7 @@ std::vector<Pass> training_passes() {
 }
 
 std::vector<Pass> deployment_passes() {
-  return {find_pass("fold_batch_norm"), find_pass("snap_biases")};
+  return {find_pass("silence_constant_channels"), find_pass("fold_batch_norm"), find_pass("snap_biases")};
 }
 
 std::vector<Pass> checkpoint_passes() {

@@ -41,14 +41,14 @@ class DumpPasses : public NetworkFiles {
 TEST_F(DumpPasses, OfACalibrationAndAnExport) {
   expect(0, "calibrate -e spec.yaml -m float.onnx -o calibrated.onnx --dump-passes c");
   const std::vector<std::string> calibration = files("c");
-  ASSERT_EQ(calibration.size(), 12u);
+  ASSERT_EQ(calibration.size(), 13u);
   EXPECT_EQ(calibration.front(), "00_input.txt");
-  EXPECT_THAT(calibration, Contains("09_place_fake_quant.txt"));
-  EXPECT_EQ(calibration[10], "10_set_scales.txt");
-  EXPECT_EQ(calibration[11], "11_snap_biases.txt");
+  EXPECT_THAT(calibration, Contains("10_place_fake_quant.txt"));
+  EXPECT_EQ(calibration[11], "11_set_scales.txt");
+  EXPECT_EQ(calibration[12], "12_snap_biases.txt");
   EXPECT_THAT(read("c/00_input.txt"), Not(HasSubstr("FakeQuantize")));
-  EXPECT_THAT(read("c/09_place_fake_quant.txt"), HasSubstr("FakeQuantize"));
-  EXPECT_NE(read("c/09_place_fake_quant.txt"), read("c/10_set_scales.txt"));
+  EXPECT_THAT(read("c/10_place_fake_quant.txt"), HasSubstr("FakeQuantize"));
+  EXPECT_NE(read("c/10_place_fake_quant.txt"), read("c/11_set_scales.txt"));
 
   expect(0, "export -m calibrated.onnx -o t.onnx --target tensorrt --dump-passes t");
   EXPECT_THAT(files("t"),

@@ -11,7 +11,8 @@ constexpr double kFarBelow = 1e-4;  // of epsilon
 
 bool states_statistics(const ir::Node& node) {
   return node.kind == ir::OpKind::kBatchNormalization && node.get_int("training_mode") == 0 &&
-         node.input(1)->is_constant() && node.input(4)->is_constant();
+         node.input(1)->is_constant() && node.input(4)->is_constant() &&
+         node.input(1)->constant->data_type() == ir::DataType::kFloat32;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "app/range_advice.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/error.h"
-#include "ir/query.h"
 
 namespace octet::app {
 namespace {

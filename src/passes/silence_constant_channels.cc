@@ -1,7 +1,5 @@
 #include "passes/silence_constant_channels.h"
 
-#include <cmath>
-
 #include "ir/query.h"
 
 namespace octet::passes {

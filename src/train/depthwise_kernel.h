@@ -62,36 +62,21 @@ OCTET_INLINE void add_row(const DepthwiseGradient<T>& d, const T* x, const T* gr
   for (int k = 0; k < K; ++k) store(sum + k * d.channels, sums[k], n);
 }
 
+// add_row() for `taps` of them, 1 to K.
+template <int K, typename T>
+OCTET_INLINE void add_rows(int64_t taps, const DepthwiseGradient<T>& d, const T* x, const T* grad, int64_t first, int n,
+                           float* sum) {
+  if (taps == K) return add_row<T, K>(d, x, grad, first, n, sum);
+  if constexpr (K > 1) add_rows<K - 1>(taps, d, x, grad, first, n, sum);
+}
+
 template <typename T>
 OCTET_INLINE void add_row_of_taps(const DepthwiseGradient<T>& d, const T* x, const T* grad, int n, float* sum) {
   for (int64_t first = 0; first < d.kernel_w;) {
     int64_t taps = d.kernel_w - first;
     if (taps > kTapsAtOnce) taps = taps > kTapsAtOnce + 3 ? kTapsAtOnce : (taps + 1) / 2;
     float* const to = sum + first * d.channels;
-    switch (taps) {
-      case 1:
-        add_row<T, 1>(d, x, grad, first, n, to);
-        break;
-      case 2:
-        add_row<T, 2>(d, x, grad, first, n, to);
-        break;
-      case 3:
-        add_row<T, 3>(d, x, grad, first, n, to);
-        break;
-      case 4:
-        add_row<T, 4>(d, x, grad, first, n, to);
-        break;
-      case 5:
-        add_row<T, 5>(d, x, grad, first, n, to);
-        break;
-#if defined(__AVX512F__)
-      case 6:
-        add_row<T, 6>(d, x, grad, first, n, to);
-        break;
-#endif
-      default:
-        add_row<T, kTapsAtOnce>(d, x, grad, first, n, to);
-    }
+    add_rows<kTapsAtOnce>(taps, d, x, grad, first, n, to);
     first += taps;
   }
 }

@@ -17,8 +17,14 @@ foreach(lib c10 torch_cpu)
     IMPORTED_LOCATION "${OCTET_TORCH_DIR}/lib/lib${lib}.so"
     INTERFACE_INCLUDE_DIRECTORIES "${OCTET_TORCH_DIR}/include;${OCTET_TORCH_DIR}/include/torch/csrc/api/include")
 endforeach()
-# libgomp of the wheel, not the system's: one OpenMP runtime in the process.
+# libgomp of the wheel, not the system's: one OpenMP runtime in the process. Our loops run on its threads, too
+# (src/train/parallel.h).
+file(GLOB octet_gomp "${OCTET_TORCH_DIR}/lib/libgomp*.so*")
+list(LENGTH octet_gomp octet_gomp_count)
+if(NOT octet_gomp_count EQUAL 1)
+  message(FATAL_ERROR "OCTET_TORCH_DIR=${OCTET_TORCH_DIR} holds ${octet_gomp_count} files lib/libgomp*.so* and not one")
+endif()
 add_library(octet_torch INTERFACE)
-target_link_libraries(octet_torch INTERFACE octet_imported_torch_cpu octet_imported_c10)
+target_link_libraries(octet_torch INTERFACE octet_imported_torch_cpu octet_imported_c10 "${octet_gomp}")
 # The wheel's libraries find the CUDA run-time packages beside torch/ through their own RPATH.
 target_link_options(octet_torch INTERFACE "LINKER:--allow-shlib-undefined")

@@ -223,6 +223,8 @@ def main():
     for name in sources:
         if name.startswith("src/cli/") and re.search(r"CLI::(IsMember|CheckedTransformer|Transformer)\b", texts[name]):
             breaches.append(f"{name}: a flag that takes one of a few words is made with limit_to (src/cli/flags.h)")
+        if re.search(r"at::parallel_(for|reduce)\(", texts[name]):
+            breaches.append(f"{name}: LibTorch's loop runs on one thread here; use parallel_for (src/train/parallel.h)")
 
     for name, text in texts.items():
         if text.startswith("#!") and not os.access(ROOT / name, os.X_OK):

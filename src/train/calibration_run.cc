@@ -10,6 +10,7 @@
 
 #include "base/byte_stream.h"
 #include "base/error.h"
+#include "train/parallel.h"
 
 namespace octet::train {
 namespace {
@@ -23,7 +24,7 @@ void observe(quant::CalibrationSet& set, const std::string& name, const at::Tens
   const std::span<const float> all(values.const_data_ptr<float>(), static_cast<size_t>(values.numel()));
   const int64_t parts = std::clamp<int64_t>(values.numel() / 65536, 1, at::get_num_threads());
   std::vector<quant::Histogram> histograms(parts);
-  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       const size_t from = all.size() * part / parts, to = all.size() * (part + 1) / parts;
       histograms[part].observe(all.subspan(from, to - from));

@@ -1,7 +1,6 @@
 #include "train/convolution.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -13,6 +12,7 @@
 
 #include "train/ops_common.h"
 #include "train/ops_kernels.h"
+#include "train/parallel.h"
 
 namespace octet::train {
 namespace {
@@ -156,7 +156,7 @@ struct Depthwise : torch::autograd::Function<Depthwise> {
     const int64_t parts = std::clamp<int64_t>(x.size(0), 1, kParts), blocks = (d.channels + kChannels - 1) / kChannels;
     const at::Tensor sums = at::zeros({parts, d.kernel_h, d.kernel_w, d.channels}, x.options().dtype(at::kFloat));
     float* const to = sums.mutable_data_ptr<float>();
-    at::parallel_for(0, parts * blocks, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(parts * blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t part = task / blocks, block = task % blocks;
         kernels::table<T>().depthwise_gradient(d, x.size(0) * part / parts, x.size(0) * (part + 1) / parts,

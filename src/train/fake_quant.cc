@@ -1,7 +1,6 @@
 #include "train/fake_quant.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -14,6 +13,7 @@
 #include "train/ops_common.h"
 #include "train/ops_fused.h"
 #include "train/ops_kernels.h"
+#include "train/parallel.h"
 
 namespace octet::train {
 namespace {
@@ -99,7 +99,7 @@ struct Rows : torch::autograd::Function<Rows> {
     at::Tensor out = at::empty_like(x), mask = at::empty({rows, words}, at::kShort);
     const float* scales = scale.const_data_ptr<float>();
     const float zero = o.zero_point.defined() ? o.zero_point.to(at::kFloat).item<float>() : 0;
-    at::parallel_for(0, rows, 1 + 32768 / (columns + 1), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, 1 + 32768 / (columns + 1), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         kernels::Forward<float> f;
         f.channels = columns;
@@ -129,7 +129,7 @@ struct Rows : torch::autograd::Function<Rows> {
     at::Tensor grad_x = at::empty_like(g);
     const float* scales = scale.const_data_ptr<float>();
     const bool codes = ctx->saved_data["codes"].toBool();
-    at::parallel_for(0, rows, 1 + 32768 / (columns + 1), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, 1 + 32768 / (columns + 1), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         kernels::Backward<float> b;
         b.channels = columns;

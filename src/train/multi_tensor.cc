@@ -1,7 +1,6 @@
 #include "train/multi_tensor.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "train/cuda/update_kernels_cuda.h"
+#include "train/parallel.h"
 #include "train/update_formulas.h"
 
 namespace octet::train {
@@ -70,7 +70,7 @@ void for_chunks(const std::vector<Chunk>& chunks, F f) {
     bounds.push_back(i + 1);
     elements = 0;
   }
-  at::parallel_for(0, static_cast<int64_t>(bounds.size()) - 1, 1, [&](int64_t first, int64_t last) {
+  parallel_for(static_cast<int64_t>(bounds.size()) - 1, 1, [&](int64_t first, int64_t last) {
     for (size_t i = bounds[static_cast<size_t>(first)]; i < bounds[static_cast<size_t>(last)]; ++i) f(i);
   });
 }

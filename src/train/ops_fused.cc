@@ -1,7 +1,6 @@
 #include "train/ops_fused.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "train/ops_kernels.h"
+#include "train/parallel.h"
 #include "train/sync_batch_norm.h"
 
 namespace octet::train {
@@ -39,7 +39,7 @@ struct Layout {
 
 template <typename F>
 void for_each_piece(const Layout& layout, F f) {
-  at::parallel_for(0, layout.pieces, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(layout.pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) f(piece);
   });
 }

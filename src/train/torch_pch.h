@@ -1,7 +1,6 @@
 // Precompiled for all that trains: a unit with LibTorch's headers costs about 15 s without it, a third of it so.
 #pragma once
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "train/executor_compile.h"
 
+#include <ATen/ops/silu.h>
+
 #include <algorithm>
 #include <set>
 
@@ -162,6 +164,22 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::s
   return found;
 }
 
+// --- Swish
+
+// The Mul of x * Sigmoid(x), the canonical Swish, whose Sigmoid this is and which alone reads it; nullptr: it is none.
+const ir::Node* swish_of(const ir::Graph& graph, const ir::Node& sigmoid, const std::set<const ir::Value*>& visible) {
+  if (sigmoid.kind != OpKind::kSigmoid || visible.contains(sigmoid.output())) return nullptr;
+  const ir::Node* mul = only_reader(graph, sigmoid.output());
+  if (!mul || mul->kind != OpKind::kMul) return nullptr;
+  const ir::Value* x = sigmoid.input(0);
+  return mul->input(0) == x || mul->input(1) == x ? mul : nullptr;
+}
+
+// One pass forward and one backward, and autograd keeps x alone.
+Step swish_step(const ir::Node& mul, int x, int out) {
+  return {.node = &mul, .run = [=](Run& run) { run.set(out, at::silu(run.plain(x))); }, .outputs = {out}};
+}
+
 void set_free_lists(const ir::Graph& graph, const SlotMap& slots, std::vector<Step>& steps,
                     const std::vector<std::vector<int>>& reads) {
   std::set<int> kept;
@@ -214,9 +232,21 @@ std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots,
       if (member) taken.insert(member);
     chain_at[c.last] = found;
   }
+  std::unordered_map<const ir::Node*, const ir::Value*> swish_input;  // by its Mul
+  for (const auto& node : graph.nodes())
+    if (const ir::Node* mul = swish_of(graph, *node, visible)) {
+      swish_input[mul] = node->input(0);
+      taken.insert(node.get());
+    }
   std::vector<Step> steps;
   std::vector<std::vector<int>> reads;
   for (const auto& node : graph.nodes()) {
+    if (const auto it = swish_input.find(node.get()); it != swish_input.end()) {
+      const int x = slots.of(it->second);
+      steps.push_back(swish_step(*node, x, slots.of(node->output())));
+      reads.push_back({x});
+      continue;
+    }
     const auto it = chain_at.find(node.get());
     if (it == chain_at.end()) {
       if (taken.count(node.get())) continue;

@@ -31,8 +31,8 @@ class SlotMap {
 
 // One step a node. The steps keep pointers to the nodes.
 std::vector<Step> compile_nodes(const ir::Graph& graph, const SlotMap& slots);
-// The same with chains of point-wise nodes joined (ops_fused.h). Values inside a chain get no slot value: those that
-// must have one (`visible`) end their chain.
+// The same with chains of point-wise nodes joined (ops_fused.h), and each Swish one operation. Values inside a chain
+// get no slot value: those that must have one (`visible`) end their chain.
 std::vector<Step> compile_fused(const ir::Graph& graph, const SlotMap& slots,
                                 const std::set<const ir::Value*>& visible);
 

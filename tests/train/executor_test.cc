@@ -167,6 +167,35 @@ TEST(Executor, WritesBackAndLoadsWhatItTrained) {
   EXPECT_THROW(e.write_back(other), UserError);
 }
 
+// Two of x * Sigmoid(x), the Sigmoid first or second, and one whose Sigmoid is an output, too.
+TEST(Executor, TrainsSwishAsOneOperation) {
+  Graph g;
+  Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{8, 3, 6, 6}});
+  Value* w = g.add_constant("w", testing::random_constant({10, 3, 3, 3}, 3, -0.5, 0.5), true);
+  Value* a = g.add(OpKind::kConv, "conv", {x, w});
+  Value* b = g.add(OpKind::kMul, "swish1", {a, g.add(OpKind::kSigmoid, "gate1", {a})});
+  Value* c = g.add(OpKind::kMul, "swish2", {g.add(OpKind::kSigmoid, "gate2", {b}), b});
+  Value* gate = g.add(OpKind::kSigmoid, "gate3", {c});
+  Value* d = g.add(OpKind::kMul, "swish3", {c, gate});
+  g.add_output(g.add(OpKind::kFlatten, "logits", {g.add(OpKind::kGlobalAveragePool, "pool", {d})}));
+  g.add_output(gate);
+  ir::infer_shapes(g);
+  const at::Tensor images = random_tensor({8, 3, 6, 6}, 1, -4, 4);
+  Executor fused(g), exact(g, {.precision = Precision::kFloat64});
+  const at::Tensor p = loss_of(fused, images, kLabels), q = loss_of(exact, images, kLabels);
+  EXPECT_NEAR(p.item<double>(), q.item<double>(), 1e-5);
+  const at::Tensor gp = torch::autograd::grad({p}, gradient_leaves_of(fused))[0],
+                   gq = torch::autograd::grad({q}, gradient_leaves_of(exact))[0];
+  EXPECT_GT(gq.norm().item<double>(), 1e-3);
+  EXPECT_LE((gp - gq).norm().item<double>(), 1e-4 * gq.norm().item<double>());
+  const at::Tensor seen = fused.forward({images}, Mode::kTrain)[1];
+  EXPECT_LE((seen - exact.forward({images}, Mode::kTrain)[1]).abs().max().item<double>(), 1e-6);
+  std::vector<std::string> shown;
+  fused.set_tap([&](const Value& v, const at::Tensor&) { shown.push_back(v.name); });
+  fused.forward({images}, Mode::kEval);
+  EXPECT_THAT(shown, ::testing::IsSupersetOf({gate->name, a->name, b->name, c->name, d->name}));
+}
+
 TEST(Executor, TapsShowEveryValueInNchwOrder) {
   const Graph g = residual_network();
   const at::Tensor x = random_tensor({2, 3, 8, 8}, 1);

@@ -79,9 +79,11 @@ void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const s
   if (options.equalize != quant::Equalization::kNo)
     fail_usage(name, ": has the ranges of the network as it is; quant.equalize would change them, so leave it out");
   if (options.bias_correction) fail_usage("quant.bias_correction needs images; ", name, " has ranges alone");
+  quant::QuantOptions chosen = options;  // a cache has no ends of ranges, and so no zero points of its own
+  if (!chosen.placement.asymmetric_activations) chosen.placement.asymmetric_activations = false;
   quant::LayerCalibration layers;
   const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(options, {}, &layers), {.dump_directory = dump_passes});
+      passes::run_pipeline(graph, passes::placement_passes(chosen, {}, &layers), {.dump_directory = dump_passes});
   const quant::TensorRanges ranges = matching_ranges(take_quantizers_out(graph).graph, cache, name);
   if (const std::vector<std::string> dropped = drop_quantizers_without_range(graph, ranges); !dropped.empty())
     log_warning(name, ": has no range for ", some_of(dropped), "; what reads ", dropped.size() == 1 ? "it" : "them",

@@ -17,7 +17,8 @@ bool hardly_negative(const quant::Range& range) {
 
 std::string asymmetry_advice(const ir::Graph& graph, const std::map<std::string, quant::Range>& ranges,
                              const quant::QuantOptions& options) {
-  if (options.placement.asymmetric_activations || options.placement.target == quant::Target::kTensorRt) return "";
+  if (options.placement.asymmetric_activations.has_value() || options.placement.target == quant::Target::kTensorRt)
+    return "";
   int all = 0, wasteful = 0;
   for (const auto& node : graph.nodes()) {
     if (node->kind != ir::OpKind::kFakeQuantize || node->input(0)->is_constant()) continue;

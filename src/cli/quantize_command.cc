@@ -186,7 +186,8 @@ Command quantize_command() {
         app.add_option("--exclude-op", options->exclude_ops, "ONNX operator that stays float (repeatable)");
         app.add_flag("--unsigned", options->unsigned_activations, "u8 where a tensor cannot be negative (CPU targets)");
         app.add_flag("--asymmetric", options->asymmetric,
-                     "Codes from the least to the largest value of an activation, with a zero point (CPU targets)");
+                     "Codes from the least to the largest value of an activation, with a zero point (CPU targets; "
+                     "openvino and onnxruntime have it behind Swish, GELU and the like)");
         add_optional_spec_flags(app, options->spec);
         add_input_shape_flag(app, options->spec);
         add_exif_flag(app, options->spec);

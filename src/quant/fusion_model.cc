@@ -52,6 +52,28 @@ bool is_gate(const Node* node) {
   return node && (node->kind == OpKind::kSigmoid || node->kind == OpKind::kHardSigmoid);
 }
 
+// See hardly_negative().
+bool has_short_end(const Node& node) {
+  switch (node.kind) {
+    case OpKind::kHardSwish:
+    case OpKind::kMish:
+    case OpKind::kGelu:
+      return true;
+    case OpKind::kElu:
+      return node.get_float("alpha") <= 1;
+    case OpKind::kLeakyRelu:
+      return node.get_float("alpha") >= 0 && node.get_float("alpha") <= 0.25f;
+    default:
+      return is_swish(node);
+  }
+}
+
+bool is_pool(OpKind kind) {
+  return kind == OpKind::kMaxPool || kind == OpKind::kAveragePool || kind == OpKind::kGlobalAveragePool ||
+         kind == OpKind::kGlobalMaxPool || kind == OpKind::kReduceMean || kind == OpKind::kReduceMax ||
+         kind == OpKind::kDropout;
+}
+
 }  // namespace
 
 bool is_weighted(const Node& node) {
@@ -116,6 +138,15 @@ bool is_squeeze_excite_mul(const Node& node) {
   return false;
 }
 
+bool is_swish(const Node& node) {
+  if (node.kind != OpKind::kMul) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    const Node* gate = source(node.input(i));
+    if (is_gate(gate) && gate->input(0) == node.input(1 - i)) return true;
+  }
+  return false;
+}
+
 bool is_average_pool(const Node& node) {
   if (node.kind == OpKind::kAveragePool || node.kind == OpKind::kGlobalAveragePool) return true;
   if (node.kind != OpKind::kReduceMean || !node.input(0)->type.shape) return false;
@@ -161,6 +192,33 @@ Node* fused_producer(const ir::Graph& graph, const Value* value) {
   if (!skip([](const Node& n) { return is_activation(n); })) return nullptr;
   if (!skip([](const Node& n) { return n.kind == OpKind::kBatchNormalization; })) return nullptr;
   return node && is_weighted(*node) ? node : nullptr;
+}
+
+bool hardly_negative(const Value* value) {
+  SignAnalysis signs;
+  std::unordered_set<const Value*> seen = {value};
+  std::vector<const Value*> todo = {value};
+  bool any = false;  // an activation that has a short end
+  const auto look_at = [&](const Value* v) {
+    if (seen.insert(v).second) todo.push_back(v);
+  };
+  while (!todo.empty()) {
+    const Value* v = todo.back();
+    todo.pop_back();
+    const Node* node = v->producer;
+    if (!node) return false;
+    if (has_short_end(*node)) {
+      any = true;
+    } else if (is_squeeze_excite_mul(*node)) {
+      look_at(node->input(is_gate(source(node->input(0))) ? 1 : 0));
+    } else if (is_quantizer(node) || node->info().has(ir::trait::kMoves) || is_pool(node->kind)) {
+      for (size_t i = 0; i < ir::data_inputs(*node); ++i)
+        if (node->has_input(i)) look_at(node->input(i));
+    } else if (!signs.cannot_be_negative(v)) {
+      return false;
+    }
+  }
+  return any;
 }
 
 bool SignAnalysis::cannot_be_negative(const Value* value) {

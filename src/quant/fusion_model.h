@@ -25,6 +25,8 @@ bool is_residual_add(const ir::Node& node);
 // A Mul that scales feature maps by the output of a gate: Sigmoid or HardSigmoid of something else than these maps.
 // (x * Sigmoid(x), the Swish activation, is none.)
 bool is_squeeze_excite_mul(const ir::Node& node);
+// The Mul of x * Sigmoid(x) or x * HardSigmoid(x).
+bool is_swish(const ir::Node& node);
 // AveragePool, GlobalAveragePool, ReduceMean over axes behind the channel.
 bool is_average_pool(const ir::Node& node);
 // BatchNormalization whose input no weighted node makes for it alone, so that it cannot be folded; or the first of Sub,
@@ -35,6 +37,11 @@ std::optional<size_t> standalone_batch_norm(const ir::Node& node);
 // Conv | BatchNormalization <- Conv | activation <- BatchNormalization <- Conv | activation <- Conv, and any of these
 // before a Dropout. nullptr: none.
 ir::Node* fused_producer(const ir::Graph& graph, const ir::Value* value);
+
+// Whether what is below zero in a tensor is a small part of its range by the operators that make it: Swish, HardSwish,
+// Mish and Gelu end at -0.4 at most, Elu at -1 (alpha <= 1), and LeakyRelu shrinks what is below zero (alpha <= 1/4);
+// also moved, pooled, scaled by a gate and joined with what cannot be negative. False: not known.
+bool hardly_negative(const ir::Value* value);
 
 // Proofs that a tensor holds no negative value, remembered.
 class SignAnalysis {

@@ -21,17 +21,6 @@ constexpr const char* kIssueNames[] = {"float_layer",     "float_pool",         
                                        "float_residual",  "float_island",       "concat_requantizes",
                                        "quantized_twice", "per_tensor_weights", "not_calibrated"};
 
-bool is_swish(const Node& node) {
-  if (node.kind != OpKind::kMul) return false;
-  for (size_t i = 0; i < 2; ++i) {
-    const Node* gate = source(node.input(i));
-    if (gate && (gate->kind == OpKind::kSigmoid || gate->kind == OpKind::kHardSigmoid) &&
-        gate->input(0) == node.input(1 - i))
-      return true;
-  }
-  return false;
-}
-
 std::string text(const Node& node) {
   return str(node.info().name, " '", node.name, "'");
 }

@@ -80,15 +80,17 @@ void describe(schema::Section& s, QuantOptions& quant) {
          .help(
              "auto: tensors that cannot be negative use 0..255, one bit more precision on CPUs; TensorRT takes no such "
              "tensors.");
-     activations.choice("asymmetric", quant.placement.asymmetric_activations, {{false, "no"}, {true, "yes"}})
-         .written_when([&quant] { return quant.placement.asymmetric_activations; })
+     activations
+         .choice("asymmetric", quant.placement.asymmetric_activations,
+                 {{std::nullopt, "auto"}, {false, "no"}, {true, "yes"}})
+         .written_when([&quant] { return quant.placement.asymmetric_activations.has_value(); })
          .help(
              "yes: codes reach from the least to the largest value, with a zero point that calibration finds; for "
-             "CPUs, "
-             "as TensorRT takes zero points of 0 alone.");
+             "CPUs, as TensorRT takes zero points of 0 alone. auto: tensors behind Swish, GELU and the like, which "
+             "reach hardly below zero, where the target is openvino or onnxruntime.");
      activations.rule("learned", [&quant]() -> std::string {
        const bool moves = quant.training.activations == ScaleGradient::kLsqPlus;
-       return moves && !quant.placement.asymmetric_activations
+       return moves && !quant.placement.asymmetric_activations.value_or(false)
                   ? "is lsq_plus, which moves zero points; say asymmetric: yes beside it, or lsq"
                   : "";
      });

@@ -38,8 +38,9 @@ struct PlacementOptions {
   bool weights_per_tensor = false;    // one scale for all output channels, as TAO's QAT has it
   bool unsigned_activations = false;  // u8 (0 .. 255) for tensors that cannot be negative; false: s8 everywhere
   // Codes from the smallest to the largest value, with a zero point that calibration finds: u8 with
-  // unsigned_activations (of the target, too), else s8. The rule tfmot has it by itself.
-  bool asymmetric_activations = false;
+  // unsigned_activations (of the target, too), else s8. The rule tfmot has it by itself. Nothing: those of tensors that
+  // are hardly negative, for targets that take zero points at no cost.
+  std::optional<bool> asymmetric_activations = std::nullopt;
   int64_t activation_bits = 8, weight_bits = 8;  // 2 to 8 a code, which takes a byte all the same
   int64_t outer_bits =
       8;  // weighted nodes without another above or below them have at least as many, and what they read

@@ -20,11 +20,12 @@ void for_activations(std::vector<PlacedQuantizer>& plan, Visit&& visit) {
 void choose_signs(const PlacementOptions& options, const LayerSettings& layers, std::vector<PlacedQuantizer>& plan) {
   const TargetProfile& target = profile(options.target);
   const Rules rules = combine(options.rules);
-  const bool asymmetric = options.asymmetric_activations || rules.tfmot;
+  const bool asymmetric = options.asymmetric_activations.value_or(false) || rules.tfmot;
+  const bool automatic = !options.asymmetric_activations && target.zero_points && !rules.dla;
   std::set<std::string> asymmetric_groups;
   for_activations(plan, [&](PlacedQuantizer& p) {
     const LayerOptions* layer = layers.find(p.uses, [](const LayerOptions& l) { return l.asymmetric.has_value(); });
-    p.asymmetric = layer ? *layer->asymmetric : asymmetric;
+    p.asymmetric = layer ? *layer->asymmetric : asymmetric || (automatic && hardly_negative(p.value));
     if (!p.asymmetric) return;
     if (target.signed_only)
       fail_usage("quantization: '", p.value->name, "' would be asymmetric, and the target ",

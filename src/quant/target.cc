@@ -77,8 +77,10 @@ OCTET_ENUM_NAMES(Target, {Target::kAny, "any"}, {Target::kOnnxRuntime, "onnxrunt
                  {Target::kTensorRt, "tensorrt"})
 
 const TargetProfile& profile(Target target) {
-  static constexpr TargetProfile kAny, kTensorRt{.signed_only = true}, kOpenVino{.unsigned_activations = true},
-      kOnnxRuntime{.unsigned_activations = true, .quantized_results = true, .onnxruntime_forms = true};
+  static constexpr TargetProfile kAny, kTensorRt{.signed_only = true},
+      kOpenVino{.unsigned_activations = true, .zero_points = true},
+      kOnnxRuntime{
+          .unsigned_activations = true, .zero_points = true, .quantized_results = true, .onnxruntime_forms = true};
   switch (target) {
     case Target::kOnnxRuntime:
       return kOnnxRuntime;

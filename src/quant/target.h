@@ -17,6 +17,7 @@ namespace octet::quant {
 //              the quantizer then is; in the file int32 biases, on the grid that snap_biases gives them, and uint8
 //              codes alone
 // openvino     its CPU kernels: u8 behind ReLU; residuals as for `any`
+//              Both CPUs' kernels take zero points as they are: u8 with one behind Swish and its kind.
 // tensorrt     s8 everywhere, as it takes no unsigned activations
 enum class Target { kAny, kOnnxRuntime, kOpenVino, kTensorRt };
 std::span<const schema::EnumName<Target>> enum_names(Target);
@@ -24,6 +25,7 @@ std::span<const schema::EnumName<Target>> enum_names(Target);
 struct TargetProfile {
   bool unsigned_activations = false;  // u8 for tensors that cannot be negative
   bool signed_only = false;           // it refuses u8
+  bool zero_points = false;           // of tensors that reach hardly below zero (hardly_negative()) cost it nothing
   bool quantized_results = false;     // of convolutions; both operands of residual Adds
   bool onnxruntime_forms = false;     // in files (onnx::ExportOptions)
 };

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/query.h"
+#include "quant/fusion_model.h"
 #include "train/ops_fused.h"
 
 namespace octet::train {
@@ -170,9 +171,7 @@ FoundChain find_chain(const ir::Graph& graph, const ir::Node& node, const std::s
 const ir::Node* swish_of(const ir::Graph& graph, const ir::Node& sigmoid, const std::set<const ir::Value*>& visible) {
   if (sigmoid.kind != OpKind::kSigmoid || visible.contains(sigmoid.output())) return nullptr;
   const ir::Node* mul = only_reader(graph, sigmoid.output());
-  if (!mul || mul->kind != OpKind::kMul) return nullptr;
-  const ir::Value* x = sigmoid.input(0);
-  return mul->input(0) == x || mul->input(1) == x ? mul : nullptr;
+  return mul && quant::is_swish(*mul) ? mul : nullptr;
 }
 
 // One pass forward and one backward, and autograd keeps x alone.

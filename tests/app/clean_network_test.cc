@@ -129,6 +129,22 @@ TEST(ApplyCache, WhatItLacksStaysInFloatingPoint) {
   EXPECT_EQ(scales.size() + 2, quantizer_scales(original).size());
 }
 
+// Of HardSwish, for a target where calibration by images would find them.
+TEST(ApplyCache, GivesNoZeroPoints) {
+  CleanNetwork clean = take_quantizers_out(quantized(float_network("mobilenet_v3_small")));
+  const quant::CalibrationCache cache = make_cache(clean.ranges, {});
+  quant::QuantOptions options;
+  options.placement.target = quant::Target::kOpenVino;
+  apply_cache(clean.graph, cache, "cal.bin", options);
+  int quantizers = 0;
+  for (const auto& node : clean.graph.nodes()) {
+    if (!ir::is_quantizer(node.get())) continue;
+    ++quantizers;
+    for (const int64_t zero : node->input(2)->constant->to_ints()) EXPECT_EQ(zero, 0) << node->name;
+  }
+  EXPECT_GT(quantizers, 20);
+}
+
 TEST(ApplyCache, ATensorThatWasAlwaysZeroGetsAUsableScale) {
   CleanNetwork clean = take_quantizers_out(quantized(float_network("resnet18")));
   quant::CalibrationCache cache = make_cache(clean.ranges, {});

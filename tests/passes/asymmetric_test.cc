@@ -8,6 +8,7 @@
 #include "passes/block_builder.h"
 #include "passes/place_fake_quant.h"
 #include "passes/set_scales.h"
+#include "quant/fusion_model.h"
 #include "support/post_training.h"
 
 namespace octet::passes {
@@ -86,6 +87,59 @@ TEST(Asymmetric, IsUnsignedForTargetsThatHaveIt) {
       [&] { testing::calibrated(b.graph, options, b.images); },
       ThrowsMessage<UserError>(HasSubstr("'input' would be asymmetric, and the target tensorrt takes zero points "
                                          "of 0 alone; leave quant.activations.asymmetric out")));
+}
+
+// Unless the user decides, by what lies above a tensor and by the target.
+TEST(Asymmetric, IsAutomaticBehindSwishForTargetsThatTakeIt) {
+  LopsidedNet b;
+  for (const quant::Target target : {quant::Target::kOpenVino, quant::Target::kOnnxRuntime}) {
+    quant::QuantOptions options;
+    options.placement.target = target;
+    const ir::Graph graph = testing::calibrated(b.graph, options, b.images);
+    EXPECT_EQ(quantizer_of(graph, "swish").get_int("qmin"), 0);
+    EXPECT_GT(zero_point(quantizer_of(graph, "swish")), 0);
+    EXPECT_LT(zero_point(quantizer_of(graph, "swish")), 64);
+    EXPECT_EQ(quantizer_of(graph, "input").get_int("qmin"), -128);
+    EXPECT_EQ(zero_point(quantizer_of(graph, "input")), 0);
+    EXPECT_EQ(zero_point(quantizer_of(graph, "relu")), 0);
+    options.placement.asymmetric_activations = false;
+    EXPECT_EQ(zero_point(quantizer_of(testing::calibrated(b.graph, options, b.images), "swish")), 0);
+  }
+  for (const quant::Target target : {quant::Target::kAny, quant::Target::kTensorRt}) {
+    quant::QuantOptions options;
+    options.placement.target = target;
+    EXPECT_EQ(zero_point(quantizer_of(testing::calibrated(b.graph, options, b.images), "swish")), 0);
+  }
+}
+
+TEST(HardlyNegative, IsWhatActivationsWithAShortEndGiveMovedPooledAndGated) {
+  BlockBuilder b({ir::kDynamic, 4, 8, 8});
+  const auto conv = [&](const std::string& name) { return b.conv(b.x, name, 4); };
+  const auto is = [](const ir::Value* value) { return quant::hardly_negative(value); };
+  ir::Value* plain = conv("plain");
+  EXPECT_FALSE(is(b.x));
+  EXPECT_FALSE(is(plain));
+  EXPECT_FALSE(is(b.relu(plain, "relu"))) << "is not negative at all";
+  ir::Value* swish = b.op(OpKind::kMul, "swish", {plain, b.op(OpKind::kSigmoid, "gate", {plain})});
+  EXPECT_TRUE(is(swish));
+  EXPECT_TRUE(is(b.op(OpKind::kMish, "mish", {plain})));
+  EXPECT_TRUE(is(b.op(OpKind::kGelu, "gelu", {plain})));
+  EXPECT_TRUE(is(b.op(OpKind::kElu, "elu", {plain}, {{"alpha", 1.0f}})));
+  EXPECT_FALSE(is(b.op(OpKind::kElu, "long elu", {plain}, {{"alpha", 2.0f}})));
+  EXPECT_TRUE(is(b.op(OpKind::kLeakyRelu, "leaky", {plain}, {{"alpha", 0.1f}})));
+  EXPECT_FALSE(is(b.op(OpKind::kLeakyRelu, "half", {plain}, {{"alpha", 0.5f}})));
+  ir::Value* pooled = b.op(OpKind::kGlobalAveragePool, "pool", {swish});
+  EXPECT_TRUE(is(pooled));
+  ir::Value* gate = b.op(OpKind::kSigmoid, "excite", {b.conv(pooled, "squeeze", 4)});
+  EXPECT_TRUE(is(b.op(OpKind::kMul, "gated", {swish, gate})));
+  EXPECT_TRUE(is(b.op(OpKind::kMul, "gated2", {gate, swish})));
+  EXPECT_FALSE(is(b.op(OpKind::kMul, "gated3", {plain, gate})));
+  const auto concat = [&](const std::string& name, const std::vector<ir::Value*>& parts) {
+    return b.op(OpKind::kConcat, name, parts, {{"axis", int64_t{1}}});
+  };
+  EXPECT_TRUE(is(concat("joined", {swish, b.relu(plain, "relu2")})));
+  EXPECT_FALSE(is(concat("joined2", {swish, plain})));
+  EXPECT_FALSE(is(b.op(OpKind::kAdd, "sum", {swish, plain})));
 }
 
 TEST(Asymmetric, FewerBitsHaveAZeroPointOfTheirOwn) {

@@ -46,6 +46,12 @@ std::vector<DistillBinding> of_all_outputs(const ir::Graph& student, const ir::G
   return out;
 }
 
+// Of the softmax over `axis`, the mean over the others.
+at::Tensor divergence(const at::Tensor& student, const at::Tensor& teacher, int64_t axis, double temperature) {
+  const at::Tensor wanted = (teacher / temperature).log_softmax(axis), said = (student / temperature).log_softmax(axis);
+  return (wanted.exp() * (wanted - said)).sum(axis).mean() * (temperature * temperature);
+}
+
 at::Tensor difference(const at::Tensor& student, const at::Tensor& teacher, DistillCriterion criterion,
                       double temperature) {
   switch (criterion) {
@@ -53,12 +59,13 @@ at::Tensor difference(const at::Tensor& student, const at::Tensor& teacher, Dist
       return (student - teacher).abs().mean();
     case DistillCriterion::kL2:
       return (student - teacher).square().mean();
+    case DistillCriterion::kChannel:
+      return divergence(student.flatten(2), teacher.flatten(2), 2, temperature);
     case DistillCriterion::kAuto:
     case DistillCriterion::kKl:
       break;
   }
-  const at::Tensor wanted = (teacher / temperature).log_softmax(1), said = (student / temperature).log_softmax(1);
-  return (wanted.exp() * (wanted - said)).sum(1).mean() * (temperature * temperature);
+  return divergence(student, teacher, 1, temperature);
 }
 
 }  // namespace
@@ -81,6 +88,9 @@ Distillation::Distillation(Loss& inner, const ir::Graph& student, const ir::Grap
     if (binding.criterion == DistillCriterion::kKl && a.shape && a.shape->size() < 2)
       fail_usage("distill: '", binding.student, "' is ", ir::type_string(a),
                  "; kl takes tensors with classes in axis 1");
+    if (binding.criterion == DistillCriterion::kChannel && a.shape && a.shape->size() < 3)
+      fail_usage("distill: '", binding.student, "' is ", ir::type_string(a),
+                 "; channel takes maps, with places behind axis 1");
     pairs_.push_back({std::move(binding), own, its});
   }
   teacher_.emplace(taught, executor);

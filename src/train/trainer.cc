@@ -11,6 +11,7 @@
 #include "base/byte_stream.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "train/batch_norm_statistics.h"
 #include "train/constants.h"
 #include "train/diagnosis.h"
 #include "train/loss_scaler.h"
@@ -77,6 +78,9 @@ class TrainingRun {
     } else if (average_) {
       swap_average();
     }
+    if (options_.batch_norm_images > 0)
+      reestimate_batch_norm(executor_, loader_, static_cast<int>(run_.epochs_done), options_.batch_norm_images,
+                            communicator_);
     executor_.write_back(graph_);
     return {run_, false};
   }

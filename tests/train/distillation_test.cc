@@ -81,6 +81,41 @@ TEST(Distillation, CriteriaAreTheirFormulas) {
 }
 
 // Two features and the output, of a student that is quantized: it comes near, and only it moves.
+// Of the convolution's maps: where each channel looks.
+TEST(Distillation, OfChannelsIsTheDivergenceOverTheirPlaces) {
+  const ir::Graph student = small_network(false), teacher = teacher_network();
+  const std::string maps = student.nodes().front()->output()->name;
+  const data::Batch batch = std::move(batches_of(*quadrants(4, 1), 4)[0]);
+  const double temperature = 2;
+  const DistillOptions options{.temperature = temperature,
+                               .bindings = {{.student = maps, .criterion = DistillCriterion::kChannel}}};
+  Nothing nothing;
+  Distillation loss(nothing, student, teacher, options, {});
+  const std::vector<at::Tensor> said = run(loss.student(), batch);
+  const at::Tensor wanted = run(Distillation(nothing, teacher, teacher, options, {}).student(), batch)[1];
+  ASSERT_EQ(said[1].dim(), 4);
+  const std::vector<double> s = numbers(said[1]), t = numbers(wanted);
+  const size_t channels = static_cast<size_t>(said[1].size(0) * said[1].size(1)), places = s.size() / channels;
+  ASSERT_GT(places, 1u);
+  double expected = 0;
+  for (size_t c = 0; c < channels; ++c) {
+    double sum_s = 0, sum_t = 0;
+    for (size_t i = c * places; i < (c + 1) * places; ++i)
+      sum_s += std::exp(s[i] / temperature), sum_t += std::exp(t[i] / temperature);
+    for (size_t i = c * places; i < (c + 1) * places; ++i) {
+      const double p = std::exp(t[i] / temperature) / sum_t, q = std::exp(s[i] / temperature) / sum_s;
+      expected += p * std::log(p / q) * temperature * temperature / static_cast<double>(channels);
+    }
+  }
+  const LossParts parts = loss(said, batch);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_NEAR(parts[1].second.item<double>(), expected, 1e-5 * expected);
+  const DistillOptions logits{.criterion = DistillCriterion::kChannel};
+  EXPECT_THAT(
+      [&] { Distillation(nothing, student, teacher, logits, {}); },
+      ::testing::ThrowsMessage<UserError>(::testing::HasSubstr("channel takes maps, with places behind axis 1")));
+}
+
 TEST(Distillation, TheStudentLearnsAndTheTeacherStays) {
   const ir::Graph graph = small_network(true);
   const ir::Graph teacher = teacher_network();

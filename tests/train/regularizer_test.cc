@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "train/small_training.h"
 #include "train/step.h"
@@ -27,6 +30,63 @@ TEST(Regularizer, IsTheSumOverKernelsAndBiases) {
     EXPECT_NEAR(Regularizer({RegularizerType::kL2, 0.3}, executor)().item<double>(), 0.3 * l2, 1e-5 * l2);
   }
   EXPECT_FALSE(Regularizer({}, Executor(small_network(false))).enabled());
+}
+
+double largest(const std::vector<float>& values, size_t from, size_t to) {
+  double most = 0;
+  for (size_t i = from; i < to; ++i) most = std::max(most, std::fabs(double{values[i]}));
+  return most;
+}
+
+// Of each output channel of the weights; biases have none.
+TEST(Regularizer, RangeIsTheSumOfTheLargestWeightsOfChannels) {
+  for (const bool quantized : {false, true}) {
+    const ir::Graph graph = small_network(quantized);
+    double sum = 0;
+    for (const std::string name : {"conv.weight", "fc.weight"}) {
+      const ir::Tensor& weights = *graph.find_value(name)->constant;
+      const std::vector<float> values = weights.to_floats();
+      const size_t channels = static_cast<size_t>(weights.shape()[0]), each = values.size() / channels;
+      for (size_t c = 0; c < channels; ++c) sum += largest(values, c * each, (c + 1) * each);
+    }
+    EXPECT_NEAR(Regularizer({RegularizerType::kRange, 0.3}, Executor(graph))().item<double>(), 0.3 * sum, 1e-5 * sum);
+  }
+}
+
+// From the scales in the graph, number by number, and its gradient: twice the distance where nothing is clipped.
+TEST(Regularizer, DampeningIsTheSquaredDistanceOfWeightsFromTheirCodes) {
+  const ir::Graph graph = small_network(true);
+  const Executor executor(graph);
+  const Regularizer dampening({RegularizerType::kDampening, 0.5}, executor);
+  double sum = 0;
+  int quantized = 0;
+  std::map<std::string, std::vector<double>> distances;
+  for (const auto& node : graph.nodes()) {
+    if (node->kind != ir::OpKind::kFakeQuantize || !node->input(0)->is_constant()) continue;
+    ++quantized;
+    const std::vector<float> values = node->input(0)->constant->to_floats(),
+                             scales = node->input(1)->constant->to_floats();
+    const size_t each = values.size() / scales.size();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double scale = scales[i / each], low = scale * static_cast<double>(node->get_int("qmin")),
+                   high = scale * static_cast<double>(node->get_int("qmax"));
+      const double code = std::clamp(std::nearbyint(values[i] / scale) * scale, low, high);
+      const double inside = std::clamp(double{values[i]}, low, high);
+      sum += (inside - code) * (inside - code);
+      distances[node->input(0)->name].push_back(values[i] < low || values[i] > high ? 0 : inside - code);
+    }
+  }
+  ASSERT_EQ(quantized, 1);
+  ASSERT_GT(sum, 0);
+  const at::Tensor penalty = dampening();
+  EXPECT_NEAR(penalty.item<double>(), 0.5 * sum, 1e-4 * sum);
+  for (const auto& [name, tensor] : executor.named_parameters()) {
+    if (!distances.count(name)) continue;
+    const at::Tensor gradient = torch::autograd::grad({penalty}, {tensor}, {}, true)[0].contiguous();
+    for (size_t i = 0; i < distances[name].size(); ++i)
+      ASSERT_NEAR(gradient.const_data_ptr<float>()[i], distances[name][i], 1e-5) << name << ' ' << i;
+  }
+  EXPECT_EQ(Regularizer({RegularizerType::kDampening, 0.5}, Executor(small_network(false)))().item<double>(), 0);
 }
 
 struct NoWatcher : Loss {

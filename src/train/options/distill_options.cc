@@ -5,7 +5,7 @@
 namespace octet::train {
 
 OCTET_ENUM_NAMES(DistillCriterion, {DistillCriterion::kAuto, "auto"}, {DistillCriterion::kL1, "l1"},
-                 {DistillCriterion::kL2, "l2"}, {DistillCriterion::kKl, "kl"})
+                 {DistillCriterion::kL2, "l2"}, {DistillCriterion::kKl, "kl"}, {DistillCriterion::kChannel, "channel"})
 
 void describe(schema::Section& s, DistillBinding& binding) {
   s.field("student", binding.student)
@@ -30,10 +30,11 @@ void describe(schema::Section& s, DistillOptions& distill) {
   s.field("criterion", distill.criterion)
       .help(
           "Without bindings, how the outputs are compared. l1, l2: mean absolute or squared difference; kl: divergence "
-          "of the softmax over axis 1, for logits; auto: kl of outputs [batch, classes], l2 of others.");
+          "of the softmax over axis 1, for logits; channel: of the softmax over the places of each channel, for maps; "
+          "auto: kl of outputs [batch, classes], l2 of others.");
   s.field("temperature", distill.temperature)
       .above(0, 1000)
-      .help("kl: what logits are divided by; the loss is multiplied by its square.");
+      .help("kl, channel: what logits are divided by; the loss is multiplied by its square.");
   s.list("bindings", distill.bindings)
       .shorthand("student")
       .length(0, 1000)

@@ -81,6 +81,15 @@ void describe(schema::Section& s, TrainOptions& train) {
       .unit("epochs")
       .written_when([&train] { return train.freeze_batch_norm_after >= 0; })
       .help("From then on batch norms use their running statistics and leave them alone. -1: never.");
+  s.field("batch_norm_images", train.batch_norm_images)
+      .range(0, 1e12)
+      .unit("images")
+      .written_when([&train] { return train.batch_norm_images > 0; })
+      .help(
+          "At the end, statistics of batch norms are measured anew on so many training images, for the weights that "
+          "the "
+          "training ends with: those of an average or of the best epoch, or quantized ones (qat_mode: with_bn). 0: the "
+          "running statistics stay.");
   s.field("freeze_ranges_after", train.freeze_ranges_after)
       .range(-1, 100'000)
       .unit("epochs")

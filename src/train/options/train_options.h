@@ -53,6 +53,7 @@ struct TrainOptions {
   bool sync_batch_norm = true;           // of several workers
   ReductionOptions reduction;            // of theirs
   int64_t freeze_batch_norm_after = -1;  // epochs; from then on its statistics are constants; -1: never
+  int64_t batch_norm_images = 0;         // whose statistics take the place of the running ones at the end; 0: of none
   int64_t freeze_ranges_after = -1;      // epochs; from then on no scale of a quantizer follows what it sees; -1: never
   int64_t seed = 1;
   int64_t checkpoint_interval = 1;  // epochs

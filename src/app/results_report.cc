@@ -151,10 +151,11 @@ void add_suspects(const ResultsFolder& r, report::Report& out) {
           r.diagnosis.at("images").get<int64_t>(), " images.")};
   for (const ordered_json& q : r.diagnosis.at("quantizers")) {
     if (suspects.rows.size() == kShown) break;
+    const ordered_json& alone = q.at("isolated_db").is_null() ? q.at("fisher_db") : q["isolated_db"];  // --quick
     chart.bars.push_back({.label = q.at("tensor"),
-                          .to = std::max(0.0, q.at("isolated_db").get<double>()),
+                          .to = std::max(0.0, alone.get<double>()),
                           .group = q.at("weights").get<bool>() ? 1 : 0});
-    suspects.rows.push_back({q["tensor"], report::fixed(q["isolated_db"], 1), report::fixed(q.at("own_db"), 1),
+    suspects.rows.push_back({q["tensor"], report::fixed(alone, 1), report::fixed(q.at("own_db"), 1),
                              report::fixed(q.at("cumulative_db"), 1),
                              report::fixed(100 * q.at("clipped").get<double>(), 3), q.at("advice")});
   }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/query.h"
 #include "ir/traits.h"
+#include "quant/fusion_model.h"
 
 namespace octet::app {
 namespace {
@@ -24,6 +25,12 @@ constexpr double kManyClipped = 0.01, kWideRatio = 16;
 std::string exclusion(const ir::Node& quantizer) {
   const std::vector<ir::Node*>& users = quantizer.output()->users;
   return users.empty() ? "" : str("quant.exclude: [\"", users[0]->name, "\"]");
+}
+
+// Signed codes around zero.
+bool is_symmetric(const ir::Node& quantizer) {
+  const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
+  return quantizer.get_int("qmin") < 0 && std::ranges::all_of(zeros, [](int64_t zero) { return zero == 0; });
 }
 
 bool is_depthwise(const ir::Node& node) {
@@ -69,6 +76,10 @@ std::string advice(const ir::Graph& graph, const Suspicion& suspicion) {
   if (suspicion.clipped > kManyClipped)
     return str(percent(suspicion.clipped), " of it is clipped: a wider range, quant.calibration.tensors: [{name: \"",
                q->input(0)->name, "\", method: max}]");
+  if (suspicion.own_db < kGoodDb && quant::hardly_negative(q->input(0)))  // channels cannot be scaled across Swish
+    return str("few of its values fill the range",
+               is_symmetric(*q) ? ": quant.activations.asymmetric: yes (not for TensorRT)" : ": stage qat",
+               ", or float: ", exclusion(*q));
   if (suspicion.own_db < kGoodDb)
     return str("few of its values fill the range: quant.equalize: exact evens out its channels, or float: ",
                exclusion(*q));

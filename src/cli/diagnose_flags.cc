@@ -14,7 +14,9 @@ Command diagnose_command_with(std::function<ExitCode(const DiagnoseOptions&)> ru
           "Runs images through the float network, through the quantized one, and through the float one with a single "
           "quantizer at a time. For each quantized tensor: the ratio of signal to noise that is left of the outputs "
           "where it alone is quantized (the table is in this order), of the tensor and its codes, and of the tensor "
-          "with all quantizers before it; 6 dB are one bit. The model is one with quantizers, of octet calibrate or "
+          "with all quantizers before it; 6 dB are one bit. \"By Fisher\" is the first as squared gradients foretell "
+          "it. "
+          "The model is one with quantizers, of octet calibrate or "
           "octet train --stage qat; the images are the experiment's calibration images, or those of --images.",
       .examples = {"octet diagnose -e SPEC.yaml -m results/calibrated.onnx --json results/diagnosis.json",
                    "octet diagnose -m model.qdq.onnx --images photos/ --count 32"},
@@ -30,6 +32,8 @@ Command diagnose_command_with(std::function<ExitCode(const DiagnoseOptions&)> ru
         add_number_flag(app, "--count", options->count, 1, 1'000'000, "Images at most");
         add_batch_size_flag(app, options->batch_size)->description("Images at a time, whose activations are kept");
         add_number_flag(app, "--rows", options->rows, 1, 1'000'000, "Quantizers in the table");
+        app.add_flag("--quick", options->quick,
+                     "Rank by the Fisher information alone, without a pass for each quantizer by itself");
         add_json_flag(app, options->json);
         return [options, run] { return run(*options); };
       }};

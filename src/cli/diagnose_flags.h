@@ -15,6 +15,7 @@ struct DiagnoseOptions {
   std::string model, json;
   std::vector<std::string> images;
   int64_t count = 64, batch_size = 8, rows = 20;
+  bool quick = false;
 };
 
 // The command, with what is to be done once its flags are read.

@@ -1,6 +1,8 @@
 #include "train/quantization_error.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,6 +48,20 @@ double db_of(const std::vector<Energy>& outputs) {
   return share > 0 ? std::min(kNoNoise, -10 * std::log10(share)) : kNoNoise;
 }
 
+// Normal numbers of the shape of an output, those of an image the same in whatever batch it comes.
+at::Tensor draw(const at::Tensor& like, int64_t images, int64_t first_image) {
+  const at::Tensor out = at::empty_like(like);
+  const auto fill = [](const at::Tensor& part, int64_t seed) {
+    part.normal_(0, 1, at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(seed)));
+  };
+  if (out.dim() > 0 && out.size(0) == images) {
+    for (int64_t i = 0; i < images; ++i) fill(out[i], first_image + i);
+  } else {
+    fill(out, first_image);
+  }
+  return out;
+}
+
 struct Quantizer {
   at::Tensor scale;
   FakeQuantOptions options;
@@ -72,7 +88,8 @@ Quantizer quantizer_of(const ir::Node& node) {
 
 class Meter {
  public:
-  explicit Meter(const ir::Graph& graph) : whole_(without_quantization(graph)), quantized_(graph) {
+  Meter(const ir::Graph& graph, bool each_alone)
+      : each_alone_(each_alone), whole_(without_quantization(graph)), quantized_(graph) {
     for (const auto& node : graph.nodes()) {
       if (!ir::is_quantizer(node.get()) || node->get_string("state") == ir::kObserving) continue;
       QuantizerError e{
@@ -88,6 +105,8 @@ class Meter {
     require(!errors_.empty(), "graph '", graph.name,
             "' has no quantizers whose errors could be measured; calibrate it first");
     isolated_.assign(errors_.size(), std::vector<Energy>(graph.outputs().size()));
+    fisher_ = isolated_;
+    whole_.set_batch_norm_frozen(true);  // also where there are gradients
     all_.resize(graph.outputs().size());
   }
 
@@ -105,6 +124,11 @@ class Meter {
         outputs_);
     add(all_, expected, quantized_.forward({images}, Mode::kEval));
     quantized_.set_tap({});
+    add_fisher(images, values, expected);
+    if (!each_alone_) {
+      if (progress) progress(size());
+      return;
+    }
     for (size_t i = 0; i < errors_.size(); ++i) {
       whole_.set_override(outputs_[i], [&](const at::Tensor& x) { return quantizers_[i](x); });
       add(isolated_[i], expected, whole_.forward({images}, Mode::kEval));
@@ -122,10 +146,12 @@ class Meter {
       const Energy& cumulative = e.of_weights ? own.energy : cumulative_[outputs_[i]];
       e.cumulative_db = cumulative.db();
       e.cosine = cumulative.cosine();
-      e.isolated_db = db_of(isolated_[i]);
+      if (each_alone_) e.isolated_db = db_of(isolated_[i]);
+      e.fisher_db = db_of(fisher_[i]);
     }
-    std::stable_sort(errors_.begin(), errors_.end(),
-                     [](const QuantizerError& a, const QuantizerError& b) { return a.isolated_db < b.isolated_db; });
+    std::stable_sort(errors_.begin(), errors_.end(), [](const QuantizerError& a, const QuantizerError& b) {
+      return a.isolated_db.value_or(a.fisher_db) < b.isolated_db.value_or(b.fisher_db);
+    });
     return {.images = images, .output_db = db_of(all_), .quantizers = std::move(errors_)};
   }
 
@@ -141,25 +167,56 @@ class Meter {
     own_[i].clipped += quantizers_[i].clipped(x);
     own_[i].elements += static_cast<double>(x.numel());
   }
+  // Squared errors of what is quantized by squared gradients. These are of zeros added there, as what they are added to
+  // may have none.
+  void add_fisher(const at::Tensor& images, const std::map<std::string, at::Tensor>& values,
+                  const std::vector<at::Tensor>& expected) {
+    std::vector<at::Tensor> zeros;
+    for (const std::string& output : outputs_) {
+      zeros.push_back(at::zeros_like(values.at(output)).requires_grad_());
+      whole_.set_override(output, [zero = zeros.back()](const at::Tensor& x) { return x + zero; });
+    }
+    const std::vector<at::Tensor> made = whole_.forward({images}, Mode::kTrain);
+    for (const std::string& output : outputs_) whole_.set_override(output, {});
+    for (size_t o = 0; o < made.size(); ++o) {
+      const double signal = expected[o].to(at::kDouble).square().sum().item<double>();
+      const torch::autograd::variable_list gradients =
+          made[o].requires_grad()
+              ? torch::autograd::grad({made[o]}, zeros, {draw(made[o].detach(), images.size(0), images_)}, true, false,
+                                      true)
+              : torch::autograd::variable_list(zeros.size());
+      for (size_t i = 0; i < zeros.size(); ++i) {
+        fisher_[i][o].signal += signal;
+        if (!gradients[i].defined()) continue;
+        const at::Tensor& x = values.at(outputs_[i]);
+        const at::Tensor error = (quantizers_[i](x) - x).to(at::kDouble);
+        fisher_[i][o].noise += (gradients[i].to(at::kDouble) * error).square().sum().item<double>();
+      }
+    }
+    images_ += images.size(0);
+  }
+
   static void add(std::vector<Energy>& to, const std::vector<at::Tensor>& x, const std::vector<at::Tensor>& y) {
     for (size_t i = 0; i < to.size(); ++i) to[i].add(x[i], y[i]);
   }
 
+  bool each_alone_;
   Executor whole_, quantized_;
   std::vector<std::string> outputs_;  // of the quantizers
   std::vector<QuantizerError> errors_;
   std::vector<Quantizer> quantizers_;
   std::vector<Own> own_;
   std::map<std::string, Energy> cumulative_;
-  std::vector<std::vector<Energy>> isolated_;
+  std::vector<std::vector<Energy>> isolated_, fisher_;
+  int64_t images_ = 0;  // so far
   std::vector<Energy> all_;
 };
 
 }  // namespace
 
 QuantizationErrors measure_quantization_errors(const ir::Graph& graph, data::Loader& loader, int64_t images,
-                                               const std::function<void(int64_t, int64_t)>& progress) {
-  Meter meter(graph);
+                                               const std::function<void(int64_t, int64_t)>& progress, bool each_alone) {
+  Meter meter(graph, each_alone);
   int64_t done = 0;
   loader.start_epoch(0);
   const int64_t of = meter.size() * std::max<int64_t>(1, std::min(loader.images_per_epoch(), images));

@@ -44,6 +44,18 @@ TEST(Suspects, ActivationsThatAreClippedOrFillNoRange) {
   EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 45}), HasSubstr("what reads it is sensitive"));
 }
 
+// Nothing equalizes channels across it.
+TEST(Suspects, ActivationsBehindSwishWantAZeroPoint) {
+  ir::Graph g = network_with_weights({1, 1}, true);
+  ir::Node* quantizer = g.find_node("xq");
+  g.set_input(quantizer, 0, g.add(ir::OpKind::kHardSwish, "swish", {g.find_value("x")}));
+  EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 15}),
+              ::testing::AllOf(HasSubstr("quant.activations.asymmetric: yes"), Not(HasSubstr("quant.equalize"))));
+  quantizer->attributes["qmin"] = int64_t{0};
+  EXPECT_THAT(advice(g, {.quantizer = "xq", .own_db = 15}),
+              ::testing::AllOf(HasSubstr("stage qat, or float: quant.exclude"), Not(HasSubstr("asymmetric"))));
+}
+
 TEST(Suspects, RangesOfChannels) {
   EXPECT_DOUBLE_EQ(channel_range_ratio(ir::Tensor::of<float>({2, 2}, {1, -4, 2, 0.5f}), 0), 2);
   EXPECT_DOUBLE_EQ(channel_range_ratio(ir::Tensor::of<float>({2, 2}, {1, -4, 2, 0.5f}), 1), 2);

@@ -73,8 +73,31 @@ TEST(QuantizationError, DoesNotDependOnBatches) {
   EXPECT_NEAR(a.output_db, b.output_db, 1e-3);
   for (size_t i = 0; i < a.quantizers.size(); ++i) {
     EXPECT_EQ(a.quantizers[i].quantizer, b.quantizers[i].quantizer);
-    EXPECT_NEAR(a.quantizers[i].isolated_db, b.quantizers[i].isolated_db, 1e-2);
+    EXPECT_NEAR(a.quantizers[i].isolated_db.value(), b.quantizers[i].isolated_db.value(), 1e-2);
+    // Gradients of weights are summed over a batch before they are squared.
+    EXPECT_NEAR(a.quantizers[i].fisher_db, b.quantizers[i].fisher_db, a.quantizers[i].of_weights ? 3 : 1e-2);
   }
+}
+
+// Where errors are like independent ones it says what running each quantizer by itself says.
+TEST(QuantizationError, FisherForetellsWhatEachQuantizerCostsAlone) {
+  const auto pictures = quadrants(256, 3);
+  ir::Graph graph = small_network(true);
+  scale(graph, "conv.weight/fake_quantize/scale", 4);
+  const QuantizationErrors found = measure(graph, *pictures, 256);
+  ASSERT_EQ(found.quantizers.size(), 2u);
+  for (const QuantizerError& e : found.quantizers) {
+    EXPECT_NEAR(e.fisher_db, e.isolated_db.value(), 3) << e.quantizer;
+    EXPECT_GT(e.isolated_db.value(), 15) << e.quantizer;
+    EXPECT_LT(e.isolated_db.value(), 60) << e.quantizer;
+  }
+  // And alone, without these passes.
+  data::Loader loader(*pictures, {.batch_size = 16});
+  const QuantizationErrors quick = measure_quantization_errors(graph, loader, 256, {}, false);
+  ASSERT_EQ(quick.quantizers.size(), 2u);
+  EXPECT_EQ(quick.output_db, found.output_db);
+  EXPECT_LE(quick.quantizers[0].fisher_db, quick.quantizers[1].fisher_db);
+  for (const QuantizerError& e : quick.quantizers) EXPECT_FALSE(e.isolated_db);
 }
 
 TEST(QuantizationError, RefusesAFloatNetwork) {

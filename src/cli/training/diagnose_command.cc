@@ -55,7 +55,8 @@ nlohmann::ordered_json to_json(const ir::Graph& graph, const train::Quantization
                           {"tensor", e.tensor},
                           {"readers", e.readers},
                           {"weights", e.of_weights},
-                          {"isolated_db", e.isolated_db},
+                          {"isolated_db", e.isolated_db ? nlohmann::ordered_json(*e.isolated_db) : nullptr},
+                          {"fisher_db", e.fisher_db},
                           {"own_db", e.own_db},
                           {"cumulative_db", e.cumulative_db},
                           {"cosine", e.cosine},
@@ -70,11 +71,12 @@ nlohmann::ordered_json to_json(const ir::Graph& graph, const train::Quantization
 
 void print(const ir::Graph& graph, const train::QuantizationErrors& found, int64_t rows) {
   report::TextTable table(
-      {"quantized tensor", "read by", "outputs, it alone", "itself", "so far", "cosine", "clipped %"});
+      {"quantized tensor", "read by", "outputs, it alone", "by Fisher", "itself", "so far", "cosine", "clipped %"});
   const auto shown = std::min<size_t>(found.quantizers.size(), static_cast<size_t>(rows));
   for (size_t i = 0; i < shown; ++i) {
     const train::QuantizerError& e = found.quantizers[i];
-    table.add_row({printable_line(e.tensor), printable_line(readers_text(e.readers)), number(e.isolated_db) + " dB",
+    table.add_row({printable_line(e.tensor), printable_line(readers_text(e.readers)),
+                   e.isolated_db ? number(*e.isolated_db) + " dB" : "-", number(e.fisher_db) + " dB",
                    number(e.own_db) + " dB", number(e.cumulative_db) + " dB", number(e.cosine, "%.5f"),
                    number(100 * e.clipped, "%.3f")});
   }
@@ -110,9 +112,9 @@ ExitCode run_diagnose(const DiagnoseOptions& options) {
       options.images.empty() ? app::open_calibration_data(spec, tasks::images_at_a_time(graph))
                              : app::open_calibration_files(spec, options.images, shape, tasks::images_at_a_time(graph));
   report::Progress progress({.label = "diagnosis", .total = 100, .unit = "%"});
-  const train::QuantizationErrors found =
-      train::measure_quantization_errors(tasks::image_graph(graph), *images.loader, options.count,
-                                         [&](int64_t done, int64_t of) { progress.update(100 * done / of); });
+  const train::QuantizationErrors found = train::measure_quantization_errors(
+      tasks::image_graph(graph), *images.loader, options.count,
+      [&](int64_t done, int64_t of) { progress.update(100 * done / of); }, !options.quick);
   progress.finish();
   if (options.json != "-") print(graph, found, options.rows);
   if (!options.json.empty()) write_json_output(options.json, to_json(graph, found, options.model));

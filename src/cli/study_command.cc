@@ -40,6 +40,20 @@ void print_titled(const report::Table& table) {
   std::cout << text.text() << '\n';
 }
 
+// What is done is skipped where the same experiment did it; another one's results would be taken for its own.
+void claim_folder(const fs::path& folder, const spec::ExperimentSpec& spec) {
+  const fs::path file = folder / "study.yaml";
+  if (fs::exists(file)) {
+    const spec::ExperimentSpec before = spec::load_experiment(file.string(), {.check_files = false, .quiet = true});
+    const std::vector<spec::KeyDifference> changed = spec::differences(before, spec);
+    if (!changed.empty())
+      fail_usage(printable_line(folder.string()), ": was made with ", changed[0].key, " ", changed[0].before, ", not ",
+                 changed[0].after, changed.size() > 1 ? " (and other keys)" : "",
+                 "; name another results folder by -r, or remove this one");
+  }
+  write_file_atomically(file, spec::to_yaml(spec));
+}
+
 ExitCode run_study(const StudyOptions& options) {
   const spec::ExperimentSpec spec = options.spec.load();  // one message where it is wrong
   std::vector<std::string> spec_arguments;
@@ -58,6 +72,9 @@ ExitCode run_study(const StudyOptions& options) {
   for (const std::string& network : networks) {
     const fs::path folder = fs::path(options.results) / network;
     make_results_directory(folder);
+    spec::ExperimentSpec of_network = spec;
+    of_network.model.arch = network;
+    claim_folder(folder, of_network);
     for (const app::StudyStep& step : app::study_steps(spec_arguments, network, folder)) {
       if (fs::exists(step.output)) {
         log_info("done before: ", step.output.string());
@@ -93,7 +110,7 @@ Command study_command() {
           "float control, the engine, the proof that it computes the trained graph, and its time beside an FP32 "
           "engine. Ends with two tables, accuracy by stage and latency, and study.html with their charts. The "
           "commands are those that a user would type, and are shown; what is done is skipped when the study is "
-          "started again.",
+          "started again, and a folder of another experiment is refused.",
       .examples =
           {"octet study -e examples/fashion_mnist_resnet20.yaml --networks resnet20 mobilenet_v2 -r results/study"},
       .define = [](CLI::App& app) -> Run {

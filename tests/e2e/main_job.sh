@@ -87,6 +87,7 @@ PY
   mkdir study && ln -s .. study/resnet20
   expect 0 'done before: study/resnet20/bench.json' "$octet" study -e "$spec" -r study
   [ -s study/study.html ] && [ -s study/study.json ] || die "the study wrote no page"
+  expect 2 'was made with finetune.optimizer.lr' "$octet" study -e "$spec" -r study --set finetune.optimizer.lr=0.5
   # Three bits lose much; a bar brings layers back, with a spec that makes the same network.
   few=(--set quant.weights.bits=3 --set quant.adaround.iterations=1 --set quant.adaround.images=50 --set quant.calibration.images=100)
   expect 0 'in float|calibrated' "$octet" calibrate -e "$spec" "${few[@]}" -m float/model.onnx -o bar.onnx --accuracy-drop 0.3 --json bar.json

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Quantization-aware training beside its control, the same further training without quantizers, over several seeds.
 
-    bench/qat_control.py [-e SPEC] [--networks NAME ...] [--seeds 1 2 3] [--set KEY=VALUE ...] [--check]     needs build/release
+    bench/qat_control.py [-e SPEC] [--networks NAME ...] [--seeds 1 2 3] [--set KEY=VALUE ...] [--partial DB] [--check]
 
 Runs `octet study` for each network and seed and prints top-1 on the test images of each stage, and how far the engine of the
 quantization-aware network is from the control. With --check, exit 1 where the mean of that over the seeds is below the network's bound,
-or an engine is not verified. Goes on where it was interrupted. Without other settings a network takes hours on two cores:
+or an engine is not verified. With --partial, layers that read an activation of which `octet diagnose --quick` foretells less than so many
+dB of the outputs, on the calibration images, stay in float (partial quantization). Goes on where it was interrupted. Needs build/release. Without other settings a network takes hours on two cores:
 `--set data.train.limit=15000` and fewer epochs show the same in less.
 """
 import argparse
@@ -28,14 +29,35 @@ def arguments():
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the experiment")
     parser.add_argument("--results", type=pathlib.Path, default=parts.ROOT / "results/qat_control")
     parser.add_argument("--build", type=pathlib.Path, default=parts.ROOT / "build/release")
+    parser.add_argument("--partial", type=float, default=None, metavar="DB", help="leave layers below it in float, as 30")
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
+
+
+def sensitive_layers(options, network, folder, keys):
+    """Those that read an activation whose quantization costs much, by the Fisher information."""
+    octet, spec = options.build / "bin/octet", ["-e", options.experiment_spec]
+    spec += [word for key in (f"model.arch={network}", *keys) for word in ("--set", key)]
+    trained, calibrated, diagnosis = (folder / name for name in ("float/model.onnx", "whole.onnx", "whole.json"))
+    if not trained.exists():
+        parts.run_octet(octet, "train", *spec, "-r", folder / "float", "--stage", "float")
+    if not calibrated.exists():
+        parts.run_octet(octet, "calibrate", *spec, "-m", trained, "-o", calibrated)
+    if not diagnosis.exists():
+        parts.run_octet(octet, "diagnose", *spec, "-m", calibrated, "--quick", "--json", diagnosis)
+    harmful = [q for q in json.loads(diagnosis.read_text())["quantizers"] if q["fisher_db"] < options.partial and not q["weights"]]
+    return sorted({reader for q in harmful for reader in q["readers"]})
 
 
 def study(options, network, seed):
     """The stages' top-1, and whether the engine was proved to be the trained graph."""
     folder = options.results / f"seed-{seed}"
     keys = [f"train.seed={seed}", f"data.seed={seed}", *options.set]
+    if options.partial is not None:
+        layers = sensitive_layers(options, network, folder / network, keys)
+        print(f"{network}, seed {seed}: {len(layers)} layers stay in float", file=sys.stderr, flush=True)
+        if layers:
+            keys.append(f"quant.exclude={json.dumps(layers)}")
     parts.run_octet(options.build / "bin/octet", "study", "-e", options.experiment_spec, "-r", folder, "--networks", network,
                     *(word for key in keys for word in ("--set", key)))
     scores = {stage: json.loads((folder / network / f"{stage}.json").read_text())["top1"] for stage in STAGES}

@@ -39,7 +39,7 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     comparison = Comparison(options.photographs, options.work, options.build, MEAN, STD, python_of("--pretrained"))
     before = json.loads(options.output.read_text())["networks"] if options.output.exists() else {}
-    behind, report = [], {"commit": parts.commit(), "networks": {}}
+    behind, report = [], {"commit": parts.commit(), "networks": before}  # those of other networks stay
     print("| network | " + " | ".join(COLUMNS.values()) + " |\n|---|" + "---|" * len(COLUMNS))
     for network in options.networks:
         folder = options.work / network

@@ -15,8 +15,7 @@ Command diagnose_command_with(std::function<ExitCode(const DiagnoseOptions&)> ru
           "quantizer at a time. For each quantized tensor: the ratio of signal to noise that is left of the outputs "
           "where it alone is quantized (the table is in this order), of the tensor and its codes, and of the tensor "
           "with all quantizers before it; 6 dB are one bit. \"By Fisher\" is the first as squared gradients foretell "
-          "it. "
-          "The model is one with quantizers, of octet calibrate or "
+          "it. The model is one with quantizers, of octet calibrate or "
           "octet train --stage qat; the images are the experiment's calibration images, or those of --images.",
       .examples = {"octet diagnose -e SPEC.yaml -m results/calibrated.onnx --json results/diagnosis.json",
                    "octet diagnose -m model.qdq.onnx --images photos/ --count 32"},

@@ -171,7 +171,11 @@ class Meter {
   // may have none.
   void add_fisher(const at::Tensor& images, const std::map<std::string, at::Tensor>& values,
                   const std::vector<at::Tensor>& expected) {
-    std::vector<at::Tensor> zeros;
+    std::vector<at::Tensor> zeros, errors;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const at::Tensor& x = values.at(outputs_[i]);
+      errors.push_back(quantizers_[i](x) - x);
+    }
     for (const std::string& output : outputs_) {
       zeros.push_back(at::zeros_like(values.at(output)).requires_grad_());
       whole_.set_override(output, [zero = zeros.back()](const at::Tensor& x) { return x + zero; });
@@ -188,9 +192,7 @@ class Meter {
       for (size_t i = 0; i < zeros.size(); ++i) {
         fisher_[i][o].signal += signal;
         if (!gradients[i].defined()) continue;
-        const at::Tensor& x = values.at(outputs_[i]);
-        const at::Tensor error = (quantizers_[i](x) - x).to(at::kDouble);
-        fisher_[i][o].noise += (gradients[i].to(at::kDouble) * error).square().sum().item<double>();
+        fisher_[i][o].noise += (gradients[i].to(at::kDouble) * errors[i]).square().sum().item<double>();
       }
     }
     images_ += images.size(0);

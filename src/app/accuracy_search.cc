@@ -29,8 +29,8 @@ class Search {
     if (!fits(result_.ms, result_.bytes)) return std::move(result_);
     boost("quant.equalize: exact", result_.options.equalize == quant::Equalization::kNo,
           [](quant::QuantOptions& o) { o.equalize = quant::Equalization::kExact; });
-    boost("quant.bias_correction: true", !result_.options.bias_correction,
-          [](quant::QuantOptions& o) { o.bias_correction = true; });
+    boost("quant.bias_correction: empirical", result_.options.bias_correction == quant::BiasCorrection::kNo,
+          [](quant::QuantOptions& o) { o.bias_correction = quant::BiasCorrection::kEmpirical; });
     boost("quant.adaround: {iterations: 1000}", result_.options.adaround.iterations == 0,
           [](quant::QuantOptions& o) { o.adaround.iterations = 1000; });
     if (!is_enough()) leave_layers_in_float();

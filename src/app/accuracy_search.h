@@ -23,7 +23,7 @@ struct SearchBounds {
 };
 
 struct AccuracyStep {
-  std::string what;  // "calibrated", "quant.bias_correction: true", "3 layers in float"
+  std::string what;  // "calibrated", "quant.bias_correction: empirical", "3 layers in float"
   double score = 0;  // of the task's metric, in its unit
   double ms = 0;     // an image takes the engine
   int64_t bytes = 0;

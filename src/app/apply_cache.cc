@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "app/batch_norm_correction.h"
 #include "app/clean_network.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -78,12 +79,14 @@ void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const s
                  const quant::QuantOptions& options, const std::filesystem::path& dump_passes) {
   if (options.equalize != quant::Equalization::kNo)
     fail_usage(name, ": has the ranges of the network as it is; quant.equalize would change them, so leave it out");
-  if (options.bias_correction) fail_usage("quant.bias_correction needs images; ", name, " has ranges alone");
+  if (options.bias_correction == quant::BiasCorrection::kEmpirical)
+    fail_usage("quant.bias_correction: empirical needs images, and ", name, " has ranges alone; analytic needs none");
   quant::QuantOptions chosen = options;  // a cache has no ends of ranges, and so no zero points of its own
   if (!chosen.placement.asymmetric_activations) chosen.placement.asymmetric_activations = false;
-  quant::LayerCalibration layers;
+  const BatchNormCorrection correction(graph, options);
+  passes::PlacementRecord placed;
   const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(chosen, {}, &layers), {.dump_directory = dump_passes});
+      passes::run_pipeline(graph, passes::placement_passes(chosen, {}, &placed), {.dump_directory = dump_passes});
   const quant::TensorRanges ranges = matching_ranges(take_quantizers_out(graph).graph, cache, name);
   if (const std::vector<std::string> dropped = drop_quantizers_without_range(graph, ranges); !dropped.empty())
     log_warning(name, ": has no range for ", some_of(dropped), "; what reads ", dropped.size() == 1 ? "it" : "them",
@@ -92,8 +95,9 @@ void apply_cache(ir::Graph& graph, const quant::CalibrationCache& cache, const s
   std::map<std::string, quant::Range> observed;
   for (const auto& [tensor, range] : ranges)
     observed[tensor] = {.amax = range.scale * 127.0f, .int8_scale = range.scale};
-  passes::run_pipeline(graph, passes::scale_passes(observed, with_layers(options.weights, layers)),
+  passes::run_pipeline(graph, passes::scale_passes(observed, with_layers(options.weights, placed.layers)),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
+  correction.apply(graph, placed);
 }
 
 void apply_cache_file(ir::Graph& graph, const std::filesystem::path& file, const quant::QuantOptions& options,

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/batch_norm_correction.h"
 #include "app/bias_correction.h"
 #include "app/engine_observer.h"
 #include "app/method_choice.h"
@@ -48,9 +49,10 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
                                 const std::filesystem::path& dump_passes, const Observe& observe) {
   std::map<std::string, float> peaks;
   if (options.equalize == quant::Equalization::kUnreached) peaks = peaks_at_clips(graph, loader, observe);
-  quant::LayerCalibration layers;
-  const std::vector<passes::PassResult> before =
-      passes::run_pipeline(graph, passes::placement_passes(options, peaks, &layers), {.dump_directory = dump_passes});
+  const BatchNormCorrection correction(graph, options);
+  passes::PlacementRecord placement;
+  const std::vector<passes::PassResult> before = passes::run_pipeline(
+      graph, passes::placement_passes(options, peaks, &placement), {.dump_directory = dump_passes});
   const int placed = before.back().changes;
   if (placed == 0)
     fail("there is nothing to quantize: the network has no convolution, product, sum or pooling",
@@ -60,19 +62,21 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   report::Progress progress({.label = "calibration", .total = loader.images_per_epoch()});
   quant::CalibrationSet observed = observe(
       graph, passes::quantized_program_tensors(graph, options.placement), loader,
-      [&](int64_t done) { progress.update(done); }, with_layers(options.calibration, layers).need_peaks());
+      [&](int64_t done) { progress.update(done); }, with_layers(options.calibration, placement.layers).need_peaks());
   progress.finish();
-  observed.set_layers(layers);
-  MethodChoice choice{options.calibration, with_layers(options.weights, layers)};
+  observed.set_layers(placement.layers);
+  MethodChoice choice{options.calibration, with_layers(options.weights, placement.layers)};
   if (options.calibration.method == quant::CalibrationMethod::kSqnr)
-    choice = choose_method(graph, observed, choice, loader,
-                           /*may_correct=*/!options.bias_correction && options.adaround.iterations == 0);
+    choice = choose_method(
+        graph, observed, choice, loader,
+        /*may_correct=*/options.bias_correction == quant::BiasCorrection::kNo && options.adaround.iterations == 0);
   observed.settle(choice.activations);
   const quant::WeightCalibrationOptions& weights = choice.weights;
   const std::map<std::string, quant::Range> ranges = observed.ranges(options.calibration);
   passes::run_pipeline(graph, passes::scale_passes(ranges, weights),
                        {.dump_directory = dump_passes, .passes_before = before.size()});
   if (!choice.bias_shifts.empty()) apply_corrections(graph, choice.bias_shifts);
+  correction.apply(graph, placement);
   if (const std::string advice = asymmetry_advice(graph, ranges, options); !advice.empty()) log_info(advice);
   if (const int behind = passes::quantize_program(graph, ranges, options.placement, weights))
     log_info("placed ", behind, " quantizers behind the plan");

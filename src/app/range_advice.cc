@@ -1,9 +1,9 @@
 #include "app/range_advice.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/error.h"
+#include "ir/query.h"
 
 namespace octet::app {
 namespace {
@@ -24,9 +24,7 @@ std::string asymmetry_advice(const ir::Graph& graph, const std::map<std::string,
     if (node->kind != ir::OpKind::kFakeQuantize || node->input(0)->is_constant()) continue;
     ++all;
     const auto range = ranges.find(node->input(0)->name);
-    if (range == ranges.end() || node->get_int("qmin") >= 0) continue;
-    const std::vector<int64_t> zeros = node->input(2)->constant->to_ints();
-    wasteful += std::ranges::all_of(zeros, [](int64_t z) { return z == 0; }) && hardly_negative(range->second);
+    wasteful += range != ranges.end() && ir::has_symmetric_codes(*node) && hardly_negative(range->second);
   }
   if (wasteful == 0 || 4 * wasteful < all) return "";
   return str(wasteful, " of ", all,

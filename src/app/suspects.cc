@@ -27,12 +27,6 @@ std::string exclusion(const ir::Node& quantizer) {
   return users.empty() ? "" : str("quant.exclude: [\"", users[0]->name, "\"]");
 }
 
-// Signed codes around zero.
-bool is_symmetric(const ir::Node& quantizer) {
-  const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
-  return quantizer.get_int("qmin") < 0 && std::ranges::all_of(zeros, [](int64_t zero) { return zero == 0; });
-}
-
 bool is_depthwise(const ir::Node& node) {
   return node.kind == ir::OpKind::kConv && node.get_int("group", 1) > 1;
 }
@@ -78,7 +72,7 @@ std::string advice(const ir::Graph& graph, const Suspicion& suspicion) {
                q->input(0)->name, "\", method: max}]");
   if (suspicion.own_db < kGoodDb && quant::hardly_negative(q->input(0)))  // channels cannot be scaled across Swish
     return str("few of its values fill the range",
-               is_symmetric(*q) ? ": quant.activations.asymmetric: yes (not for TensorRT)" : ": stage qat",
+               ir::has_symmetric_codes(*q) ? ": quant.activations.asymmetric: yes (not for TensorRT)" : ": stage qat",
                ", or float: ", exclusion(*q));
   if (suspicion.own_db < kGoodDb)
     return str("few of its values fill the range: quant.equalize: exact evens out its channels, or float: ",

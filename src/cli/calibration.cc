@@ -25,7 +25,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   if (options.adaround.iterations > 0) throw NeedsTraining("quant.adaround learns the rounding of weights");
   quant::CalibrationSet observed = app::calibrate(graph, loader, options, dump_passes, observer());
   try {
-    if (options.bias_correction) app::correct_biases(graph, loader);
+    if (options.bias_correction == quant::BiasCorrection::kEmpirical) app::correct_biases(graph, loader);
   } catch (const app::EngineCannotRun& e) {
     throw NeedsTraining(str("the engine cannot run the quantized network to correct its biases: ", e.what()));
   }

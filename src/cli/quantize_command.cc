@@ -30,11 +30,11 @@ namespace {
 struct QuantizeOptions {
   SpecFlags spec;
   ModelFlags input;
-  std::string model, json, dump_passes, method, cache, equalize, target, runtime;
+  std::string model, json, dump_passes, method, cache, equalize, bias_correction, target, runtime;
   std::vector<std::string> images, validation, rules, exclude, exclude_ops, only, inputs;
   int64_t count = 0;
   BoundFlags bounds;
-  bool unsigned_activations = false, asymmetric = false, bias_correction = false, adaround = false;
+  bool unsigned_activations = false, asymmetric = false, adaround = false;
   OutputFlags output;
 };
 
@@ -53,7 +53,9 @@ spec::ExperimentSpec settings(const QuantizeOptions& options, const ir::Graph& g
     spec.quant.equalize = schema::parse_enum<quant::Equalization>("--equalize", options.equalize);
   if (!options.target.empty())
     spec.quant.placement.target = schema::parse_enum<quant::Target>("--target", options.target);
-  if (options.bias_correction) spec.quant.bias_correction = true;
+  if (!options.bias_correction.empty())
+    spec.quant.bias_correction =
+        schema::parse_enum<quant::BiasCorrection>("--bias-correction", options.bias_correction);
   if (options.adaround && spec.quant.adaround.iterations == 0) spec.quant.adaround.iterations = 1000;
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
@@ -167,8 +169,10 @@ Command quantize_command() {
                         "Images to use at most (default: the spec's, 1000)");
         limit_to<quant::Equalization>(
             app.add_option("--equalize", options->equalize, "Even out the ranges of channels first (default: no)"));
-        app.add_flag("--bias-correction", options->bias_correction,
-                     "Take out of the biases by what quantization moves the means of channels");
+        limit_to<quant::BiasCorrection>(
+            app.add_flag("--bias-correction{empirical}", options->bias_correction,
+                         "Take out of the biases by what quantization moves the means of channels, as the images show "
+                         "it; =analytic: as the batch norms of the float network say, without images"));
         app.add_flag("--adaround", options->adaround,
                      "Learn for each weight whether it is rounded up or down, by what its layer gives (minutes)");
         limit_to<quant::Target>(app.add_option(

@@ -1,5 +1,7 @@
 #include "ir/query.h"
 
+#include <algorithm>
+
 namespace octet::ir {
 
 bool single_use(const Graph& graph, const Value* value) {
@@ -18,6 +20,11 @@ std::vector<Node*> node_list(const Graph& graph) {
 
 bool is_quantizer(const Node* node) {
   return node && node->kind == OpKind::kFakeQuantize;
+}
+
+bool has_symmetric_codes(const Node& quantizer) {
+  const std::vector<int64_t> zeros = quantizer.input(2)->constant->to_ints();
+  return quantizer.get_int("qmin") < 0 && std::ranges::all_of(zeros, [](int64_t zero) { return zero == 0; });
 }
 
 const Value* behind_quantizers(const Value* value) {

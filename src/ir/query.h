@@ -19,6 +19,8 @@ std::vector<Node*> node_list(const Graph& graph);
 
 // A FakeQuantize. False for nullptr.
 bool is_quantizer(const Node* node);
+// Of a FakeQuantize with constant zero points: signed codes around zero.
+bool has_symmetric_codes(const Node& quantizer);
 // The value before any FakeQuantize nodes that it went through; nullptr for nullptr.
 const Value* behind_quantizers(const Value* value);
 // The node that makes it, seen through FakeQuantize; nullptr for inputs, constants and nullptr.

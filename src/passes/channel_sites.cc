@@ -23,28 +23,8 @@ bool has_rank(const Value* value, size_t rank) {
 std::optional<ChannelWeights> weights_of(const Graph& graph, Node* node) {
   const Value* w = node->input(1);
   if (!w->is_constant() || w->type.data_type != ir::DataType::kFloat32 || !single_use(graph, w)) return std::nullopt;
-  const ir::Shape& shape = w->constant->shape();
-  if (shape.size() < 2) return std::nullopt;
-  ChannelWeights out{.node = node, .rows = static_cast<size_t>(shape[0]), .columns = static_cast<size_t>(shape[1])};
-  switch (node->kind) {
-    case OpKind::kConv:
-    case OpKind::kConvTranspose:
-      out.groups = static_cast<size_t>(node->get_int("group"));
-      out.taps = static_cast<size_t>(w->constant->size()) / (out.rows * out.columns);
-      out.rows_are_outputs = node->kind == OpKind::kConv;
-      return out.groups > 0 && out.rows % out.groups == 0 ? std::optional(out) : std::nullopt;
-    case OpKind::kGemm:
-      if (node->get_int("transA") != 0) return std::nullopt;
-      out.rows_are_outputs = node->get_int("transB") != 0;
-      return out;
-    case OpKind::kMatMul:
-      // Of matrices only: the channels of higher ranks are not on axis 1.
-      if (shape.size() != 2 || !has_rank(node->input(0), 2)) return std::nullopt;
-      out.rows_are_outputs = false;
-      return out;
-    default:
-      return std::nullopt;
-  }
+  const std::optional<ChannelLayout> layout = channel_layout(*node);
+  return layout ? std::optional(ChannelWeights{*layout, node}) : std::nullopt;
 }
 
 // A bias that can be divided by channel, or none.

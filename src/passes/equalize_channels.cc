@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <limits>
 
 #include "ir/query.h"
@@ -168,7 +169,12 @@ Equalized equalize_channels(Graph& graph, const EqualizeOptions& options) {
       const std::vector<int> by = exponents(sites[k]);
       if (by.empty()) continue;
       settled = false, changed[k] = true;
-      for (const ChannelWeights& w : sites[k].makers) scale(graph, w, /*of_output=*/true, by);
+      for (const ChannelWeights& w : sites[k].makers) {
+        scale(graph, w, /*of_output=*/true, by);
+        std::vector<int>& sum = out.divided[w.node->output()->name];
+        sum.resize(by.size());
+        std::transform(by.begin(), by.end(), sum.begin(), sum.begin(), std::plus());
+      }
       for (const ChannelWeights& w : sites[k].readers) scale(graph, w, /*of_output=*/false, by);
     }
     if (settled) break;

@@ -36,6 +36,8 @@ struct Equalized {
   // The largest range of a channel over the smallest, in the worst tensor of weights of all sites; 1 without sites.
   double ratio_before = 1, ratio_after = 1;
   std::vector<std::string> clips;  // for whose sake sites stayed as they are
+  // By the output of a weighted node: what the values of each channel were divided by, as the exponent of 2.
+  std::map<std::string, std::vector<int>> divided;
 
   // "equalized 35 pairs, largest channel range ratio 1.2e+06 -> 14; 3 stay ..."
   std::string text() const;

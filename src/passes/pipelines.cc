@@ -33,7 +33,7 @@ std::vector<Pass> preparation_passes(bool keep_dropout) {
 }
 
 std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks,
-                                   quant::LayerCalibration* layers) {
+                                   PlacementRecord* record) {
   // Dropout stays: stage qat goes on from here.
   std::vector<Pass> passes = preparation_passes(/*keep_dropout=*/true);
   if (options.qat_mode == quant::QatMode::kWithBn)
@@ -42,15 +42,16 @@ std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std
     });
   if (options.equalize != quant::Equalization::kNo) {
     const EqualizeOptions equalize{.relax_clips = options.equalize == quant::Equalization::kRelaxed, .peaks = peaks};
-    passes.push_back(with("equalize_channels", [equalize](ir::Graph& g) {
-      const Equalized equalized = equalize_channels(g, equalize);
+    passes.push_back(with("equalize_channels", [equalize, record](ir::Graph& g) {
+      Equalized equalized = equalize_channels(g, equalize);
       log_info(equalized.text());
+      if (record) record->divided = std::move(equalized.divided);
       return equalized.pairs;
     }));
   }
-  passes.push_back(with("place_fake_quant", [placement = options.placement, layers](ir::Graph& g) {
+  passes.push_back(with("place_fake_quant", [placement = options.placement, record](ir::Graph& g) {
     const std::vector<quant::PlacedQuantizer> plan = quant::plan_placement(g, placement);
-    if (layers) *layers = quant::layer_calibration(g, placement, plan);
+    if (record) record->layers = quant::layer_calibration(g, placement, plan);
     return place_fake_quant(g, placement, plan);
   }));
   return passes;

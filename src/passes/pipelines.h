@@ -15,11 +15,16 @@ namespace octet::passes {
 // batch norms folded. Dropouts stay where training goes on (QAT).
 std::vector<Pass> preparation_passes(bool keep_dropout);
 
+// What those who go on behind placement_passes() want to know of them.
+struct PlacementRecord {
+  quant::LayerCalibration layers;                   // what quant.layers say of the calibration of what was placed
+  std::map<std::string, std::vector<int>> divided;  // of Equalized (equalize_channels.h)
+};
+
 // calibrate, quantize: before the images run through the network. place_fake_quant is the last. `peaks`: the largest
-// values of clipped_tensors() (equalize_channels.h), which quant.equalize: unreached asks for. `layers`, which may be
-// nullptr: gets what quant.layers say of the calibration of what was placed.
+// values of clipped_tensors() (equalize_channels.h), which quant.equalize: unreached asks for. `record` may be nullptr.
 std::vector<Pass> placement_passes(const quant::QuantOptions& options, const std::map<std::string, float>& peaks = {},
-                                   quant::LayerCalibration* layers = nullptr);
+                                   PlacementRecord* record = nullptr);
 // ... and behind them.
 std::vector<Pass> scale_passes(const std::map<std::string, quant::Range>& ranges,
                                const quant::WeightCalibrationOptions& weights);

@@ -16,6 +16,9 @@ OCTET_ENUM_NAMES(ScaleGradient, {ScaleGradient::kNo, "no"}, {ScaleGradient::kLsq
 OCTET_ENUM_NAMES(Equalization, {Equalization::kNo, "no"}, {Equalization::kExact, "exact"},
                  {Equalization::kUnreached, "unreached"}, {Equalization::kRelaxed, "relaxed"})
 
+OCTET_ENUM_NAMES(BiasCorrection, {BiasCorrection::kNo, "no"}, {BiasCorrection::kEmpirical, "empirical"},
+                 {BiasCorrection::kAnalytic, "analytic"})
+
 void describe(schema::Section& s, QuantOptions& quant) {
   const auto describe_bits = [](schema::Section& section, int64_t& bits) {
     const int64_t* value = &bits;
@@ -47,10 +50,16 @@ void describe(schema::Section& s, QuantOptions& quant) {
           "Cross-layer equalization of channels before calibration, where one scale serves channels of very different "
           "ranges. exact: by powers of two, so that the float network computes the same bits. unreached: also through "
           "ReLU6 that no image of the calibration takes to its end; it becomes ReLU. relaxed: through every ReLU6.");
-  s.field("bias_correction", quant.bias_correction)
+  s.choice("bias_correction", quant.bias_correction,
+           {{BiasCorrection::kNo, "no"},
+            {BiasCorrection::kEmpirical, "empirical"},
+            {BiasCorrection::kAnalytic, "analytic"},
+            {BiasCorrection::kNo, "false"},
+            {BiasCorrection::kEmpirical, "true"}})
       .help(
-          "After calibration, on the same images: what quantization moves the mean of a channel by is taken out of its "
-          "bias.");
+          "After calibration: what quantization moves the mean of a channel by is taken out of its bias. empirical (or "
+          "true): as the images of the calibration show it, for weights and activations. analytic: for weights, by the "
+          "means that the batch norms of the float network state, without images.");
   s.section("adaround", quant.adaround)
       .written_when([&quant] { return quant.adaround.iterations > 0; })
       .help("Adaptive rounding of weights after calibration, by what each layer gives.");
@@ -124,6 +133,11 @@ void describe(schema::Section& s, QuantOptions& quant) {
     const bool tao = std::find(rules.begin(), rules.end(), PlacementRule::kTao) != rules.end();
     return tao && quant.equalize != Equalization::kNo
                ? "scales channels that the ReLU6 of rules: [tao] would then cut off elsewhere; leave one of them out"
+               : "";
+  });
+  s.rule("bias_correction", [&quant]() -> std::string {
+    return quant.bias_correction == BiasCorrection::kAnalytic && quant.adaround.iterations > 0
+               ? "analytic takes out what adaround learns to avoid; leave one of them out, or take empirical"
                : "";
   });
   const auto selectors = [&](const char* key, std::vector<NodeSelector>& nodes, const char* help) {

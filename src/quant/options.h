@@ -26,6 +26,11 @@ std::span<const schema::EnumName<Equalization>> enum_names(Equalization);
 enum class QatMode { kFuseBn, kWithBn };
 std::span<const schema::EnumName<QatMode>> enum_names(QatMode);
 
+// Of the means that quantization moves. empirical: by images (app/bias_correction.h); analytic: by what the batch norms
+// of the float network say (passes/analytic_bias_correction.h).
+enum class BiasCorrection { kNo, kEmpirical, kAnalytic };
+std::span<const schema::EnumName<BiasCorrection>> enum_names(BiasCorrection);
+
 struct QuantOptions {
   // true: a training that no stage is named for is quantization-aware, and calibrates its float model first. false:
   // stage qat is refused. None: each stage is what it is called.
@@ -33,7 +38,7 @@ struct QuantOptions {
   QatMode qat_mode = QatMode::kFuseBn;
   Heads heads = Heads::kAuto;
   Equalization equalize = Equalization::kNo;
-  bool bias_correction = false;  // of the means that quantization moves (app/bias_correction.h)
+  BiasCorrection bias_correction = BiasCorrection::kNo;
   AdaRoundOptions adaround;
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;

@@ -20,6 +20,7 @@
 #include "data/data_options.h"
 #include "models/zoo.h"
 #include "quant/options.h"
+#include "spec/recipe.h"
 #include "tasks/registry.h"
 #include "train/options/train_options.h"
 
@@ -51,6 +52,7 @@ struct EngineSpec {
 
 struct ExperimentSpec {
   tasks::TaskChoice task;
+  Recipe recipe = Recipe::kInt8;  // where `quant` and `finetune` begin; read only
   models::ModelOptions model;
   data::DataOptions data;
   train::TrainOptions train;

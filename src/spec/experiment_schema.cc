@@ -1,7 +1,6 @@
 #include "spec/experiment_schema.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace octet::spec {
 
@@ -60,22 +59,16 @@ void describe(Section& s, EngineSpec& engine) {
       .help("Largest batch that memory is planned for.");
 }
 
-namespace {
-
-// Ten per cent of the epochs at a hundredth of the rate is the usual length of a quantization-aware fine-tune.
-train::TrainOptions finetune_defaults(const train::TrainOptions& train) {
-  train::TrainOptions finetune = train;
-  finetune.epochs = std::max<int64_t>(1, std::llround(static_cast<double>(train.epochs) / 10.0));
-  finetune.optimizer.lr = train.optimizer.lr / 100.0;
-  finetune.schedule.min_lr = train.schedule.min_lr / 100.0;
-  finetune.schedule.warmup = 0.0;
-  return finetune;
-}
-
-}  // namespace
-
 void describe(Section& s, ExperimentSpec& spec) {
   tasks::describe(s, spec.task);
+  s.field("recipe", spec.recipe)
+      .written_when([] { return false; })  // the keys that it sets are
+      .help(
+          "Settings of quantization-aware training that go together: defaults of `quant` and `finetune`, over which "
+          "what these say wins. int8: for float networks that have converged. efficientnet: for Swish, gates and "
+          "depthwise convolutions, taught for few epochs: batch norms train on (qat_mode: with_bn), zero points "
+          "(activations.asymmetric), 0.3 of the epochs at 0.3 of the rate. w4a4: four bits, learned scales (LSQ), half "
+          "of the epochs.");
   s.section("model", spec.model).known_elsewhere_as({"model_config"}).help("The network.");
   s.section("data", spec.data)
       .known_elsewhere_as({"dataset", "dataset_config"})
@@ -85,11 +78,14 @@ void describe(Section& s, ExperimentSpec& spec) {
       .help("Float training (stage float).");
   s.section("finetune", spec.finetune)
       .same_keys_as("train")
-      .starting_from("`train`, with a tenth of the epochs, a hundredth of lr and min_lr, and no warm-up",
-                     [&spec] { spec.finetune = finetune_defaults(spec.train); })
+      .starting_from(
+          "`train`, with a tenth of the epochs, a hundredth of lr and min_lr (or as `recipe` says), and no "
+          "warm-up",
+          [&spec] { spec.finetune = finetune_of(spec.recipe, spec.train); })
       .known_elsewhere_as({"qat", "fine_tune", "retrain"})
       .help("Quantization-aware fine-tune of the calibrated model (stage qat), and the same in float (stage control).");
   s.section("quant", spec.quant)
+      .starting_from("`recipe`", [&spec] { spec.quant = quantization_of(spec.recipe); })
       .known_elsewhere_as({"quantization", "quantize", "qat_config"})
       .help("Calibration and quantization.");
   s.section("evaluate", spec.evaluate)

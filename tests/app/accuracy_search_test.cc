@@ -20,7 +20,7 @@ struct PretendModel {
                   ir::Graph g;
                   g.metadata["float"] = std::to_string(options.placement.exclude.size());
                   g.metadata["equalize"] = options.equalize == quant::Equalization::kExact ? "1" : "0";
-                  g.metadata["correct"] = options.bias_correction ? "1" : "0";
+                  g.metadata["correct"] = options.bias_correction == quant::BiasCorrection::kEmpirical ? "1" : "0";
                   g.metadata["round"] = options.adaround.iterations > 0 ? "1" : "0";
                   return g;
                 },
@@ -90,7 +90,7 @@ TEST(AccuracySearch, TakesTheMethodThatScoresBest) {
   // A bar goes on from there.
   model.corrected = 1;
   EXPECT_THAT(tried(search_accuracy({}, {}, {.drop = 0, .methods = true}, true, tools)),
-              ::testing::Contains("quant.bias_correction: true"));
+              ::testing::Contains("quant.bias_correction: empirical"));
 }
 
 TEST(AccuracySearch, TakesBoostersThatHelp) {
@@ -100,9 +100,9 @@ TEST(AccuracySearch, TakesBoostersThatHelp) {
   model.corrected = 1.6;
   const AccuracySearch search = search_accuracy({}, {}, {.drop = 0.5}, true, model.tools());
   EXPECT_THAT(tried(search),
-              ElementsAre("calibrated", "quant.equalize: exact (not kept)", "quant.bias_correction: true"));
+              ElementsAre("calibrated", "quant.equalize: exact (not kept)", "quant.bias_correction: empirical"));
   EXPECT_TRUE(search.holds);
-  EXPECT_TRUE(search.options.bias_correction);
+  EXPECT_EQ(search.options.bias_correction, quant::BiasCorrection::kEmpirical);
   EXPECT_EQ(search.options.equalize, quant::Equalization::kNo);
   EXPECT_EQ(search.graph.metadata.at("correct"), "1");
   // What the options have already is not tried.
@@ -141,7 +141,7 @@ TEST(AccuracySearch, RanksLayersBeforeTheirWeightsAreRounded) {
   };
   quant::QuantOptions options;
   options.adaround.iterations = 1;
-  options.bias_correction = true;
+  options.bias_correction = quant::BiasCorrection::kEmpirical;
   const AccuracySearch search = search_accuracy({}, options, {.drop = 0.5}, true, tools);
   EXPECT_TRUE(search.holds);
   EXPECT_EQ(search.options.adaround.iterations, 1);

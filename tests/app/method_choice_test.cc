@@ -114,7 +114,7 @@ TEST(MethodChoice, LeavesBiasesToThoseThatCorrectThemLater) {
   quant::QuantOptions plain, corrected, rounded;
   for (quant::QuantOptions* options : {&plain, &corrected, &rounded})
     options->calibration.method = quant::CalibrationMethod::kSqnr;
-  corrected.bias_correction = true;
+  corrected.bias_correction = quant::BiasCorrection::kEmpirical;
   rounded.adaround.iterations = 1;
   EXPECT_EQ(bias(corrected), bias(rounded));
   EXPECT_NE(bias(plain), bias(corrected)) << "no case in which biases are worth correcting";

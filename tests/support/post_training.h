@@ -13,12 +13,12 @@ namespace octet::testing {
 inline ir::Graph calibrated(const ir::Graph& graph, const quant::QuantOptions& options,
                             const std::vector<ir::Tensor>& images) {
   ir::Graph out = graph.clone();
-  quant::LayerCalibration layers;
-  passes::run_pipeline(out, passes::placement_passes(options, {}, &layers));
+  passes::PlacementRecord placed;
+  passes::run_pipeline(out, passes::placement_passes(options, {}, &placed));
   ir::Graph whole = out.clone();
   passes::run_pipeline(whole, {passes::find_pass("remove_fake_quant")});
   quant::CalibrationSet set(out);
-  set.set_layers(layers);
+  set.set_layers(placed.layers);
   // An output that is quantized has its name back in `whole`.
   const auto watched = [&](const std::string& name) -> std::string {
     for (const std::string& n : {name, name + "/float"})
@@ -29,8 +29,8 @@ inline ir::Graph calibrated(const ir::Graph& graph, const quant::QuantOptions& o
     ir::evaluate_graph(whole, {image}, [&](const ir::Value& value, const ir::Tensor& tensor) {
       if (const std::string name = watched(value.name); !name.empty()) set.observe(name, tensor.to_floats());
     });
-  passes::run_pipeline(out,
-                       passes::scale_passes(set.ranges(options.calibration), with_layers(options.weights, layers)));
+  passes::run_pipeline(
+      out, passes::scale_passes(set.ranges(options.calibration), with_layers(options.weights, placed.layers)));
   return out;
 }
 

@@ -111,7 +111,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   quant::CalibrationSet observed =
       calibrate(graph, loader, options, dump_passes, observe_on(communicator, by_libtorch));
   if (options.adaround.iterations > 0) round_weights(graph, loader, options.adaround);
-  if (options.bias_correction) correct_biases(graph, loader, communicator);
+  if (options.bias_correction == quant::BiasCorrection::kEmpirical) correct_biases(graph, loader, communicator);
   return observed;
 }
 
@@ -120,7 +120,8 @@ void calibrate_as(ir::Graph& graph, data::Loader& loader, const quant::QuantOpti
   calibrate(graph, loader, options, {}, observe_on());
   for (const auto& node : graph.nodes())
     if (train::rounds_adaptively(*node)) take_weights(*node, rounded);
-  if (options.bias_correction) correct_biases(graph, loader, train::single_process());
+  if (options.bias_correction == quant::BiasCorrection::kEmpirical)
+    correct_biases(graph, loader, train::single_process());
 }
 
 }  // namespace octet::app

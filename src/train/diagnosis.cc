@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/byte_stream.h"
 #include "base/error.h"
 #include "ir/ops.h"
 #include "train/step.h"
@@ -17,6 +18,19 @@ std::string told(const std::string& what, const at::Tensor& tensor, int64_t coun
 
 int64_t count_of(const at::Tensor& tensor) {
   return tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
+}
+
+std::string first_of_ranks(const std::vector<std::string>& of_ranks) {
+  int64_t lowest = -1;
+  std::string out;
+  for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    ByteReader in(of_ranks[rank]);
+    const auto order = in.get<int64_t>();
+    if (order < 0 || (lowest >= 0 && order >= lowest)) continue;
+    lowest = order;
+    out = in.get_text() + (of_ranks.size() > 1 ? str(", on rank ", rank) : "");
+  }
+  return out;
 }
 
 }  // namespace
@@ -49,6 +63,14 @@ NotFinite first_not_finite(Executor& executor, const data::Batch& batch) {
   size_t i = 0;
   for (const auto& [name, buffer] : executor.named_buffers()) at::Tensor(buffer).copy_(before[i++]);
   return out;
+}
+
+std::string first_not_finite(Executor& executor, const data::Batch& batch, Communicator& communicator) {
+  const NotFinite here = first_not_finite(executor, batch);
+  ByteWriter bytes;
+  bytes.put(here.order);
+  bytes.put_text(here.what);
+  return combined(communicator, bytes.take(), first_of_ranks);
 }
 
 }  // namespace octet::train

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/loader.h"
+#include "train/communicator.h"
 #include "train/executor.h"
 
 namespace octet::train {
@@ -17,5 +18,8 @@ struct NotFinite {
 // parameter, the images, or a value of the graph with the node that made it. Buffers and the step counter stay as they
 // were. All ranks call it where batch norm is over the images of all.
 NotFinite first_not_finite(Executor& executor, const data::Batch& batch);
+
+// The same on all ranks: what the one found that came to it first in its computation, and its rank; empty: nothing.
+std::string first_not_finite(Executor& executor, const data::Batch& batch, Communicator& communicator);
 
 }  // namespace octet::train

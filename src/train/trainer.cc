@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/byte_stream.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "train/batch_norm_statistics.h"
@@ -329,28 +328,11 @@ class TrainingRun {
     std::string parts;
     if (loss.parts.size() > 1)
       for (const auto& [name, value] : loss.parts) parts += str(parts.empty() ? " (" : ", ", name, " ", value);
-    const NotFinite here = first_not_finite(executor_, batch);
-    ByteWriter bytes;
-    bytes.put(here.order);
-    bytes.put_text(here.what);
-    const std::string first = combined(communicator_, bytes.take(), first_of_ranks);
+    const std::string first = first_not_finite(executor_, batch, communicator_);
     return str("the loss became ", loss.total, parts, parts.empty() ? "" : ")", " in epoch ", epoch, ", batch ",
                run_.batches_done,
                first.empty() ? "; every tensor of the network is finite, and the loss itself overflowed"
                              : "; the first tensor that is not finite is " + first);
-  }
-
-  static std::string first_of_ranks(const std::vector<std::string>& of_ranks) {
-    int64_t lowest = -1;
-    std::string out;
-    for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
-      ByteReader in(of_ranks[rank]);
-      const auto order = in.get<int64_t>();
-      if (order < 0 || (lowest >= 0 && order >= lowest)) continue;
-      lowest = order;
-      out = in.get_text() + (of_ranks.size() > 1 ? str(", on rank ", rank) : "");
-    }
-    return out;
   }
 
   // The network has the average of its weights, or its own again.

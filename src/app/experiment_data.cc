@@ -143,6 +143,8 @@ data::LoaderOptions calibration_loader_options(const spec::ExperimentSpec& spec,
   options.max_images = spec.quant.calibration.images;
   options.batch_size = at_a_time > 0 ? at_a_time : spec.quant.calibration.batch_size;
   options.drop_last = at_a_time > 1;
+  if (spec.quant.calibration.transforms == quant::CalibrationTransforms::kTraining)
+    options.transform = data::training_transform(spec.data, options.transform.height, options.transform.width);
   return options;
 }
 

@@ -31,8 +31,8 @@ DataStream open_validation_data(const spec::ExperimentSpec& spec, const DataStre
 // by those of the spec's training images. `batch_size` 0: that of the spec.
 DataStream open_evaluation_data(const spec::ExperimentSpec& spec, int64_t batch_size = 0,
                                 const std::vector<std::string>& model_classes = {});
-// The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, not augmented.
-// `at_a_time` > 0: in whole batches of that (calibration_batches below), else of the spec's size.
+// The first `quant.calibration.images` images of the calibration source in a shuffled but fixed order, changed as
+// `quant.calibration.transforms` says. `at_a_time` > 0: in whole batches of that, else of the spec's size.
 DataStream open_calibration_data(const spec::ExperimentSpec& spec, int64_t at_a_time, data::Share share = {});
 
 // The options of a calibration's loader, from those of an evaluation's. A network that takes a number of images at a

@@ -63,6 +63,9 @@ OCTET_ENUM_NAMES(CalibrationMethod, {CalibrationMethod::kMax, "max"}, {Calibrati
                  {CalibrationMethod::kPercentile, "percentile"}, {CalibrationMethod::kEntropy, "entropy"},
                  {CalibrationMethod::kMix, "mix"}, {CalibrationMethod::kEma, "ema"}, {CalibrationMethod::kSqnr, "sqnr"})
 
+OCTET_ENUM_NAMES(CalibrationTransforms, {CalibrationTransforms::kValidation, "validation"},
+                 {CalibrationTransforms::kTraining, "training"})
+
 void describe(schema::Section& s, CalibrationOptions& calibration) {
   s.field("method", calibration.method)
       .help(
@@ -77,6 +80,12 @@ void describe(schema::Section& s, CalibrationOptions& calibration) {
       .range(1, 65'536)
       .unit("images")
       .help("Changes speed and memory, not the result.");
+  s.field("transforms", calibration.transforms)
+      .written_when([&calibration] { return calibration.transforms != CalibrationTransforms::kValidation; })
+      .known_elsewhere_as({"transform"})
+      .help(
+          "What is done to the images: as in evaluation, or as in training, data.augment included (always the same for "
+          "an image and data.seed). `octet calibrate --set data.augment...` gives calibration changes of its own.");
   s.field("percentile", calibration.percentile)
       .above(0, 100)
       .unit("percent")

@@ -20,10 +20,15 @@ struct TensorCalibration {
 };
 void describe(schema::Section& s, TensorCalibration& tensor);
 
+// What is done to the images of a calibration: what evaluation does, or what training does, random changes included.
+enum class CalibrationTransforms { kValidation, kTraining };
+std::span<const schema::EnumName<CalibrationTransforms>> enum_names(CalibrationTransforms);
+
 struct CalibrationOptions {
   CalibrationMethod method = CalibrationMethod::kMse;
   int64_t images = 1000;  // that are observed
   int64_t batch_size = 50;
+  CalibrationTransforms transforms = CalibrationTransforms::kValidation;
   double percentile = 99.99;         // percent in (0, 100], of method percentile
   double averaging_constant = 0.01;  // c in (0, 1] of method ema
   // Of method mse. Errors of rounding are as often up as down: they cancel in the sums of the next layers and in means

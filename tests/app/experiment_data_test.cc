@@ -115,6 +115,33 @@ TEST_F(ExperimentDataTest, AFoldValidatesAndDoesNotTrain) {
   EXPECT_EQ(open_calibration_data(spec, 0).dataset->content_hash(), opened.train.dataset->content_hash());
 }
 
+TEST_F(ExperimentDataTest, CalibrationSeesImagesAsEvaluationOrAsTraining) {
+  std::filesystem::create_directories(folder_ / "a/images");
+  for (int i = 0; i < 4; ++i) {
+    write(str("a/labels/", i, ".txt"), "Car 0 0 0 1 1 9 9 0 0 0 0 0 0 0\n");
+    std::vector<uint8_t> pixels;
+    for (size_t p = 0; p < size_t{16} * 16 * 3; ++p)
+      pixels.push_back(static_cast<uint8_t>(p * 7 + static_cast<size_t>(i)));
+    data::write_png(folder_ / "a/images" / str(i, ".png"), {16, 16, 3, pixels});
+  }
+  const auto pixels = [&](const std::string& transforms, int64_t batch) {
+    spec::ExperimentSpec spec =
+        experiment("train: " + source("a") + ", augment: {spatial_augmentation: {translate_max_x: 6}}");
+    spec.quant.calibration.transforms = schema::parse_enum<quant::CalibrationTransforms>("transforms", transforms);
+    spec.quant.calibration.batch_size = batch;
+    const DataStream stream = open_calibration_data(spec, 0);
+    stream.loader->start_epoch(0);
+    std::vector<float> out;
+    while (const auto read = stream.loader->next())
+      out.insert(out.end(), read->images.data(), read->images.data() + read->images.size());
+    return out;
+  };
+  const std::vector<float> plain = pixels("validation", 4), moved = pixels("training", 4);
+  ASSERT_EQ(plain.size(), moved.size());
+  EXPECT_NE(plain, moved);
+  EXPECT_EQ(moved, pixels("training", 1));
+}
+
 TEST_F(ExperimentDataTest, SourcesShareAnEpochAsTheSpecSays) {
   kitti("a", {{"Car"}, {"Car"}, {"Car"}, {"Car"}, {"Car"}, {"Car"}});
   kitti("b", {{"Van"}, {"Van"}});

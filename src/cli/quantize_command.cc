@@ -1,6 +1,7 @@
 // octet quantize: post-training quantization of a foreign ONNX file with nothing but a folder of images.
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -107,6 +108,18 @@ void quantize_to_goal(ir::Graph& graph, const spec::ExperimentSpec& spec, const 
            " makes the same network of the same images without a search");
 }
 
+// A network has a hundred layers of which the same may be said.
+void say_placement_notes(const ir::Graph& graph, const std::string& path) {
+  constexpr int kShown = 3;  // of each kind
+  std::map<quant::PlacementIssue, int> counts;
+  for (const quant::PlacementNote& note : quant::lint_placement(graph))
+    if (++counts[note.issue] <= kShown) log_info(note.message);
+  for (const auto& [issue, count] : counts)
+    if (count > kShown)
+      log_info("the same of ", count - kShown, " more nodes (", quant::placement_issue_name(issue), "); octet lint ",
+               path, " --target engine lists them");
+}
+
 ExitCode run_quantize(const QuantizeOptions& options) {
   require_file(options.model, "-m");
   if (!options.cache.empty()) require_file(options.cache, "--cal_cache_file");
@@ -132,7 +145,7 @@ ExitCode run_quantize(const QuantizeOptions& options) {
                      {.quantize_weights = true, .onnxruntime_forms = quant::profile(target).onnxruntime_forms});
   log_info("wrote ", options.output.path);
   if (target != quant::Target::kAny) log_info(app::integer_products_text(graph, schema::enum_name(target)));
-  for (const quant::PlacementNote& note : quant::lint_placement(graph)) log_info(note.message);
+  say_placement_notes(graph, options.output.path);
   return ExitCode::kDone;
 }
 
@@ -170,9 +183,11 @@ Command quantize_command() {
         limit_to<quant::Equalization>(
             app.add_option("--equalize", options->equalize, "Even out the ranges of channels first (default: no)"));
         limit_to<quant::BiasCorrection>(
-            app.add_flag("--bias-correction{empirical}", options->bias_correction,
-                         "Take out of the biases by what quantization moves the means of channels, as the images show "
-                         "it; =analytic: as the batch norms of the float network say, without images"));
+            app.add_option("--bias-correction", options->bias_correction,
+                           "Take out of the biases by what quantization moves the means of channels: as the images "
+                           "show it (also without a word behind it), or as the batch norms of the float network say"))
+            ->expected(0, 1)
+            ->default_str("empirical");
         app.add_flag("--adaround", options->adaround,
                      "Learn for each weight whether it is rounded up or down, by what its layer gives (minutes)");
         limit_to<quant::Target>(app.add_option(

@@ -112,6 +112,26 @@ TEST_F(Alone, CorrectsBiasesAsTheOtherProgramDoes) {
   EXPECT_EQ(read("same.onnx"), read("corrected.onnx"));
 }
 
+TEST_F(Alone, CorrectsBiasesByBatchNormsWithoutImages) {
+  expect(0, "quantize -m net.onnx --images data --method max -o plain.onnx");
+  expect(0, "export -m plain.onnx -o trt.onnx --cal_cache_file cal.bin --trt-version 8.6.1 --target tensorrt");
+  const Outcome blind = octet("quantize -m net.onnx --cal_cache_file cal.bin --bias-correction -o out.onnx");
+  EXPECT_EQ(blind.code, 2);
+  EXPECT_THAT(blind.err, HasSubstr("analytic needs none"));
+  const Outcome corrected =
+      octet("quantize -m net.onnx --cal_cache_file cal.bin --bias-correction analytic -o corrected.onnx");
+  EXPECT_EQ(corrected.code, 0) << corrected.err;
+  // "second" reads what "first.bn" tells of, "third" the sum, "fc" what lies behind "third".
+  EXPECT_THAT(corrected.err, HasSubstr("corrected the biases of 3 nodes by 2 batch norms"));
+  EXPECT_THAT(corrected.err, HasSubstr("their biases stay: 1 node: first"));
+  expect(0, "quantize -m net.onnx --cal_cache_file cal.bin -o same.onnx");
+  EXPECT_NE(read("same.onnx"), read("corrected.onnx"));
+  const Outcome folded =
+      octet("quantize -m trt.clean.onnx --cal_cache_file cal.bin --bias-correction analytic -o out.onnx");
+  EXPECT_EQ(folded.code, 1);
+  EXPECT_THAT(folded.err, HasSubstr("the network has none"));
+}
+
 TEST_F(Alone, RangesAreThoseOfLibTorch) {
   expect(0, "quantize -m net.onnx --images data -o engine.onnx --json engine.json");
   use(whole_);

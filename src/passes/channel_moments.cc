@@ -95,19 +95,25 @@ class Propagation {
       samples = draw(it->second, ++drawn_);
     else
       samples = follow(node);
-    if (samples && channels_of(out) == samples->shape()[1]) samples_.insert_or_assign(out, std::move(*samples));
+    if (samples && channels_of(out) == samples->shape()[1]) {
+      means_[out->name] = mean_of(*samples);
+      if (!out->users.empty()) samples_.insert_or_assign(out, Live{std::move(*samples), out->users.size()});
+    }
+    for (const Value* input : node.inputs)
+      if (const auto it = samples_.find(input); it != samples_.end() && --it->second.readers == 0) samples_.erase(it);
   }
 
-  std::map<std::string, std::vector<double>> means() const {
-    std::map<std::string, std::vector<double>> out;
-    for (const auto& [value, samples] : samples_) out[value->name] = mean_of(samples);
-    return out;
-  }
+  std::map<std::string, std::vector<double>> take_means() { return std::move(means_); }
 
  private:
+  struct Live {
+    Tensor samples;
+    size_t readers;  // that are still to come
+  };
+
   const Tensor* find(const Value* value) const {
     const auto it = value ? samples_.find(value) : samples_.end();
-    return it == samples_.end() ? nullptr : &it->second;
+    return it == samples_.end() ? nullptr : &it->second.samples;
   }
 
   std::optional<Tensor> follow(const Node& node) const {
@@ -214,7 +220,8 @@ class Propagation {
   }
 
   const std::map<std::string, ChannelMoments>& known_;
-  std::unordered_map<const Value*, Tensor> samples_;
+  std::unordered_map<const Value*, Live> samples_;  // a wide network's would fill memory if all were kept
+  std::map<std::string, std::vector<double>> means_;
   uint32_t drawn_ = 0;
 };
 
@@ -244,7 +251,7 @@ std::map<std::string, std::vector<double>> channel_means(const ir::Graph& graph,
                                                          const std::map<std::string, ChannelMoments>& known) {
   Propagation propagation(known);
   for (const auto& node : graph.nodes()) propagation.add(*node);
-  return propagation.means();
+  return propagation.take_means();
 }
 
 }  // namespace octet::passes

@@ -54,47 +54,6 @@ TEST(Experiment, NetworksHaveOptionsThatAreOnlyWrittenWhenTheyAreSet) {
   EXPECT_FALSE(parse("model: {use_batch_norm: published}").model.use_batch_norm.has_value());
 }
 
-TEST(Experiment, RecipesAreDefaultsOfOtherKeys) {
-  const std::string train = "train: {epochs: 20, optimizer: {lr: 0.2}}\n";
-  const ExperimentSpec plain = parse(train);
-  EXPECT_EQ(to_yaml(parse("recipe: int8\n" + train)), to_yaml(plain));
-
-  const ExperimentSpec swish = parse("recipe: efficientnet\n" + train);
-  EXPECT_EQ(swish.quant.qat_mode, quant::QatMode::kWithBn);
-  EXPECT_EQ(swish.quant.placement.asymmetric_activations, true);
-  EXPECT_EQ(swish.finetune.epochs, 6);
-  EXPECT_DOUBLE_EQ(swish.finetune.optimizer.lr, 0.06);
-  EXPECT_EQ(swish.train.epochs, 20);
-
-  const ExperimentSpec few = parse(train + "finetune: {epochs: 3}\nquant: {activations: {bits: 6}}\nrecipe: w4a4\n",
-                                   {"quant.weights.learned=no"});
-  EXPECT_EQ(few.quant.placement.weight_bits, 4);
-  EXPECT_EQ(few.quant.placement.activation_bits, 6) << "what is said counts more";
-  EXPECT_EQ(few.finetune.epochs, 3);
-  EXPECT_EQ(few.quant.training.activations, quant::ScaleGradient::kLsq);
-  EXPECT_EQ(few.quant.training.weights, quant::ScaleGradient::kNo);
-
-  // What was chosen against a recipe is still that in the experiment that is written.
-  const ExperimentSpec against = parse("recipe: efficientnet\nquant: {qat_mode: fuse_bn}\n");
-  for (const ExperimentSpec* spec : {&swish, &few, &against}) {
-    const std::string written = to_yaml(*spec);
-    EXPECT_EQ(to_yaml(parse(written)), written);
-    EXPECT_EQ(spec_hash(parse(written)), spec_hash(*spec));
-  }
-  EXPECT_THAT([] { parse("recipe: swish\n"); }, ThrowsMessage<UserError>(HasSubstr("efficientnet")));
-}
-
-TEST(Experiment, BiasCorrectionHasAWordForEachWayAndTheOldFlags) {
-  const auto found = [](const std::string& word) {
-    return parse("quant: {bias_correction: " + word + "}\n").quant.bias_correction;
-  };
-  for (const char* word : {"true", "empirical"}) EXPECT_EQ(found(word), quant::BiasCorrection::kEmpirical);
-  for (const char* word : {"false", "no"}) EXPECT_EQ(found(word), quant::BiasCorrection::kNo);
-  EXPECT_EQ(found("analytic"), quant::BiasCorrection::kAnalytic);
-  EXPECT_THAT([] { parse("quant: {bias_correction: analytic, adaround: {iterations: 9}}\n"); },
-              ThrowsMessage<UserError>(HasSubstr("adaround")));
-}
-
 TEST(Experiment, ReadsEveryKindOfValue) {
   const ExperimentSpec spec = parse(R"(
 task: classification

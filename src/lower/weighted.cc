@@ -167,7 +167,8 @@ QuantizedWeights quantize_weights(const Weighted& w, const numerics::QuantParams
   for (int64_t o = 0; o < g.out_channels; ++o) {
     codes[o] = numerics::quantize_bias(bias[o], input.scale, out.scales[o]);
     const std::span<const int8_t> row(out.codes.data() + o * per_channel, per_channel);
-    if (!fits_accumulator(row, codes[o] - zero_point * numerics::sum(row)))
+    if (!numerics::bias_fits(bias[o], input.scale, out.scales[o]) ||
+        !fits_accumulator(row, codes[o] - zero_point * numerics::sum(row)))
       return {.problem = str("output channel ", o, " could overflow the 32-bit accumulator")};
     const float scale = input.scale * out.scales[o];
     if (!std::isfinite(scale) || scale <= 0) return {.problem = "the product of the scales leaves float32"};

@@ -22,6 +22,11 @@ struct QuantParams {
 // Smallest scale that is used: an all-zero tensor gets it, so that division stays defined.
 inline constexpr float kMinScale = 1e-12f;
 
+// The smallest scale of a channel of weights, relative to the largest of the tensor. A dead channel (all weights 0, or
+// nearly so after batch-norm folding) would otherwise get a scale so small that its bias does not fit the int32
+// accumulator; at this floor its weights still contribute less than the rounding of the shared output scale.
+inline constexpr float kLeastChannelScale = 1.0f / 16384;
+
 // Round to nearest, ties to even, as float.
 inline float round_half_even(float x) {
   return std::nearbyintf(x);
@@ -67,6 +72,11 @@ inline int32_t quantize_bias(float bias, float scale_x, float scale_w) {
   const double q = std::nearbyint(static_cast<double>(bias / scale));
   if (std::isnan(q)) return 0;
   return static_cast<int32_t>(std::clamp(q, -2147483648.0, 2147483647.0));
+}
+
+// False where quantize_bias() gives the end of int32 for want of room.
+inline bool bias_fits(float bias, float scale_x, float scale_w) {
+  return std::abs(bias / (scale_x * scale_w)) < 2147483648.0f;
 }
 
 // m = fl32(fl32(scale_x * scale_w) / scale_y).

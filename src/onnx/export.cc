@@ -203,7 +203,7 @@ class Exporter {
   }
 
   // Writes the bias of a quantized product as codes of the accumulator; the name of what they are as floats. Empty:
-  // it has none, or no such grid.
+  // it has none, or no such grid, or one of them does not fit int32.
   std::string add_integer_bias(const Node& node) {
     const Value* bias = node.info().has(ir::trait::kWeighted) ? node.input(2) : nullptr;
     if (!bias || !bias->is_constant() || bias->type.data_type != DataType::kFloat32) return "";
@@ -216,6 +216,7 @@ class Exporter {
     std::vector<float> scales;
     for (size_t c = 0; c < values.size(); ++c) {
       const float w = scale_w[scale_w.size() == 1 ? 0 : c];
+      if (!numerics::bias_fits(values[c], scale_x[0], w)) return "";
       codes.push_back(numerics::quantize_bias(values[c], scale_x[0], w));
       scales.push_back(scale_x[0] * w);
     }

@@ -28,10 +28,13 @@ int snap_biases(ir::Graph& graph) {
     const std::vector<float> before = bias->constant->to_floats();
     std::vector<float> values = before;
     if (scale_x.size() != 1 || (scale_w.size() != 1 && scale_w.size() != values.size())) continue;
+    bool fits = true;
     for (size_t c = 0; c < values.size(); ++c) {
       const float w = scale_w.size() == 1 ? scale_w[0] : scale_w[c];
+      fits = fits && numerics::bias_fits(values[c], scale_x[0], w);
       values[c] = static_cast<float>(numerics::quantize_bias(values[c], scale_x[0], w)) * (scale_x[0] * w);
     }
+    if (!fits) continue;
     ++count;
     if (values == before) continue;
     ir::Tensor snapped = ir::Tensor::of<float>(bias->constant->shape(), values);

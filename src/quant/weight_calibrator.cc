@@ -79,7 +79,7 @@ std::vector<float> weight_scales(const ir::Tensor& weight, int axis, const std::
     scales.push_back(channel_scale({values.data() + c * inner, outer, inner, channels * inner}, options));
   const float largest = *std::max_element(scales.begin(), scales.end());
   // All weights are zero: any scale represents them.
-  const float floor = largest <= numerics::kMinScale ? 1.0f : largest * options.relative_floor;
+  const float floor = largest <= numerics::kMinScale ? 1.0f : largest * numerics::kLeastChannelScale;
   for (float& s : scales) s = std::max(s, floor);
   return scales;
 }

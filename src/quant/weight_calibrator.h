@@ -16,10 +16,6 @@ struct WeightCalibrationOptions {
   WeightMethod method = WeightMethod::kMax;
   std::map<std::string, WeightMethod> methods;  // of single tensors, by their names
   int levels = 127;                             // codes -127 .. 127
-  // The smallest scale of a channel, relative to the largest of the tensor. A dead channel (all weights 0, or nearly so
-  // after batch-norm folding) would otherwise get a scale so small that its bias does not fit the int32 accumulator; at
-  // this floor its weights still contribute less than the rounding of the shared output scale.
-  float relative_floor = 1.0f / 16384;
 };
 
 // One scale for each index of `axis` (negative: one for the whole tensor), from a tensor of any floating type.

@@ -211,7 +211,11 @@ at::Tensor current_scale(const at::Tensor& x, const at::Tensor& like, const Fake
 
 void update_scale(const at::Tensor& scale, const at::Tensor& x, const FakeQuantOptions& o, float c) {
   const at::NoGradGuard guard;
-  const at::Tensor current = current_scale(x, scale, o);
+  at::Tensor current = current_scale(x, scale, o);
+  // Without a wait for the device.
+  const at::Tensor largest = current.numel() > 1 ? current.max() : current;
+  if (current.numel() > 1) current = at::maximum(current, largest * static_cast<double>(numerics::kLeastChannelScale));
+  current = at::where(largest > static_cast<double>(numerics::kMinScale), current, scale);
   if (c == 1) {
     scale.copy_(current);
   } else {

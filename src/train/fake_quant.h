@@ -49,7 +49,8 @@ at::Tensor usable_scale(const at::Tensor& scale);
 // 255 for u8), at least numerics::kMinScale. One element, or one per index of `axis`, as `like`.
 at::Tensor current_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuantOptions& options);
 
-// scale = (1 - c) * scale + c * current_scale(x), in place.
+// scale = (1 - c) * scale + c * current_scale(x), in place. A tensor of zeros leaves it as it is; scales of channels
+// are at least numerics::kLeastChannelScale times the largest.
 void update_scale(const at::Tensor& scale, const at::Tensor& x, const FakeQuantOptions& options, float c);
 
 }  // namespace octet::train

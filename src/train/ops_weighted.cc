@@ -41,12 +41,13 @@ Slot pending(const at::Tensor& accumulator, const at::Tensor& scale, const at::T
   return {.value = accumulator, .form = Slot::Form::kPending, .scale = scale, .offset = bias, .axis = 1};
 }
 
-// An integer sum, whose bias is one of the summands: numerics::quantize_bias. It comes last: then float32 rounds at
-// most once, as the engine's conversion of an int32 does, however large the bias is.
+// An integer sum, whose bias is one of the summands: numerics::quantize_bias, but a bias that does not fit int32 stays
+// itself, as the engine computes such a layer in float32. It comes last: then float32 rounds at most once, as the
+// engine's conversion of an int32 does, however large the bias is.
 Slot pending_integers(at::Tensor sum, const at::Tensor& scale, const at::Tensor& bias) {
   if (bias.defined()) {
     const at::Tensor steps = at::nan_to_num(at::round(bias.reshape({-1}) / scale.reshape({-1})), 0);
-    sum.add_(along_axis(at::clamp(steps, -2147483648.0, 2147483647.0), 1, sum.dim()));
+    sum.add_(along_axis(steps, 1, sum.dim()));
   }
   return pending(sum, scale, {});
 }

@@ -47,6 +47,16 @@ TEST(SnapBiases, LeavesTheAccumulatorsBiasAsItIs) {
   EXPECT_EQ(g.find_value("b")->constant->to_floats(), after);
 }
 
+// A bias of a channel whose weights are next to nothing: at the end of int32 it would be another one. Such a layer
+// stays in float32, or its file is written with a bias of floats.
+TEST(SnapBiases, LeavesBiasesThatDoNotFit) {
+  ir::Graph g = conv_graph(ir::kFrozen);
+  g.set_constant(g.find_value("ws"), Tensor::of<float>({2}, std::vector<float>{0.01f, 1e-12f}));
+  const std::vector<float> before = g.find_value("b")->constant->to_floats();
+  EXPECT_EQ(snap_biases(g), 0);
+  EXPECT_EQ(g.find_value("b")->constant->to_floats(), before);
+}
+
 // As over the levels of a detector: the same weights and bias behind tensors of other scales, and once in floating
 // point.
 TEST(SnapBiases, NodesOfOtherGridsShareNoLonger) {

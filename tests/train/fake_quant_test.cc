@@ -207,6 +207,20 @@ TEST(FakeQuantize, FindsTheScaleThatCoversATensor) {
   EXPECT_FLOAT_EQ(scale.item<float>(), 0.75f + 0.25f * 0.02f);
 }
 
+// As calibration has it: with a scale of its own, a channel whose weights are zeros would leave no room for its bias.
+TEST(FakeQuantize, KeepsTheScalesOfDeadChannelsNearTheOthers) {
+  const FakeQuantOptions o{.axis = 0, .qmin = -127, .qmax = 127};
+  const at::Tensor scale = at::ones({3}), x = at::zeros({3, 2});
+  x[0][1] = 1.27f, x[2][0] = 1e-9f;
+  update_scale(scale, x, o, 1);
+  const std::vector<float> scales = floats(scale);
+  EXPECT_FLOAT_EQ(scales[0], 0.01f);
+  EXPECT_FLOAT_EQ(scales[1], 0.01f * numerics::kLeastChannelScale);
+  EXPECT_FLOAT_EQ(scales[2], 0.01f * numerics::kLeastChannelScale);
+  update_scale(scale, x * 0, o, 1);  // says nothing about scales
+  EXPECT_EQ(floats(scale), scales);
+}
+
 // One set of results on every instruction set, for odd channel counts too.
 template <typename T>
 void compare_tables(const kernels::Table<T>& a, const kernels::Table<T>& b, std::vector<T> x, std::vector<T> residual) {

@@ -13,6 +13,7 @@
 #include "app/training/training_listener.h"
 #include "app/training/training_setup.h"
 #include "app/training/validation_pictures.h"
+#include "app/training/written_model.h"
 #include "app/training_folder.h"
 #include "app/training_record.h"
 #include "base/command_line.h"
@@ -221,6 +222,11 @@ std::string next_command(const TrainOptions& options, spec::Stage stage) {
   return out;
 }
 
+// Of the network that is written, while it trained.
+double measured_at_the_end(const Start& s, const checkpoint::RunState& run, const std::string& metric) {
+  return s.schedule().final_model == train::FinalModel::kBest ? run.best_metric : run.history.back().metrics.at(metric);
+}
+
 ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
   train::Communicator& communicator = ranks.communicator();
   std::optional<FolderLock> lock;
@@ -300,6 +306,9 @@ ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
     const ExitCode stopped = result.stopped ? stopped_by(signal_of_any_rank(communicator)) : ExitCode::kDone;
     if (result.stopped && !ranks.first()) throw UserError("", stopped);  // the first one tells
+    std::optional<double> written;
+    if (!result.stopped && s.stage == spec::Stage::kQat && measure.evaluate)
+      written = app::measure_written(s.graph, *s.spec.task, measure, s.trainer.executor.device);
     if (!ranks.first()) return ExitCode::kDone;
     write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
     if (result.stopped)
@@ -313,6 +322,7 @@ ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
     app::write_training_record(results, s.record);
     listener->finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
+    if (written) app::tell_of_written(measure, measured_at_the_end(s, result.run, measure.metric), *written);
     if (!options.spec.folder.empty()) log_info(next_command(options, s.stage));
   } catch (const UserError& e) {
     try {

@@ -306,10 +306,14 @@ ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
       log_warning("skipped the damaged image ", entry.name, ": ", entry.reason);
     const ExitCode stopped = result.stopped ? stopped_by(signal_of_any_rank(communicator)) : ExitCode::kDone;
     if (result.stopped && !ranks.first()) throw UserError("", stopped);  // the first one tells
-    std::optional<double> written;
-    if (!result.stopped && s.stage == spec::Stage::kQat && measure.evaluate)
-      written = app::measure_written(s.graph, *s.spec.task, measure, s.trainer.executor.device);
-    if (!ranks.first()) return ExitCode::kDone;
+    const bool is_measured = !result.stopped && s.stage == spec::Stage::kQat && measure.evaluate;
+    const auto measure_written = [&] {
+      return app::measure_written(s.graph, *s.spec.task, measure, s.trainer.executor.device);
+    };
+    if (!ranks.first()) {
+      if (is_measured) measure_written();
+      return ExitCode::kDone;
+    }
     write_file_atomically(results / "history.json", checkpoint::history_json(result.run.history));
     if (result.stopped)
       throw UserError(str("stopped by a signal after ", result.run.epochs_done, " of ", s.schedule().epochs,
@@ -318,11 +322,12 @@ ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {
     if (s.schedule().final_model == train::FinalModel::kLast && result.run.best_epoch > 0)
       write_model(checkpoint::load_best(s.trainer.checkpoints, result.run.best_epoch),
                   results / (options.name + ".best.onnx"), s.record);
-    write_model(std::move(s.graph), output, s.record);
+    write_model(s.graph.clone(), output, s.record);
     app::write_training_record(results, s.record);
     listener->finish(true, "wrote " + output.string());
     log_info("wrote ", output.string());
-    if (written) app::tell_of_written(measure, measured_at_the_end(s, result.run, measure.metric), *written);
+    if (is_measured)
+      app::tell_of_written(measure, measured_at_the_end(s, result.run, measure.metric), measure_written());
     if (!options.spec.folder.empty()) log_info(next_command(options, s.stage));
   } catch (const UserError& e) {
     try {

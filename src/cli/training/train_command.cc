@@ -224,7 +224,8 @@ std::string next_command(const TrainOptions& options, spec::Stage stage) {
 
 // Of the network that is written, while it trained.
 double measured_at_the_end(const Start& s, const checkpoint::RunState& run, const std::string& metric) {
-  return s.schedule().final_model == train::FinalModel::kBest ? run.best_metric : run.history.back().metrics.at(metric);
+  const bool is_best = s.schedule().final_model == train::FinalModel::kBest && run.best_epoch > 0;
+  return is_best ? run.best_metric : run.history.back().metrics.at(metric);
 }
 
 ExitCode train_network(const TrainOptions& options, const Ranks& ranks) {

@@ -1,8 +1,6 @@
 #include "passes/batch_axes.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -23,8 +21,7 @@ using ir::Value;
 using Axis = std::optional<size_t>;
 
 int64_t count_before(const Shape& shape, size_t axis) {
-  return std::accumulate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis), int64_t{1},
-                         std::multiplies<>());
+  return ir::element_count(Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)));
 }
 
 // Index i along `axis` is (o, image, r) in row-major order, with o < outer. Outer is 1 but where rows of one sequence
@@ -44,7 +41,9 @@ class BatchFollower {
       if (value->type.shape) before_[value] = *value->type.shape;
     for (Value* input : graph_.inputs()) {
       if (!known(input) || before_.at(input).empty()) return false;
-      old_ = before_.at(input).front();
+      const int64_t images = before_.at(input).front();
+      if (images == 0 || (input != graph_.inputs().front() && images != old_)) return false;
+      old_ = images;
       input->type.shape->front() = batch_;
       place_[input] = {0};
     }
@@ -73,8 +72,10 @@ class BatchFollower {
   // What a tensor of the file becomes with the batch at this place; nothing where that has no whole images.
   std::optional<Shape> with_batch(const Value* value, const Place& place) const {
     Shape shape = before_.at(value);
-    if (place.axis >= shape.size() || shape[place.axis] % (old_ * place.outer) != 0) return std::nullopt;
-    shape[place.axis] = shape[place.axis] / old_ * batch_;
+    if (place.axis >= shape.size()) return std::nullopt;
+    int64_t& size = shape[place.axis];
+    if (size % old_ != 0 || size / old_ % place.outer != 0) return std::nullopt;
+    if (__builtin_mul_overflow(size / old_, batch_, &size)) return std::nullopt;
     return shape;
   }
 
@@ -268,7 +269,8 @@ class BatchFollower {
     if (found && !columns) return found;
     for (size_t i = 0; i < to.size(); ++i) {
       const int64_t here = count_before(to, i);
-      if (here < before && before % here == 0 && to[i] % (before / here * old_) == 0) return Place{i, before / here};
+      if (here < before && before % here == 0 && to[i] % old_ == 0 && to[i] / old_ % (before / here) == 0)
+        return Place{i, before / here};
     }
     return found;
   }
@@ -278,6 +280,7 @@ class BatchFollower {
     const Value* x = node.input(0);
     Value* out = node.output();
     const Shape &from = before_.at(x), &to = before_.at(out);
+    if (ir::element_count(from) == 0 || ir::element_count(to) == 0) return false;
     const Place source = *place_of(x);
     const std::optional<Place> place = place_behind_reshape(to, count_before(from, source.axis) * source.outer);
     if (!place) return false;

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/kernels/winograd/ahead.h"
 #include "engine/kernels/winograd/recover.h"
 #include "engine/kernels/winograd/tiles.h"
 #include "engine/kernels/winograd/transforms.h"
@@ -26,20 +27,6 @@
 
 namespace octet::kernels {
 namespace {
-
-// Weights that a product fetches for a later one: `lines` cache lines with every chunk of input channels, and as many
-// `u_block` words further on for each further block of output channels.
-struct Ahead {
-  const std::byte* at;
-  int64_t lines;
-
-  template <int V>
-  OCTET_FLAT void fetch(int64_t u_block) {
-    for (int64_t i = 0; i < lines; ++i, at += 64)
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) __builtin_prefetch(at + 2 * v * u_block);
-  }
-};
 
 template <typename K>
 class Winograd {

@@ -17,8 +17,9 @@ struct Taking {
   std::byte* to;
 
   void copy(const std::byte* source, int64_t count) {
-    std::memcpy(to, source, static_cast<size_t>(count * size));
-    to += count * size;
+    const auto bytes = static_cast<size_t>(count * size);
+    if (bytes > 0) std::memcpy(to, source, bytes);
+    to += bytes;
   }
   // All elements whose indices of the axes before `axis` are settled.
   void along(size_t axis, int64_t offset) {

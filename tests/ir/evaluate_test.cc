@@ -130,6 +130,7 @@ TEST(Evaluate, Movement) {
   EXPECT_EQ(pad("reflect"), (Floats{2, 1, 0, 1}));
   EXPECT_EQ(pad("wrap"), (Floats{1, 2, 0, 1}));
   EXPECT_EQ(result(OpKind::kPad, {counted({2}), ints({1, 1}), Tensor::scalar(7.0f)}).to_floats(), (Floats{7, 0, 1, 7}));
+  EXPECT_EQ(result(OpKind::kSlice, {counted({2, 3}), ints({1}), ints({1}), ints({1})}).shape(), (Shape{2, 0}));
 }
 
 TEST(Evaluate, Resizes) {

@@ -142,6 +142,16 @@ TEST(ChannelGroups, BlocksKeepTheirGranularity) {
   EXPECT_EQ(groups.groups(), 1);
 }
 
+// Constants without elements are in damaged files alone; what a sanitizer says of them counts here.
+TEST(ChannelGroups, CutsWhatHasNoElements) {
+  ir::Graph g;
+  ir::Value* none = g.add_constant("none", ir::Tensor::of<float>({4, 0}, std::vector<float>()));
+  g.add_output(g.add(ir::OpKind::kTranspose, "y", {none}, {{"perm", std::vector<int64_t>{1, 0}}}));
+  ir::infer_shapes(g);
+  const ir::Graph cut = cut_channels(g, {{"none", {{0, {1, 3}}}}, {"y", {{1, {1, 3}}}}});
+  EXPECT_EQ(cut.find_value("y")->type.shape, (ir::Shape{0, 2}));
+}
+
 TEST(ChannelGroups, FoldedNormalizationsSilenceFilters) {
   BlockBuilder b({1, 4, 8, 8});
   b.graph.add_output(b.conv(b.relu(b.bn(b.conv(b.x, "a", 16, 3), "bn"), "relu"), "head", 2));

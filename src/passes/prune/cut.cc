@@ -25,6 +25,7 @@ Tensor selected(const Tensor& x, size_t axis, const std::vector<int64_t>& kept) 
   for (size_t d = 0; d < axis; ++d) rows *= static_cast<size_t>(shape[d]);
   const size_t row = run * static_cast<size_t>(shape[axis]);
   std::vector<std::byte> out(rows * run * kept.size());
+  if (out.empty()) rows = 0;  // nor are there addresses to copy from and to
   std::byte* to = out.data();
   for (size_t r = 0; r < rows; ++r)
     for (const int64_t i : kept) {

@@ -61,6 +61,13 @@ void describe(schema::Section& s, ModelOptions& model) {
           "Start weights of `pretrained` that have another shape than the network's from random ones; else an error.");
   describe_switch(s, "use_batch_norm", model.use_batch_norm)
       .help("Normalize behind every convolution. Without it, convolutions have a bias.");
+  s.field("batch_norm_epsilon", model.batch_norm_epsilon)
+      .range(0, 1)
+      .written_when([&model] { return model.batch_norm_epsilon > 0; })
+      .known_elsewhere_as({"bn_epsilon", "batch_norm_eps", "bn_eps"})
+      .help(
+          "Added to the variance that batch norms divide by; 0: that of the published network, 1e-5 in most. Networks "
+          "of TensorFlow and Keras have 1e-3.");
   describe_switch(s, "use_pooling", model.use_pooling)
       .help(
           "resnets and VGGs: halve by pools, or by strides of the convolutions behind them. Published are pools; "

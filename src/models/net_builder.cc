@@ -85,7 +85,7 @@ Value* NetBuilder::batch_norm(Value* x, const std::string& name, float gamma) {
   return add_node(OpKind::kBatchNormalization, name,
                   {x, filled(name + ".weight", n, gamma, true), filled(name + ".bias", n, 0, true),
                    filled(name + ".running_mean", n, 0, false), filled(name + ".running_var", n, 1, false)},
-                  {{"epsilon", tao() ? 1e-3f : published_.epsilon}, {"momentum", tao() ? 0.99f : published_.momentum}});
+                  {{"epsilon", epsilon()}, {"momentum", tao() ? 0.99f : published_.momentum}});
 }
 
 Value* NetBuilder::activation(Value* x, const std::string& name, Activation published) {

@@ -52,6 +52,10 @@ class NetBuilder {
   bool tao() const { return options_.layout == Layout::kTao; }
   bool backbone() const { return backbone_; }  // for a head of another task; else for the classifier
   bool uses_batch_norm() const { return options_.use_batch_norm.value_or(published_.batch_norm); }
+  float epsilon() const {
+    if (options_.batch_norm_epsilon > 0) return static_cast<float>(options_.batch_norm_epsilon);
+    return tao() ? 1e-3f : published_.epsilon;
+  }
   bool uses_pooling() const { return options_.use_pooling.value_or(!tao()); }
   // What is added from here on belongs to this block of freeze_blocks; -1: to none.
   void begin_block(int64_t number) { block_ = number; }

@@ -1,5 +1,7 @@
 #include "models/zoo.h"
 
+#include <algorithm>
+
 #include "base/nearest.h"
 #include "models/networks.h"
 
@@ -267,6 +269,13 @@ std::vector<std::string> unused_options(const ModelOptions& options) {
   const bool pools = (is_resnet(options.arch) && has_tao_layout(options.arch)) || options.arch.starts_with("vgg");
   if (options.use_pooling && !pools) unused("use_pooling", "pools that strides could replace");
   if (options.all_projections && !is_resnet(options.arch)) unused("all_projections", "shortcuts that it concerns");
+  if (options.batch_norm_epsilon > 0) {
+    ModelOptions shapes = options;
+    shapes.draw_weights = false;
+    const ir::Graph graph = build_model(shapes);
+    const auto is_norm = [](const auto& node) { return node->kind == ir::OpKind::kBatchNormalization; };
+    if (std::ranges::none_of(graph.nodes(), is_norm)) unused("batch_norm_epsilon", "batch norms");
+  }
   return out;
 }
 

@@ -40,6 +40,8 @@ struct ModelOptions {
   // Start with gamma 0 in the last normalization of every residual branch (Goyal et al. 2017), or, where a convolution
   // ends it, with weights of 0.
   bool zero_init_residual = false;
+  // Added to the variance that batch norms divide by; 0: that of the published network.
+  double batch_norm_epsilon = 0;
   Layout layout = Layout::kTorchvision;
   // Absent: as published. Without normalization its convolutions get a bias.
   std::optional<bool> use_batch_norm;

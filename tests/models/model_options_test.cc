@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ir/summary.h"
 #include "models/tested_models.h"
 
@@ -21,6 +23,27 @@ TEST(OptionsTest, WithoutNormalizationConvolutionsHaveABias) {
   // torchvision's vgg19_bn.
   const ir::Graph vgg = build_model({.arch = "vgg19", .draw_weights = false, .use_batch_norm = true});
   EXPECT_EQ(ir::summarize(vgg).parameters, 143678248);
+}
+
+TEST(OptionsTest, NormalizationsTakeTheEpsilonThatIsAskedFor) {
+  const auto epsilons = [](const ModelOptions& options) {
+    std::set<float> out;
+    const ir::Graph graph = build_model(options);
+    for (const auto& node : graph.nodes())
+      if (node->kind == ir::OpKind::kBatchNormalization) out.insert(node->get_float("epsilon"));
+    return out;
+  };
+  ModelOptions options{.arch = "efficientnet_b0", .input = {3, 32, 32}, .draw_weights = false};
+  EXPECT_EQ(epsilons(options), std::set{1e-5f});
+  options.batch_norm_epsilon = 1e-3;
+  EXPECT_EQ(epsilons(options), std::set{1e-3f});
+  EXPECT_TRUE(unused_options(options).empty());
+  options.arch = "resnet18", options.layout = Layout::kTao, options.batch_norm_epsilon = 1e-4;
+  EXPECT_EQ(epsilons(options), std::set{1e-4f});
+  for (const char* arch : {"vgg16", "vit_tiny"})
+    EXPECT_THAT(unused_options({.arch = arch, .batch_norm_epsilon = 1e-3}),
+                ::testing::ElementsAre(HasSubstr("model.batch_norm_epsilon is not used")))
+        << arch;
 }
 
 TEST(OptionsTest, StridesReplacePools) {

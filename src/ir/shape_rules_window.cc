@@ -66,6 +66,7 @@ std::optional<std::vector<int64_t>> conv_kernel(const Node& node, size_t spatial
     if (w->size() != spatial_rank + 2)
       misfit(node, input_text(node, 1), " has rank ", w->size(), ", expected ", spatial_rank + 2, " as ",
              input_text(node, 0));
+    if (std::ranges::count(*w, 0) > 0) misfit(node, input_text(node, 1), " has no elements");
     std::vector<int64_t> kernel(w->begin() + 2, w->end());
     for (size_t i = 0; i < kernel.size() && !stated.empty(); ++i) {
       if (kernel[i] == kDynamic) kernel[i] = stated[i];

@@ -130,6 +130,9 @@ bool flattens_images(const Node& reshape) {
 
 Weighted read_gemm(const Node& node, bool through_flatten) {
   const ir::Shape &in = shape_of(node.input(0)), &out = shape_of(node.output());
+  if (in[1] == 0 || out[1] == 0)
+    fail(node.info().name, " '", node.name, "': its weights of shape ", ir::shape_string(shape_of(node.input(1))),
+         " have no elements");
   Weighted w{.node = &node, .x = node.input(0)};
   w.geometry.in_channels = in[1], w.geometry.out_channels = out[1];
   w.transpose_weights = node.get_int("transB") == 0;

@@ -70,7 +70,8 @@ bool fold_channel_arithmetic(Graph& graph, Node* node) {
   if (!y->type.shape || y->type.shape->size() < 2) return false;
   const size_t rank = y->type.shape->size(), axis = y->producer->kind == OpKind::kMatMul ? rank - 1 : 1;
   const int64_t channels = (*y->type.shape)[axis];
-  if (channels == ir::kDynamic) return false;
+  // The layer first, so that the channels are as many as it has weights, which fit into memory.
+  if (channels == ir::kDynamic || !can_fold_affine(*y->producer, channels, /*moves=*/false)) return false;
   const auto affine = affine_of(*node, constant, channels, axis, rank);
   if (!affine || !can_fold_affine(*y->producer, channels, affine->moves())) return false;
   fold_affine(graph, y->producer, *affine, node->input(constant)->trainable,

@@ -63,6 +63,8 @@ std::vector<float> weight_scales(const ir::Tensor& weight, int axis, const std::
   const bool plain = weight.data_type() == ir::DataType::kFloat32;
   const std::vector<float> converted = plain ? std::vector<float>() : weight.to_floats();
   const std::span<const float> values = plain ? weight.values<float>() : std::span<const float>(converted);
+  // Its other sizes may be anything, also too many channels for memory.
+  if (values.empty()) fail("weight '", name, "' of shape ", ir::shape_string(shape), " has no elements");
   for (const float w : values)
     if (!std::isfinite(w)) fail("weight '", name, "' holds ", w, "; the model is damaged or its training diverged");
 
@@ -72,7 +74,6 @@ std::vector<float> weight_scales(const ir::Tensor& weight, int axis, const std::
     inner = 1;
     for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); ++d) inner *= shape[d];
   }
-  if (values.empty()) return std::vector<float>(static_cast<size_t>(channels), 1.0f);
   const int64_t outer = static_cast<int64_t>(values.size()) / (channels * inner);
   std::vector<float> scales;
   for (int64_t c = 0; c < channels; ++c)

@@ -96,6 +96,7 @@ TEST(ConvRule, SaysWhatDoesNotFit) {
   EXPECT_THAT(Rule(OpKind::kConv, {{"kernel_shape", Ints{5, 3}}}).in({1, 3, 8, 8}).in({16, 3, 3, 3}).error(),
               HasSubstr("kernel_shape [5, 3] does not agree with input 1 'i1' float32[16, 3, 3, 3]"));
   EXPECT_THAT(Rule(OpKind::kConv).in({1, 3, 8, 8}).in({16, 3, 3}).error(), HasSubstr("has rank 3, expected 4"));
+  EXPECT_THAT(Rule(OpKind::kConv).in({1, 0, 8, 8}).in({1 << 30, 0, 3, 3}).error(), HasSubstr("has no elements"));
   EXPECT_THAT(Rule(OpKind::kConv).in({1, 3, 2, 8}).in({16, 3, 3, 3}).error(),
               HasSubstr("a window of 3 does not fit into 2 + 0 (padding)"));
   EXPECT_THAT(Rule(OpKind::kConv).in({1, 3, 8, 8}).in({16, 3, 3, 3}).in({15}).error(),

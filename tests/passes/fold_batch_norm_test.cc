@@ -171,6 +171,16 @@ TEST(FoldBatchNormTest, LeavesWhatCannotBeFolded) {
   EXPECT_NE(b.graph.find_node("bn"), nullptr);
 }
 
+// A file may state an input of any size; numbers for its channels would not fit into memory.
+TEST(FoldBatchNormTest, LeavesArithmeticBehindWhatHasNoWeights) {
+  ir::Graph g;
+  ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{1, int64_t{1} << 40}});
+  ir::Value* one = g.add_constant("one", ir::Tensor::scalar(1.0f));
+  g.add_output(g.add(ir::OpKind::kAdd, "y", {g.add(ir::OpKind::kRelu, "relu", {x}), one}));
+  ir::infer_shapes(g);
+  EXPECT_EQ(fold_batch_norm(g), 0);
+}
+
 TEST(FoldBatchNormTest, CopiesWeightsThatAnotherNodeUses) {
   BlockBuilder b;
   auto* y = b.bn(b.conv(b.x, "a", 4), "bn");

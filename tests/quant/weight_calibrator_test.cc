@@ -49,6 +49,9 @@ TEST(WeightScalesTest, RefusesWeightsThatAreNotFinite) {
   const ir::Tensor w = ir::Tensor::of<float>({2}, std::vector<float>{1, INFINITY});
   EXPECT_THAT([&] { weight_scales(w, 0, "conv1.weight"); },
               ThrowsMessage<UserError>(HasSubstr("weight 'conv1.weight' holds inf")));
+  const ir::Tensor none = ir::Tensor::of<float>({int64_t{1} << 40, 0}, std::vector<float>());
+  EXPECT_THAT([&] { weight_scales(none, 0, "fc.weight"); },
+              ThrowsMessage<UserError>(HasSubstr("weight 'fc.weight' of shape [1099511627776, 0] has no elements")));
 }
 
 }  // namespace

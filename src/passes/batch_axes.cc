@@ -359,7 +359,9 @@ class BatchFollower {
     const Shape &from = before_.at(node.input(0)), &to = before_.at(node.output());
     if (from.empty() || from.size() != to.size() || from[0] != to[0]) return;
     std::vector<float> scales(from.size());
+    constexpr int64_t kMostExact = 1 << 24;  // integers that float32 has
     for (size_t i = 0; i < from.size(); ++i) {
+      if (from[i] == 0 || from[i] > kMostExact || to[i] > kMostExact) return;
       scales[i] = static_cast<float>(to[i]) / static_cast<float>(from[i]);
       if (static_cast<int64_t>(static_cast<float>(from[i]) * scales[i]) != to[i]) return;
     }

@@ -223,6 +223,12 @@ TEST(FreeBatch, LeavesWhatHasNoElements) {
     return g.add(OpKind::kReshape, "y", {empty, ints(g, "shape", {0, 8})}, {{"allowzero", int64_t{1}}});
   });
   EXPECT_FALSE(free_batch(cut));
+  ir::Graph sizes = network(1, [](ir::Graph& g, ir::Value* x) {
+    ir::Value* empty =
+        g.add(OpKind::kSlice, "s", {x, ints(g, "first", {0}), ints(g, "last", {0}), ints(g, "axes", {3})});
+    return g.add(OpKind::kResize, "y", {empty, nullptr, nullptr, ints(g, "to", {1, 8, 8, 0})});
+  });
+  free_batch(sizes);  // a sanitizer sees what it did wrong
 }
 
 TEST(FreeBatch, AnOpenBatchStaysAsItIs) {

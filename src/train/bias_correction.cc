@@ -66,6 +66,7 @@ std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& gra
 }
 
 void share_corrections(std::map<std::string, std::vector<double>>& shifts, int64_t images, Communicator& communicator) {
+  if (shifts.empty()) return;  // on every worker: nothing of the network is quantized, so nobody has run an image
   std::vector<at::Tensor> all = {at::full({}, static_cast<double>(images), at::kDouble)};
   for (auto& [node, shift] : shifts)
     all.push_back(at::from_blob(shift.data(), {std::ssize(shift)}, at::kDouble) * static_cast<double>(images));

@@ -24,7 +24,7 @@ std::map<std::string, std::vector<double>> bias_corrections(const ir::Graph& gra
                                                             Communicator& communicator = single_process());
 
 // The means over `images` that each rank found become those over the images of all, on every rank. UserError where
-// there is none.
+// there is none, but for no nodes to correct.
 void share_corrections(std::map<std::string, std::vector<double>>& shifts, int64_t images, Communicator& communicator);
 
 }  // namespace octet::train

@@ -89,5 +89,14 @@ TEST(BiasCorrection, DependsNeitherOnBatchesNorOnRanks) {
   }
 }
 
+// A search that has left every layer in float has nothing to correct, and no image has run.
+TEST(BiasCorrection, OfNothingNeedsNoImages) {
+  std::map<std::string, std::vector<double>> nothing;
+  share_corrections(nothing, 0, single_process());
+  EXPECT_TRUE(nothing.empty());
+  std::map<std::string, std::vector<double>> something{{"conv", {0.0}}};
+  EXPECT_THROW(share_corrections(something, 0, single_process()), UserError);
+}
+
 }  // namespace
 }  // namespace octet::train

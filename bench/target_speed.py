@@ -4,8 +4,9 @@ any target and for theirs, in turns within one run.
 
     bench/target_speed.py [--check] [--networks resnet20 resnet50 mobilenet_v2] [--threads 2]
 
-Needs build/release and scripts/peers_venv.sh. With --check, exit 1 where a file made for a runtime is slower there than the float
-file by the median, or has less than 90 % of its convolutions and products in INT8. Random weights: times do not depend on them.
+Needs build/release and scripts/peers_venv.sh. With --check, exit 1 where the file made for ONNX Runtime is slower there than the float
+file by the median or has less than 90 % of its convolutions and products in INT8, or OpenVINO has less than all of them; its times are
+printed and not judged, as it computes a float file in BF16 where the CPU can. Random weights: times do not depend on them.
 """
 import argparse
 import json
@@ -18,6 +19,7 @@ import sys
 import parts
 
 RUNTIMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+LEAST_SHARE = {"onnxruntime": 0.9, "openvino": 1.0}  # of convolutions and products in INT8
 
 
 class Rival:
@@ -90,9 +92,9 @@ def main():
                 made = "float" if name == "float" else f"--target {name}"
                 print(f"| {network} | {title} {rival.version} | {made} | {rival.detail.split(' convolutions')[0] if name != 'float' else ''} "
                       f"| {statistics.median(rival.windows):.2f} ({min(rival.windows):.2f}) | {ratio:.2f} |", flush=True)
-                if name == runtime and ratio > 1:
+                if name == runtime == "onnxruntime" and ratio > 1:
                     missed.append(f"{network}: {title} takes {ratio:.2f} times as long as for the float file")
-                if name == runtime and share(rival.detail) < 0.9:
+                if name == runtime and share(rival.detail) < LEAST_SHARE[runtime]:
                     missed.append(f"{network}: {title} runs {rival.detail}")
     print("\n".join(missed))
     sys.exit(1 if options.check and missed else 0)

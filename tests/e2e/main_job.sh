@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job in small, by the ordinary commands, on real images; then the mistakes that people make and the accidents
 # that happen. Each must end with one clear line, the right exit code, and no half-written file under a final name.
-#   tests/e2e/main_job.sh BIN_FOLDER job|errors|interrupt
+#   tests/e2e/main_job.sh BIN_FOLDER job|bytes|errors|interrupt
 set -euo pipefail
 octet="$1/octet" what="$2"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -104,6 +104,25 @@ PY
     "$venv/bin/python" "$here/../peers/same_top1.py" model.qdq.onnx predictions.json /usr/share/datasets/fashion-mnist \
       0.2860 0.3530 1000
   fi
+  no_leftovers
+  ;;
+bytes)
+  # Same spec, same bytes: models, calibration cache and engine of a repeated job, and of one whose images other threads load.
+  short=(--set data.train.limit=1500 --set train.epochs=1)
+  for run in first again one three; do
+    case $run in one) images=1 ;; three) images=3 ;; *) images=2 ;; esac
+    make=("$octet" train -e "$spec" "${short[@]}" --set data.threads=$images)
+    expect 0 'wrote .*model.onnx' "${make[@]}" -r $run/float --stage float
+    expect 0 'wrote .*model.onnx' "${make[@]}" -r $run/calibrated --stage calibration -m $run/float/model.onnx
+    expect 0 'wrote .*model.onnx' "${make[@]}" -r $run/qat --stage qat -m $run/calibrated/model.onnx
+    expect 0 'wrote' "$octet" export -e "$spec" -m $run/qat/model.onnx -o $run/qdq.onnx --cal_cache_file $run/ranges.cache \
+      --trt-version 10.3.0 --cal_json_file $run/ranges.json --engine_file $run/model.octet
+    [ $run != first ] || continue
+    for file in float/model.onnx calibrated/model.onnx qat/model.onnx qdq.onnx qdq.clean.onnx ranges.cache ranges.json model.octet; do
+      cmp first/$file $run/$file || die "other bytes with $images threads that load images"
+    done
+    echo "ok: $images threads that load images give the bytes of the first run"
+  done
   no_leftovers
   ;;
 errors)

@@ -31,7 +31,10 @@ class Search {
           [](quant::QuantOptions& o) { o.equalize = quant::Equalization::kExact; });
     boost("quant.bias_correction: empirical", result_.options.bias_correction == quant::BiasCorrection::kNo,
           [](quant::QuantOptions& o) { o.bias_correction = quant::BiasCorrection::kEmpirical; });
-    boost("quant.adaround: {iterations: 1000}", result_.options.adaround.iterations == 0,
+    boost("quant.gptq: {images: 500}", !result_.options.rounds_by_results(),
+          [](quant::QuantOptions& o) { o.gptq.images = 500; });
+    // For minutes, where seconds did not help.
+    boost("quant.adaround: {iterations: 1000}", !result_.options.rounds_by_results(),
           [](quant::QuantOptions& o) { o.adaround.iterations = 1000; });
     if (!is_enough()) leave_layers_in_float();
     return std::move(result_);
@@ -110,10 +113,10 @@ class Search {
   // number is beyond that is asked of 1, 2, 4 ... and then by bisection.
   void leave_layers_in_float() {
     const quant::QuantOptions all = result_.options;
-    // Weights that adaptive rounding has put on their grid lie there without an error, and would rank as harmless.
+    // Weights that AdaRound or GPTQ has put on their grid lie there without an error, and would rank as harmless.
     quant::QuantOptions nearest = all;
-    nearest.adaround.iterations = 0;
-    const bool rounds = all.adaround.iterations > 0;
+    nearest.adaround.iterations = 0, nearest.gptq.images = 0;
+    const bool rounds = all.rounds_by_results();
     const std::vector<std::string> layers = rounds ? tools_.rank(tools_.quantize(nearest)) : tools_.rank(result_.graph);
     const size_t first_step = result_.steps.size();
     std::map<size_t, Tried> tried;

@@ -52,7 +52,7 @@ struct Measured {
 // What the search calls.
 struct AccuracyTools {
   std::function<ir::Graph(const quant::QuantOptions&)> quantize;  // the float network
-  // The same, but layers whose weights the second network has adaptively rounded take these: in seconds, not minutes.
+  // The same, but layers whose weights the second network has rounded by their results take these, without the time.
   std::function<ir::Graph(const quant::QuantOptions&, const ir::Graph& rounded)> quantize_as;
   std::function<Measured(const ir::Graph&)> measure;
   // Nodes with quantized inputs of a quantized network, the most harmful first.
@@ -61,12 +61,12 @@ struct AccuracyTools {
 };
 
 // Tries, in this order: `options` as they are; with bounds.methods the other methods of calibration; channel
-// equalization, bias correction, adaptive rounding, each where `options` do not have it, on top of the others that
-// helped; then the most harmful layers in float: 1, 2, 4 ... of them until the bar holds, and then fewer, by bisection.
-// Meanwhile the other layers keep the adaptive rounding that they have; the number that is found is rounded anew, and
-// if that misses the bar, the next numbers are.
-// Ends as soon as a score is at most `bounds.drop` worse than that of `network`, the float one. Without it, it takes of
-// a budget the largest number of these layers that fits, and of all that fits the best score.
+// equalization, bias correction, GPTQ and, where that does not help, AdaRound, each where `options` do not have it, on
+// top of the others that helped; then the most harmful layers in float: 1, 2, 4 ... of them until the bar holds, and
+// then fewer, by bisection. Meanwhile the other layers keep the rounded weights that they have; the number that is
+// found is rounded anew, and if that misses the bar, the next numbers are. Ends as soon as a score is at most
+// `bounds.drop` worse than that of `network`, the float one. Without it, it takes of a budget the largest number of
+// these layers that fits, and of all that fits the best score.
 AccuracySearch search_accuracy(const ir::Graph& network, const quant::QuantOptions& options, const SearchBounds& bounds,
                                bool higher_is_better, const AccuracyTools& tools);
 

@@ -69,7 +69,7 @@ quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const qu
   if (options.calibration.method == quant::CalibrationMethod::kSqnr)
     choice = choose_method(
         graph, observed, choice, loader,
-        /*may_correct=*/options.bias_correction == quant::BiasCorrection::kNo && options.adaround.iterations == 0);
+        /*may_correct=*/options.bias_correction == quant::BiasCorrection::kNo && !options.rounds_by_results());
   observed.settle(choice.activations);
   const quant::WeightCalibrationOptions& weights = choice.weights;
   const std::map<std::string, quant::Range> ranges = observed.ranges(options.calibration);

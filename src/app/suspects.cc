@@ -64,8 +64,8 @@ std::string advice(const ir::Graph& graph, const Suspicion& suspicion) {
       return str("its channels, whose ranges differ ", std::lround(ratio),
                  " times, share a scale: quant.weights.granularity: channel, or quant.equalize: exact");
     if (reader && is_depthwise(*reader))
-      return "weights of a depthwise convolution: quant.adaround: {iterations: 1000}, or stage qat";
-    return str("quant.adaround: {iterations: 1000}, or float: ", exclusion(*q));
+      return "weights of a depthwise convolution: quant.gptq: {images: 500}, or stage qat";
+    return str("quant.gptq: {images: 500}, or float: ", exclusion(*q));
   }
   if (suspicion.clipped > kManyClipped)
     return str(percent(suspicion.clipped), " of it is clipped: a wider range, quant.calibration.tensors: [{name: \"",

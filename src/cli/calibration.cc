@@ -22,7 +22,9 @@ app::Observe observer() {
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
                                 const std::filesystem::path& dump_passes, Runtime runtime) {
   if (runtime == Runtime::kLibTorch) throw NeedsTraining("--runtime libtorch");
-  if (options.adaround.iterations > 0) throw NeedsTraining("quant.adaround learns the rounding of weights");
+  if (options.rounds_by_results())
+    throw NeedsTraining(options.gptq.images > 0 ? "quant.gptq rounds weights by what their layers give"
+                                                : "quant.adaround learns the rounding of weights");
   quant::CalibrationSet observed = app::calibrate(graph, loader, options, dump_passes, observer());
   try {
     if (options.bias_correction == quant::BiasCorrection::kEmpirical) app::correct_biases(graph, loader);

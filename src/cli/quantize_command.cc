@@ -35,7 +35,7 @@ struct QuantizeOptions {
   std::vector<std::string> images, validation, rules, exclude, exclude_ops, only, inputs;
   int64_t count = 0;
   BoundFlags bounds;
-  bool unsigned_activations = false, asymmetric = false, adaround = false;
+  bool unsigned_activations = false, asymmetric = false, adaround = false, gptq = false;
   OutputFlags output;
 };
 
@@ -58,6 +58,9 @@ spec::ExperimentSpec settings(const QuantizeOptions& options, const ir::Graph& g
     spec.quant.bias_correction =
         schema::parse_enum<quant::BiasCorrection>("--bias-correction", options.bias_correction);
   if (options.adaround && spec.quant.adaround.iterations == 0) spec.quant.adaround.iterations = 1000;
+  if (options.adaround) spec.quant.gptq.images = 0;
+  if (options.gptq && spec.quant.gptq.images == 0) spec.quant.gptq.images = 500;
+  if (options.gptq) spec.quant.adaround.iterations = 0;
   if (options.count > 0) spec.quant.calibration.images = options.count;
   if (options.unsigned_activations) spec.quant.placement.unsigned_activations = true;
   quant::PlacementOptions& placement = spec.quant.placement;
@@ -188,8 +191,12 @@ Command quantize_command() {
                            "show it (also without a word behind it), or as the batch norms of the float network say"))
             ->expected(0, 1)
             ->default_str("empirical");
-        app.add_flag("--adaround", options->adaround,
-                     "Learn for each weight whether it is rounded up or down, by what its layer gives (minutes)");
+        CLI::Option* adaround =
+            app.add_flag("--adaround", options->adaround,
+                         "Learn for each weight whether it is rounded up or down, by what its layer gives (minutes)");
+        app.add_flag("--gptq", options->gptq,
+                     "Round weights so that those of the same layer make up for each other's errors (seconds)")
+            ->excludes(adaround);
         limit_to<quant::Target>(app.add_option(
             "--target", options->target,
             "Whose kernels will run it (default: any; onnxruntime wants more quantizers and int32 biases)"));
@@ -224,7 +231,7 @@ Command quantize_command() {
         for (const char* flag : kBoundFlags) dump->excludes(flag);
         return [options] { return run_quantize(*options); };
       },
-      .only_there = {"--accuracy-drop", "--latency-budget", "--size-budget", "--adaround"}};
+      .only_there = {"--accuracy-drop", "--latency-budget", "--size-budget", "--adaround", "--gptq"}};
 }
 
 }  // namespace octet::cli

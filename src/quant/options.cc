@@ -63,6 +63,11 @@ void describe(schema::Section& s, QuantOptions& quant) {
   s.section("adaround", quant.adaround)
       .written_when([&quant] { return quant.adaround.iterations > 0; })
       .help("Adaptive rounding of weights after calibration, by what each layer gives.");
+  s.section("gptq", quant.gptq)
+      .written_when([&quant] { return quant.gptq.images > 0; })
+      .help(
+          "Rounding of weights after calibration that makes up for its own error in each layer: nearly what adaround "
+          "gives, in seconds.");
   s.field("target", quant.placement.target)
       .help(
           "For whose kernels quantizers are placed, in calibration and so in training. any: Octet's engine, TensorRT, "
@@ -136,8 +141,13 @@ void describe(schema::Section& s, QuantOptions& quant) {
                : "";
   });
   s.rule("bias_correction", [&quant]() -> std::string {
-    return quant.bias_correction == BiasCorrection::kAnalytic && quant.adaround.iterations > 0
-               ? "analytic takes out what adaround learns to avoid; leave one of them out, or take empirical"
+    return quant.bias_correction == BiasCorrection::kAnalytic && quant.rounds_by_results()
+               ? "analytic takes out what adaround and gptq avoid; leave one of them out, or take empirical"
+               : "";
+  });
+  s.rule("gptq", [&quant]() -> std::string {
+    return quant.gptq.images > 0 && quant.adaround.iterations > 0
+               ? "rounds the weights that adaround rounds; leave one of them out"
                : "";
   });
   const auto selectors = [&](const char* key, std::vector<NodeSelector>& nodes, const char* help) {

@@ -4,6 +4,7 @@
 
 #include "quant/adaround_options.h"
 #include "quant/calibrator.h"
+#include "quant/gptq_options.h"
 #include "quant/placement.h"
 #include "quant/scale_averaging.h"
 #include "quant/scale_training.h"
@@ -40,11 +41,15 @@ struct QuantOptions {
   Equalization equalize = Equalization::kNo;
   BiasCorrection bias_correction = BiasCorrection::kNo;
   AdaRoundOptions adaround;
+  GptqOptions gptq;
   CalibrationOptions calibration;
   WeightCalibrationOptions weights;
   PlacementOptions placement;
   ScaleAveraging averaging;
   ScaleTraining training;
+
+  // Weights are rounded by what their layers give.
+  bool rounds_by_results() const { return adaround.iterations > 0 || gptq.images > 0; }
 };
 void describe(schema::Section& s, QuantOptions& quant);
 

@@ -12,6 +12,7 @@ using ::testing::ElementsAre;
 struct PretendModel {
   std::vector<double> losses = {5, 3, 0.6, 0.4, 0.1, 0.1, 0, 0, 0, 0};  // in the order of the ranking
   double equalized = 0, corrected = 0, rounded = 0;                     // what the boosters give back
+  double gptq_harms = 0;                                                // beside `rounded`
   bool lower_is_better = false;
 
   AccuracyTools tools() {
@@ -21,7 +22,8 @@ struct PretendModel {
                   g.metadata["float"] = std::to_string(options.placement.exclude.size());
                   g.metadata["equalize"] = options.equalize == quant::Equalization::kExact ? "1" : "0";
                   g.metadata["correct"] = options.bias_correction == quant::BiasCorrection::kEmpirical ? "1" : "0";
-                  g.metadata["round"] = options.adaround.iterations > 0 ? "1" : "0";
+                  g.metadata["round"] = options.rounds_by_results() ? "1" : "0";
+                  g.metadata["gptq"] = options.gptq.images > 0 ? "1" : "0";
                   return g;
                 },
             .quantize_as = {},
@@ -33,7 +35,7 @@ struct PretendModel {
                     in_float = std::stoul(g.metadata.at("float"));
                     lost -= equalized * std::stoi(g.metadata.at("equalize")) +
                             corrected * std::stoi(g.metadata.at("correct")) +
-                            rounded * std::stoi(g.metadata.at("round"));
+                            rounded * std::stoi(g.metadata.at("round")) - gptq_harms * std::stoi(g.metadata.at("gptq"));
                   }
                   for (size_t i = in_float; i < losses.size(); ++i) lost += losses[i];
                   if (in_float == losses.size()) lost = 0;
@@ -110,6 +112,22 @@ TEST(AccuracySearch, TakesBoostersThatHelp) {
   EXPECT_THAT(tried(again), ::testing::Not(::testing::Contains(::testing::HasSubstr("bias_correction"))));
 }
 
+TEST(AccuracySearch, TakesMinutesForRoundingOnlyWhereSecondsDoNotHelp) {
+  PretendModel model;
+  model.losses = {2};
+  model.rounded = 1.6;
+  const AccuracySearch quick = search_accuracy({}, {}, {.drop = 0.5}, true, model.tools());
+  EXPECT_EQ(tried(quick).back(), "quant.gptq: {images: 500}");
+  EXPECT_EQ(quick.options.gptq.images, 500);
+  model.gptq_harms = 3;
+  const AccuracySearch slow = search_accuracy({}, {}, {.drop = 0.5}, true, model.tools());
+  EXPECT_THAT(tried(slow), ElementsAre("calibrated", "quant.equalize: exact (not kept)",
+                                       "quant.bias_correction: empirical (not kept)",
+                                       "quant.gptq: {images: 500} (not kept)", "quant.adaround: {iterations: 1000}"));
+  EXPECT_EQ(slow.options.gptq.images, 0);
+  EXPECT_EQ(slow.options.adaround.iterations, 1000);
+}
+
 TEST(AccuracySearch, LeavesAsFewLayersInFloatAsWillDo) {
   for (const bool lower : {false, true}) {
     PretendModel model;
@@ -157,7 +175,7 @@ TEST(AccuracySearch, RoundsAnewOnlyWhatItFinds) {
   AccuracyTools tools = model.tools();
   int rounded = 0;
   tools.quantize = [&, quantize = tools.quantize](const quant::QuantOptions& options) {
-    rounded += options.adaround.iterations > 0;
+    rounded += options.rounds_by_results();
     return quantize(options);
   };
   tools.quantize_as = [quantize = model.tools().quantize](const quant::QuantOptions& options, const ir::Graph& from) {

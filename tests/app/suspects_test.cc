@@ -31,7 +31,7 @@ TEST(Suspects, ChannelsOfDifferentRangesShareAScale) {
   EXPECT_THAT(advice(network_with_weights({0.01f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
               ::testing::AllOf(HasSubstr("differ 100 times"), HasSubstr("quant.weights.granularity: channel")));
   EXPECT_THAT(advice(network_with_weights({0.01f, 1.0f}, true), {.quantizer = "wq", .own_db = 30}),
-              HasSubstr("quant.adaround"));
+              HasSubstr("quant.gptq"));
   EXPECT_THAT(advice(network_with_weights({0.9f, 1.0f}, false), {.quantizer = "wq", .own_db = 30}),
               HasSubstr("quant.exclude: [\"conv\"]"));
 }

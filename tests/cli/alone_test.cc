@@ -93,6 +93,7 @@ TEST_F(Alone, SaysWhatTakesLibTorch) {
     EXPECT_FALSE(exists("out.onnx")) << arguments;
   };
   refused("calibrate -e spec.yaml --set quant.adaround.iterations=5 -m net.onnx -o out.onnx", "takes LibTorch");
+  refused("calibrate -e spec.yaml --set quant.gptq.images=5 -m net.onnx -o out.onnx", "takes LibTorch");
   refused("quantize -m net.onnx --images data --runtime libtorch -o out.onnx", "takes LibTorch");
   refused("quantize -m net.onnx --images data --accuracy-drop 1 -o out.onnx", "");
   refused("evaluate -e spec.yaml -m net.onnx --runtime libtorch", "takes LibTorch");

@@ -94,6 +94,10 @@ PY
   [ "$(value bar.json holds)" = True ] || die "the bar does not hold"
   expect 0 'wrote again.onnx' "$octet" calibrate -e bar.spec.yaml -m float/model.onnx -o again.onnx
   cmp bar.onnx again.onnx || die "the spec of --accuracy-drop makes another network"
+  # Seconds instead of minutes, and nearer to the float network than the nearest codes are.
+  expect 0 'by GPTQ: .* falls by [1-9]' "$octet" calibrate -e "$spec" --set quant.weights.bits=3 --set quant.gptq.images=300 \
+    -m float/model.onnx -o gptq.onnx
+  expect 2 'leave one of them out' "$octet" calibrate -e "$spec" "${few[@]}" --set quant.gptq.images=300 -m float/model.onnx -o both.onnx
   # What their weights lost when they were put on their grid cannot be seen any more, and that is said.
   expect 0 'weights? lost before' "$octet" diagnose -e "$spec" -m bar.onnx --count 8
   grep -q '</html>' report.html || die "report.html is not whole"

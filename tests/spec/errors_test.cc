@@ -40,7 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"quant: {zzzz: 1}\n",
              "s.yaml:1:9: unknown key 'zzzz' in 'quant'; known keys: enable_qat, qat_mode, heads, equalize, "
              "bias_correction, "
-             "adaround, target, outer_bits, calibration, activations, weights, rules, exclude, only, inputs, layers"},
+             "adaround, gptq, target, outer_bits, calibration, activations, weights, rules, exclude, only, inputs, "
+             "layers"},
         Case{"data: {train: {format: idx}}\n",
              "s.yaml:1:15: the key 'path' is missing in 'data.train': Folder of the images; idx: folder with the usual "
              "file names, or the image file; imagenet_tfrecord: folder, file or a pattern like records/train-*."},

@@ -52,6 +52,10 @@ TEST(QuantKeys, BiasCorrectionHasAWordForEachWayAndTheOldFlags) {
   for (const char* word : {"true", "empirical"}) EXPECT_EQ(found(word), quant::BiasCorrection::kEmpirical);
   for (const char* word : {"false", "no"}) EXPECT_EQ(found(word), quant::BiasCorrection::kNo);
   EXPECT_EQ(found("analytic"), quant::BiasCorrection::kAnalytic);
+  EXPECT_THAT([] { parsed("quant: {bias_correction: analytic, gptq: {images: 9}}\n"); },
+              ::testing::ThrowsMessage<UserError>(::testing::HasSubstr("gptq")));
+  EXPECT_THAT([] { parsed("quant: {adaround: {iterations: 9}, gptq: {images: 9}}\n"); },
+              ::testing::ThrowsMessage<UserError>(::testing::HasSubstr("leave one of them out")));
   EXPECT_THAT([] { parsed("quant: {bias_correction: analytic, adaround: {iterations: 9}}\n"); },
               ::testing::ThrowsMessage<UserError>(::testing::HasSubstr("adaround")));
 }

@@ -39,7 +39,7 @@ TEST(AdaRound, MakesEveryLayerMoreLikeTheFloatOne) {
   ASSERT_EQ(layers.size(), 1u);  // the last stays float
   int64_t moved = 0;
   for (const RoundedLayer& layer : layers) {
-    EXPECT_LT(layer.adaptive, 0.8 * layer.nearest) << layer.node;
+    EXPECT_LT(layer.rounded, 0.8 * layer.nearest) << layer.node;
     moved += layer.moved;
     // On the grid, next to where they were.
     const ir::Node& q = *graph.find_node(layer.node)->input(1)->producer;
@@ -72,7 +72,7 @@ TEST(AdaRound, WithoutStepsIsRoundingToTheNearest) {
   ir::Graph graph = coarse_network();
   for (const RoundedLayer& layer : rounded(graph, *pictures, 0)) {
     EXPECT_EQ(layer.moved, 0);
-    EXPECT_EQ(layer.adaptive, layer.nearest);
+    EXPECT_EQ(layer.rounded, layer.nearest);
   }
 }
 

@@ -13,28 +13,33 @@
 #include "train/adaround.h"
 #include "train/bias_correction.h"
 #include "train/calibration_run.h"
+#include "train/gptq.h"
 #include "train/observe.h"
 #include "train/torch_runtime.h"
 
 namespace octet::app {
 namespace {
 
-void round_weights(ir::Graph& graph, data::Loader& loader, const quant::AdaRoundOptions& options) {
+void round_weights(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options) {
   ir::Graph images = tasks::image_graph(graph);
   int64_t layers = 0;
-  for (const auto& node : graph.nodes()) layers += train::rounds_adaptively(*node);
-  report::Progress progress({.label = "adaptive rounding", .total = layers, .unit = "layers"});
+  for (const auto& node : graph.nodes()) layers += train::rounds_by_results(*node);
+  const bool by_gptq = options.gptq.images > 0;
+  report::Progress progress({.label = by_gptq ? "GPTQ" : "adaptive rounding", .total = layers, .unit = "layers"});
   int64_t done = 0, weights = 0, moved = 0;
   double gain = 0;
-  const auto rounded = train::round_adaptively(images, loader, options, [&](const train::RoundedLayer& layer) {
+  const auto tell = [&](const train::RoundedLayer& layer) {
     progress.update(++done);
     weights += layer.weights, moved += layer.moved;
-    if (layer.adaptive > 0) gain += 10 * std::log10(layer.nearest / layer.adaptive);
-  });
+    if (layer.rounded > 0) gain += 10 * std::log10(layer.nearest / layer.rounded);
+  };
+  const std::vector<train::RoundedLayer> rounded =
+      by_gptq ? train::round_by_gptq(images, loader, options.gptq, tell)
+              : train::round_adaptively(images, loader, options.adaround, tell);
   progress.finish();
   for (const train::RoundedLayer& layer : rounded)
     graph.find_value(layer.weight)->constant = images.find_value(layer.weight)->constant;
-  log_info("rounded ", rounded.size(), " layers adaptively: ", moved, " of ", weights,
+  log_info("rounded ", rounded.size(), " layers ", by_gptq ? "by GPTQ: " : "adaptively: ", moved, " of ", weights,
            " weights go to another code than the nearest, and the error of a layer's results falls by ",
            done > 0 ? gain / static_cast<double>(done) : 0, " dB on average");
 }
@@ -43,10 +48,10 @@ bool same_values(const ir::Tensor& a, const ir::Tensor& b) {
   return a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
 }
 
-// Of `node`, which rounds_adaptively, those that the node of this name in `from` has on the same scales.
+// Of `node`, which rounds_by_results, those that the node of this name in `from` has on the same scales.
 void take_weights(const ir::Node& node, const ir::Graph& from) {
   const ir::Node* there = from.find_node(node.name);
-  if (!there || !train::rounds_adaptively(*there)) return;
+  if (!there || !train::rounds_by_results(*there)) return;
   const ir::Node &mine = *node.input(1)->producer, &theirs = *there->input(1)->producer;
   if (mine.input(0)->constant->shape() == theirs.input(0)->constant->shape() &&
       same_values(*mine.input(1)->constant, *theirs.input(1)->constant))
@@ -102,15 +107,16 @@ Observe observe_on(train::Communicator& communicator, bool by_libtorch) {
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
                                 const std::filesystem::path& dump_passes, train::Communicator& communicator,
                                 bool by_libtorch) {
-  if (options.adaround.iterations > 0 && communicator.size() > 1)
-    fail_usage("quant.adaround: rounds weights in one process; leave out the workers, or its iterations");
+  if (options.rounds_by_results() && communicator.size() > 1)
+    fail_usage("quant.", options.gptq.images > 0 ? "gptq" : "adaround",
+               ": rounds weights in one process; leave out the workers, or this key");
   if (options.calibration.method == quant::CalibrationMethod::kSqnr && communicator.size() > 1)
     fail_usage(
         "quant.calibration.method: sqnr runs quantized networks in one process; leave out the workers, or name "
         "another method");
   quant::CalibrationSet observed =
       calibrate(graph, loader, options, dump_passes, observe_on(communicator, by_libtorch));
-  if (options.adaround.iterations > 0) round_weights(graph, loader, options.adaround);
+  if (options.rounds_by_results()) round_weights(graph, loader, options);
   if (options.bias_correction == quant::BiasCorrection::kEmpirical) correct_biases(graph, loader, communicator);
   return observed;
 }
@@ -119,7 +125,7 @@ void calibrate_as(ir::Graph& graph, data::Loader& loader, const quant::QuantOpti
                   const ir::Graph& rounded) {
   calibrate(graph, loader, options, {}, observe_on());
   for (const auto& node : graph.nodes())
-    if (train::rounds_adaptively(*node)) take_weights(*node, rounded);
+    if (train::rounds_by_results(*node)) take_weights(*node, rounded);
   if (options.bias_correction == quant::BiasCorrection::kEmpirical)
     correct_biases(graph, loader, train::single_process());
 }

@@ -12,7 +12,8 @@ namespace octet::app {
 // the network, or where they are asked for. Several ranks, whose loaders share the images, all get what one would.
 Observe observe_on(train::Communicator& communicator = train::single_process(), bool by_libtorch = false);
 
-// calibrate() with observe_on(...), then quant.adaround and quant.bias_correction where `options` ask for them.
+// calibrate() with observe_on(...), then quant.adaround or quant.gptq and quant.bias_correction where `options` ask for
+// them.
 quant::CalibrationSet calibrate(ir::Graph& graph, data::Loader& loader, const quant::QuantOptions& options,
                                 const std::filesystem::path& dump_passes,
                                 train::Communicator& communicator = train::single_process(), bool by_libtorch = false);

@@ -4,12 +4,12 @@
     bench/low_bits.py [-e SPEC] [--seeds 1 ...] [--rows all|calibrated] [--set KEY=VALUE ...] [--check]     needs build/release
 
 The quick start's network is trained in float, calibrated with 4-bit weights and 8- or 4-bit activations (first and last layers 8), its
-weights rounded to the nearest code or adaptively (quant.adaround), and trained on with 4 bits, the scales following what they see
+weights rounded to the nearest code, adaptively (quant.adaround) or by GPTQ (quant.gptq), and trained on with 4 bits, the scales following what they see
 (quant.*.averaging_constant) or learned (quant.*.learned: lsq, lsq_plus, pact); the control is the same further training in float. All are
 measured on the test images, the last of them as an engine, too. Writes results/low_bits and goes on where it was interrupted. Takes hours on two cores of an old CPU; `--set
 data.train.limit=15000 --set train.epochs=4` shows the same in less, and --rows calibrated trains nothing but the float models. With
---check, exit 1 unless training with lsq ends within 1.5 points of float and of the control with every seed, and adaptive rounding is
-clearly above rounding to the nearest: by more than 2.5 standard errors of the difference on the same test images, those of all seeds
+--check, exit 1 unless training with lsq ends within 1.5 points of float and of the control with every seed, and either way of
+rounding by results is clearly above rounding to the nearest: by more than 2.5 standard errors of the difference on the same test images, those of all seeds
 together, as the images of one seed do not tell 0.3 points from chance.
 """
 import argparse
@@ -24,13 +24,15 @@ import parts
 W4A8 = ["quant.weights.bits=4"]
 W4A4 = [*W4A8, "quant.activations.bits=4", "quant.activations.unsigned=auto"]
 ADAROUND = ["quant.adaround.iterations=1000"]
+GPTQ = ["quant.gptq.images=500"]
+BY_RESULTS = ("adaptive", "GPTQ")
 LSQ = ["quant.weights.learned=lsq", "quant.activations.learned=lsq"]
 LSQ_PLUS = ["quant.weights.learned=lsq", "quant.activations.learned=lsq_plus", "quant.activations.asymmetric=yes"]
 PACT = ["quant.weights.learned=lsq", "quant.activations.learned=pact"]
 TRAINED = ["finetune.epochs=3"]
 # Name, whether it is trained on, settings.
-ROWS = [("W4A8, nearest", False, W4A8), ("W4A8, adaptive", False, W4A8 + ADAROUND),
-        ("W4A4, nearest", False, W4A4), ("W4A4, adaptive", False, W4A4 + ADAROUND),
+ROWS = [("W4A8, nearest", False, W4A8), ("W4A8, adaptive", False, W4A8 + ADAROUND), ("W4A8, GPTQ", False, W4A8 + GPTQ),
+        ("W4A4, nearest", False, W4A4), ("W4A4, adaptive", False, W4A4 + ADAROUND), ("W4A4, GPTQ", False, W4A4 + GPTQ),
         ("W4A4, trained, scales follow", True, W4A4 + TRAINED), ("W4A4, trained, pact", True, W4A4 + TRAINED + PACT),
         ("W4A4, trained, lsq_plus", True, W4A4 + TRAINED + LSQ_PLUS), ("W4A4, trained, lsq", True, W4A4 + TRAINED + LSQ)]
 
@@ -114,7 +116,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=parts.ROOT / "build/release")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    missed, pairs = [], {"W4A8": [], "W4A4": []}
+    missed, pairs = [], {(bits, how): [] for bits in ("W4A8", "W4A4") for how in BY_RESULTS}
     print("| seed | network | top-1 | against float |\n|---|---|---|---|")
     for seed in options.seeds:
         study = Study(options, seed)
@@ -128,8 +130,8 @@ def main():
             model = study.model(name, is_trained, settings)
             scores[name] = study.top1(model)
             print(f"| {seed} | {name} | {scores[name]:.2f} | {scores[name] - scores['float']:+.2f} |", flush=True)
-        for bits, of_seeds in pairs.items():
-            of_seeds.append(gained_and_lost(*(study.right(study.model(f"{bits}, {how}", False, [])) for how in ("adaptive", "nearest"))))
+        for (bits, how), of_seeds in pairs.items():
+            of_seeds.append(gained_and_lost(*(study.right(study.model(f"{bits}, {each}", False, [])) for each in (how, "nearest"))))
         if options.rows == "calibrated":
             continue
         scores["engine"] = study.top1(study.engine(model))
@@ -137,12 +139,12 @@ def main():
         bar = max(scores["float"], scores["control"]) - 1.5
         if scores["W4A4, trained, lsq"] < bar or scores["engine"] < bar:
             missed.append(f"seed {seed}: training with lsq ends more than 1.5 points below float or its control")
-    for bits, of_seeds in pairs.items():
+    for (bits, how), of_seeds in pairs.items():
         apart = standard_errors(of_seeds)
-        print(f"{bits}, {len(of_seeds)} seeds: adaptive rounding is {apart:.1f} standard errors above rounding to the nearest "
+        print(f"{bits}, {len(of_seeds)} seeds: {how} rounding is {apart:.1f} standard errors above rounding to the nearest "
               f"(seed by seed {', '.join(f'{standard_errors([counts]):.1f}' for counts in of_seeds)})")
         if apart < CLEARLY:
-            missed.append(f"{bits}: adaptive rounding is not clearly above rounding to the nearest")
+            missed.append(f"{bits}: {how} rounding is not clearly above rounding to the nearest")
     for line in missed:
         print(line)
     sys.exit(1 if options.check and missed else 0)

@@ -3,15 +3,29 @@
 #include <ATen/ATen.h>
 
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "train/calibration_run.h"
+#include "train/executor.h"
 #include "train/step.h"
 
 namespace octet::train {
+namespace {
+
+// What makes this value, as its only result.
+Executor up_to(const ir::Graph& graph, const std::string& value) {
+  ir::Graph part = graph.clone();
+  part.program = nullptr;
+  for (size_t i = 0; i < part.outputs().size(); ++i) part.set_output_value(i, part.find_value(value));
+  part.remove_dead();
+  return Executor(part);
+}
+
+}  // namespace
 
 LayerExamples::LayerExamples(const ir::Graph& graph, data::Loader& loader, int64_t images)
-    : whole_(without_quantization(graph)), quantized_(graph) {
+    : graph_(graph), whole_(without_quantization(graph)) {
   loader.start_epoch(0);
   while (images_ < images) {
     const std::optional<data::Batch> batch = loader.next();
@@ -24,16 +38,12 @@ LayerExamples::LayerExamples(const ir::Graph& graph, data::Loader& loader, int64
 
 void LayerExamples::each(const ir::Node& node,
                          const std::function<bool(const at::Tensor& inputs, const at::Tensor& targets)>& sink) {
-  at::Tensor inputs, targets;
-  whole_.set_tap([&](const ir::Value&, const at::Tensor& t) { targets = t; }, {node.output()->name});
-  quantized_.set_tap([&](const ir::Value&, const at::Tensor& t) { inputs = t; }, {node.input(0)->name});
+  Executor whole = up_to(whole_, node.output()->name), quantized = up_to(graph_, node.input(0)->name);
   for (const at::Tensor& batch : batches_) {
-    whole_.forward({batch}, Mode::kEval);
-    quantized_.forward({batch}, Mode::kEval);
+    const at::Tensor inputs = quantized.forward({batch}, Mode::kEval).at(0),
+                     targets = whole.forward({batch}, Mode::kEval).at(0);
     if (!sink(inputs, targets)) break;
   }
-  whole_.set_tap({});
-  quantized_.set_tap({});
 }
 
 }  // namespace octet::train

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/infer.h"
+#include "train/executor.h"
 #include "train/layer_examples.h"
 #include "train/weight_rounding.h"
 

@@ -74,7 +74,6 @@ std::vector<RoundedLayer> round_layers(ir::Graph& graph, data::Loader& loader, i
   for (const auto& node : graph.nodes()) {
     if (!rounds_by_results(*node)) continue;
     out.push_back(round_layer(*node, round, examples));
-    examples.load_from(graph);
     if (progress) progress(out.back());
   }
   return out;

@@ -33,7 +33,7 @@ class Search {
           [](quant::QuantOptions& o) { o.bias_correction = quant::BiasCorrection::kEmpirical; });
     boost("quant.gptq: {images: 500}", !result_.options.rounds_by_results(),
           [](quant::QuantOptions& o) { o.gptq.images = 500; });
-    // For minutes, where seconds did not help.
+    // For ten times as long, where that did not help.
     boost("quant.adaround: {iterations: 1000}", !result_.options.rounds_by_results(),
           [](quant::QuantOptions& o) { o.adaround.iterations = 1000; });
     if (!is_enough()) leave_layers_in_float();

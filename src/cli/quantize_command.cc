@@ -195,7 +195,7 @@ Command quantize_command() {
             app.add_flag("--adaround", options->adaround,
                          "Learn for each weight whether it is rounded up or down, by what its layer gives (minutes)");
         app.add_flag("--gptq", options->gptq,
-                     "Round weights so that those of the same layer make up for each other's errors (seconds)")
+                     "Round weights so that those of the same layer make up for each other's errors (a tenth of that)")
             ->excludes(adaround);
         limit_to<quant::Target>(app.add_option(
             "--target", options->target,

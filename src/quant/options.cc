@@ -67,7 +67,7 @@ void describe(schema::Section& s, QuantOptions& quant) {
       .written_when([&quant] { return quant.gptq.images > 0; })
       .help(
           "Rounding of weights after calibration that makes up for its own error in each layer: nearly what adaround "
-          "gives, in seconds.");
+          "gives, in a tenth of its time.");
   s.field("target", quant.placement.target)
       .help(
           "For whose kernels quantizers are placed, in calibration and so in training. any: Octet's engine, TensorRT, "

@@ -31,10 +31,9 @@ class Search {
           [](quant::QuantOptions& o) { o.equalize = quant::Equalization::kExact; });
     boost("quant.bias_correction: empirical", result_.options.bias_correction == quant::BiasCorrection::kNo,
           [](quant::QuantOptions& o) { o.bias_correction = quant::BiasCorrection::kEmpirical; });
-    boost("quant.gptq: {images: 500}", !result_.options.rounds_by_results(),
-          [](quant::QuantOptions& o) { o.gptq.images = 500; });
+    boost("quant.gptq: {images: 500}", may_round(), [](quant::QuantOptions& o) { o.gptq.images = 500; });
     // For ten times as long, where that did not help.
-    boost("quant.adaround: {iterations: 1000}", !result_.options.rounds_by_results(),
+    boost("quant.adaround: {iterations: 1000}", may_round(),
           [](quant::QuantOptions& o) { o.adaround.iterations = 1000; });
     if (!is_enough()) leave_layers_in_float();
     return std::move(result_);
@@ -53,6 +52,11 @@ class Search {
       options.calibration.method = method;
       try_step(text_of(method), options, false);
     }
+  }
+
+  // A spec with analytic bias correction takes neither (quant/options.cc), so none that a search writes has them.
+  bool may_round() const {
+    return !result_.options.rounds_by_results() && result_.options.bias_correction != quant::BiasCorrection::kAnalytic;
   }
 
   bool better(double a, double b) const { return result_.higher_is_better ? a > b : a < b; }

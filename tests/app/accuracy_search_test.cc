@@ -125,6 +125,12 @@ TEST(AccuracySearch, TakesMinutesForRoundingOnlyWhereSecondsDoNotHelp) {
                                        "quant.bias_correction: empirical (not kept)",
                                        "quant.gptq: {images: 500} (not kept)", "quant.adaround: {iterations: 1000}"));
   EXPECT_EQ(slow.options.gptq.images, 0);
+  // Analytic bias correction, which a spec cannot have beside them, stays without.
+  quant::QuantOptions analytic;
+  analytic.bias_correction = quant::BiasCorrection::kAnalytic;
+  const AccuracySearch without = search_accuracy({}, analytic, {.drop = 0.5}, true, model.tools());
+  EXPECT_THAT(tried(without), ::testing::Each(::testing::Not(::testing::HasSubstr("round"))));
+  EXPECT_THAT(tried(without), ::testing::Each(::testing::Not(::testing::HasSubstr("gptq"))));
   EXPECT_EQ(slow.options.adaround.iterations, 1000);
 }
 

@@ -144,7 +144,7 @@ int PlanBuilder::nhwc(const Value* value) {
     convert("dequantize", value, forms.codes, forms.nhwc).int8 = true;
     return forms.nhwc;
   }
-  const int from = forms.dense >= 0 ? forms.dense : materialize_constant(value);
+  const int from = forms.dense >= 0 || forms.index >= 0 ? dense(value) : materialize_constant(value);
   if (same_order(shape)) return forms_[value].nhwc = alias(from, value->name, Layout::kFloatNhwc, shape);
   const int to = add_buffer({.name = value->name, .layout = Layout::kFloatNhwc, .shape = shape});
   const int64_t n = shape[0], c = shape[1], h = shape[2], w = shape[3];

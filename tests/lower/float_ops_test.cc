@@ -275,5 +275,17 @@ TEST(FloatOnly, ArgMaxGivesIndices) {
     }
 }
 
+// Other operators read indices as numbers, whatever order they want an image in.
+TEST(FloatOnly, OthersReadTheIndicesOfArgMax) {
+  for (const int64_t axis : {0, 1, 2}) {
+    QuantNet net(17);
+    auto* x = net.input({3, 4, 6, 5});
+    auto* at = net.op(OpKind::kArgMax, {x}, {{"axis", axis}});
+    auto* moved = net.op(OpKind::kTranspose, {at}, {{"perm", std::vector<int64_t>{2, 0, 1, 3}}});
+    net.finish({moved, net.op(OpKind::kAdd, {at, at})});
+    check_graph(net);
+  }
+}
+
 }  // namespace
 }  // namespace octet::testing

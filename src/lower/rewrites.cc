@@ -2,6 +2,7 @@
 
 #include "lower/canonicalize.h"
 #include "lower/moved_codes.h"
+#include "lower/narrow_quantizers.h"
 #include "lower/rewrite_forms.h"
 #include "lower/row_operators.h"
 #include "lower/wide_weights.h"
@@ -27,6 +28,7 @@ std::vector<passes::Pass> compile_passes() {
       {"compute_on_rows", "let operators along the last axis compute on rows, as products do", compute_on_rows},
       {"collapse_reshapes", "make one Reshape of several, or none", collapse_reshapes},
       {"split_wide_weights", "make two matrices of weights whose codes need nine bits", split_wide_weights},
+      {"narrow_quantizers", "leave out negative codes of what is never negative", narrow_quantizers},
       {"remove_dead", "take out what reaches no output", [](ir::Graph& g) { return g.remove_dead(); }},
   };
 }

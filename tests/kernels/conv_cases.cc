@@ -109,8 +109,12 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
   e.multiplier = c->multiplier.data();
   set_limits(*c);
   if (tail.narrow) {
-    e.lo = static_cast<int32_t>(pick(rng, 0, 128));
-    e.hi = static_cast<int32_t>(pick(rng, e.lo, 255));
+    // From 0 on, as signed codes behind a ReLU are stored.
+    const bool from_zero = chance(rng, 0.5);
+    if (from_zero) e.out.zero_point = c->out.view.zero_point = 0;
+    e.lo = static_cast<int32_t>(from_zero ? 0 : pick(rng, 0, 128));
+    e.hi = static_cast<int32_t>(chance(rng, 0.5) ? 127 : pick(rng, e.lo, 255));
+    if (e.hi < e.lo) e.hi = e.lo;
   }
   if (tail.table) {
     c->table.resize(256);

@@ -35,7 +35,10 @@ std::unique_ptr<ConvCase> make_case(std::mt19937& rng, int64_t height, int64_t w
                         true};
   auto c =
       testing::make_conv_case(rng, shape, ConvTail{.table = end == End::kTable, .function = end == End::kFunction});
-  if (numbers == Numbers::kRelu) c->out.view.zero_point = c->args.epilogue.out.zero_point = 0;
+  if (numbers == Numbers::kRelu) {
+    c->out.view.zero_point = c->args.epilogue.out.zero_point = 0;
+    if (end != End::kFunction && rng() % 2 == 0) c->args.epilogue.hi = 127;
+  }
   if (numbers == Numbers::kLargeMultipliers)
     for (float& m : c->multiplier) m *= 300000.0f;
   testing::set_limits(*c);

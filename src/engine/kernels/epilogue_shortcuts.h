@@ -17,13 +17,14 @@ inline bool sums_are_bounded(const Epilogue& e) {
 
 constexpr int32_t kBitsOfTwo23 = 0x4b000000;  // the float 2^23
 
-// Codes 0..255 with zero point 0, 0 <= multiplier < 1, |sum| < 2^23: then a sum may start with the bits of 2^23f added
-// to it. Read as a float, a sum s >= 0 is exactly 2^23 + s, and fma(2^23 + s, m, -2^23 m) = fl(s * m) is the product
-// that the reference rounds, without a conversion. A negative sum gives a float below 2^23, so a product that is not
-// positive and ends as 0, as it should. The products of a sum are at most `products` times 255 * 128.
+// Codes from 0 on with zero point 0, 0 <= multiplier < 1, |sum| < 2^23: then a sum may start with the bits of 2^23f
+// added to it. Read as a float, a sum s >= 0 is exactly 2^23 + s, and fma(2^23 + s, m, -2^23 m) = fl(s * m) is the
+// product that the reference rounds, without a conversion. A negative sum gives a float below 2^23, so a product that
+// is not positive and ends as 0, as it should. Where codes end before 255, the kernel limits them. The products of a
+// sum are at most `products` times 255 * 128.
 inline bool relu_shortcut(const ConvArgs& a, int64_t products) {
   const Epilogue& e = a.epilogue;
-  return e.out.data != nullptr && e.residual.data == nullptr && e.table == nullptr && e.lo == 0 && e.hi == 255 &&
+  return e.out.data != nullptr && e.residual.data == nullptr && e.table == nullptr && e.lo == 0 &&
          e.out.zero_point == 0 && products <= 256 && e.limits.least_multiplier >= 0 &&
          e.limits.greatest_multiplier < 1 && e.limits.greatest_start + products * 255 * 128 < 1 << 23;
 }

@@ -47,8 +47,9 @@ OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
   if constexpr (V == Values::kTable)
     return k.function ? pack_function(a, b, c, d, k) : look_up64(pack(a, b, c, d, k), k.table);
   if constexpr (V < Values::kPlain) return pack(a, b, c, d, k);
-  return _mm512_permutexvar_epi32(pack_order(),
-                                  _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
+  const Z codes =
+      _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
+  return V == Values::kRelu ? _mm512_min_epu8(codes, k.high8) : codes;
 }
 
 // N vectors of 16 channels; four vectors are packed at a time: 4 / N pixels, one pixel for N = 3.

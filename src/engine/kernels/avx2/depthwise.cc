@@ -95,7 +95,7 @@ void multiply_strips(const Strips& s, Y* sums) {
       for (int i = 0; i < kPairs; ++i) {
         const Y ac = words[row][0][i], bd = words[row][1][i];
         codes[i] = kEnd == End::kReluCodes
-                       ? Limits::pack_words_only(ac, bd)
+                       ? s.finish->limits().below(Limits::pack_words_only(ac, bd))
                        : _mm256_permutevar8x32_epi32(s.finish->pack_words(ac, bd), Limits::words_order());
       }
       store_codes_of_row<P>(s, codes, s.out[row]);

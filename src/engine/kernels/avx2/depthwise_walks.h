@@ -110,7 +110,7 @@ OCTET_INLINE Y pack_rounded(const Finish& finish, Y a, Y b) {
 }
 template <Codes kCodes>
 OCTET_INLINE Y codes_of(const Finish& finish, Y low, Y high) {
-  if constexpr (kCodes == Codes::kRelu) return _mm256_packus_epi16(low, high);
+  if constexpr (kCodes == Codes::kRelu) return finish.limits().below(_mm256_packus_epi16(low, high));
   Y codes = finish.pack_words(low, high);
   if (finish.has_table()) finish.look_up(&codes, 1);
   return codes;

@@ -67,8 +67,9 @@ class Finish {
   template <Sum S>
   OCTET_INLINE Y pack(Y a, Y b, Y c, Y d) const {
     if constexpr (S == Sum::kRelu)
-      return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)),
-                                         _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+      return limits_.below(
+          _mm256_permutevar8x32_epi32(_mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)),
+                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
     if (function_)
       return _mm256_permutevar8x32_epi32((*function_)(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)),
                                          _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));

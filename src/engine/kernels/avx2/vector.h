@@ -81,6 +81,8 @@ struct Limits {
     return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(ac, bd), words_order());
   }
   static OCTET_INLINE Y words_order() { return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7); }
+  // Their upper limit alone.
+  OCTET_INLINE Y below(Y codes) const { return _mm256_min_epu8(codes, _mm256_broadcastsi128_si256(high8)); }
   OCTET_INLINE Y clamp(Y codes) const {
     return _mm256_min_epu8(_mm256_max_epu8(codes, _mm256_broadcastsi128_si256(low8)),
                            _mm256_broadcastsi128_si256(high8));

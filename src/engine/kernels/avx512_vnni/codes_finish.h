@@ -67,6 +67,7 @@ OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f
     if constexpr (F == Finish::kFunction)
       return _mm512_permutexvar_epi32(pack_order(), function_codes(low, high, f.constants.function));
     const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
+    if constexpr (F == Finish::kRelu) return _mm512_min_epu8(bytes, f.constants.high8);
     if constexpr (F != Finish::kAny && F != Finish::kTable) return bytes;
     const Z limited = _mm512_min_epu8(_mm512_max_epu8(bytes, f.constants.low8), f.constants.high8);
     return F == Finish::kTable ? look_up64(limited, f.constants.table) : limited;

@@ -139,8 +139,9 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
   if (c.table) table = load_table(c.table);
   const auto packed = [&](Z v0, Z v1, Z v2, Z v3) __attribute__((always_inline)) {
     if constexpr (S == Sum::kRelu)
-      return _mm512_permutexvar_epi32(pack_order(),
-                                      _mm512_packus_epi16(_mm512_packs_epi32(v0, v1), _mm512_packs_epi32(v2, v3)));
+      return _mm512_min_epu8(_mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(_mm512_packs_epi32(v0, v1),
+                                                                                        _mm512_packs_epi32(v2, v3))),
+                             c.high8);
     if (c.function) return pack_function(v0, v1, v2, v3, c);
     const Z q = pack(v0, v1, v2, v3, c);
     return c.table ? look_up64(q, table) : q;

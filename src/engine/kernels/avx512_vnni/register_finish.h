@@ -10,6 +10,7 @@ namespace {
 // Constants, and the multipliers of the tile's channels.
 struct alignas(64) RegisterFinish {
   float multiplier[4 * 16];
+  float offset[4 * 16];  // -2^23 * multiplier, for relu_shortcut()
   Constants constants;
   Z two23, places, order;              // see bytes_on_two23(), pack_order()
   __m512 residual_high, residual_low;  // Epilogue::residual_tables
@@ -38,6 +39,17 @@ OCTET_INLINE void scale_sums(Z& v, const RegisterFinish& f) {
       "vmulps %c[at](%[f]), %[v], %[v]"
       : [v] "+v"(v)
       : [f] "r"(&f), [at] "i"(offsetof(RegisterFinish, multiplier) + N * 64), "m"(f));
+}
+// The same of sums that start with the bits of 2^23 (relu_shortcut()).
+template <int N>
+OCTET_INLINE void scale_relu_sums(Z& v, const RegisterFinish& f) {
+  Z multiplier;
+  asm volatile(
+      "vmovaps %c[at](%[f]), %[multiplier]\n\t"
+      "vfmadd213ps %c[offset](%[f]), %[multiplier], %[v]"
+      : [v] "+v"(v), [multiplier] "=&v"(multiplier)
+      : [f] "r"(&f), [at] "i"(offsetof(RegisterFinish, multiplier) + N * 64),
+        [offset] "i"(offsetof(RegisterFinish, offset) + N * 64), "m"(f));
 }
 OCTET_INLINE void round(Z& v) {
   asm volatile("vcvtps2dq %[v], %[v]" : [v] "+v"(v));
@@ -135,10 +147,17 @@ OCTET_INLINE void pack_words(Z& a, const Z& b) {
   asm volatile("vpackssdw %[b], %[a], %[a]" : [a] "+v"(a) : [b] "v"(b));
 }
 
-// 64 codes in a from the words of a and c, which is lost. kPlain: zero point 0, codes 0..255, as saturation gives.
-template <bool kPlain>
+// The limits of codes.
+enum class Limits {
+  kPlain,  // zero point 0, codes 0..255: what saturation gives
+  kUpper,  // zero point 0, codes from 0 on
+  kBoth
+};
+
+// 64 codes in a from the words of a and c, which is lost.
+template <Limits L>
 OCTET_INLINE void pack_codes(Z& a, Z& c, const RegisterFinish& f) {
-  if constexpr (!kPlain)
+  if constexpr (L == Limits::kBoth)
     asm volatile(
         "vpaddsw %[zero_point], %[a], %[a]\n\t"
         "vpaddsw %[zero_point], %[c], %[c]"
@@ -150,7 +169,9 @@ OCTET_INLINE void pack_codes(Z& a, Z& c, const RegisterFinish& f) {
       "vpermd %[a], %[c], %[a]"
       : [a] "+v"(a), [c] "+v"(c)
       : [order] "m"(f.order));
-  if constexpr (!kPlain)
+  if constexpr (L == Limits::kUpper)
+    asm volatile("vpminub %[high], %[a], %[a]" : [a] "+v"(a) : [high] "m"(f.constants.high8));
+  if constexpr (L == Limits::kBoth)
     asm volatile(
         "vpmaxub %[low], %[a], %[a]\n\t"
         "vpminub %[high], %[a], %[a]"

@@ -44,7 +44,7 @@ Pixels pixels_of(const ConvArgs& a, Range rows, int64_t block) {
 
 // Blocks from `b` on, V at once. Returns the first that is left.
 template <int V>
-int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range blocks, TileFinish& f) {
+int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range blocks, bool relu, TileFinish& f) {
   const ConvLayout l = conv_layout(a.geometry, a.in.c_pitch);
   Weights w{.block_bytes = l.segments * l.dwords * 64, .dwords = l.dwords};
   w.soon = a.soon.bytes > 0 ? reinterpret_cast<const int8_t*>(a.soon.data) : a.weights;
@@ -52,7 +52,7 @@ int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range b
   const bool one_line = is_one_line(a);
   int64_t b = blocks.begin;
   for (; b + V <= blocks.end; b += V) {
-    load_channels<V>(a, b, f);
+    load_channels<V>(a, b, relu, f);
     w.begin = a.weights + b * w.block_bytes;
     w.ahead = w.begin + V * w.block_bytes;
     w.ahead_end = a.weights + smaller(b + 2 * V, blocks.end) * w.block_bytes;
@@ -66,17 +66,25 @@ int64_t run_blocks(const ConvArgs& a, RunPixels* run_pixels, Range rows, Range b
   return b;
 }
 
-RunPixels* wide_kernel(const ConvArgs& a) {
+RunPixels* wide_kernel(const ConvArgs& a, bool relu) {
   const Epilogue& e = a.epilogue;
   const bool sixteen = pixel_bytes(a.geometry) == 64 && is_one_line(a);
   if (e.residual.data == nullptr)
-    return sixteen ? kernel_without_sum<Walk::kSixteen, kUnit>() : kernel_without_sum<Walk::kRows, kUnit>();
-  if (!is_plain(e)) return kernel_of_sum<Walk::kRows, kUnit, false>(e);
-  return sixteen ? kernel_of_sum<Walk::kSixteen, kUnit, true>(e) : kernel_of_sum<Walk::kRows, kUnit, true>(e);
+    return sixteen ? kernel_without_sum<Walk::kSixteen, kUnit>(relu) : kernel_without_sum<Walk::kRows, kUnit>(relu);
+  switch (limits_of(e)) {
+    case Limits::kPlain:
+      return sixteen ? kernel_of_sum<Walk::kSixteen, kUnit, Limits::kPlain>(e)
+                     : kernel_of_sum<Walk::kRows, kUnit, Limits::kPlain>(e);
+    case Limits::kUpper:
+      return sixteen ? kernel_of_sum<Walk::kSixteen, kUnit, Limits::kUpper>(e)
+                     : kernel_of_sum<Walk::kRows, kUnit, Limits::kUpper>(e);
+    default:
+      return kernel_of_sum<Walk::kRows, kUnit, Limits::kBoth>(e);
+  }
 }
-RunPixels* narrow_kernel(const Epilogue& e) {
-  return e.residual.data ? kernel_of_sum<Walk::kOneLine, kNarrow, false>(e)
-                         : kernel_without_sum<Walk::kOneLine, kNarrow>();
+RunPixels* narrow_kernel(const Epilogue& e, bool relu) {
+  return e.residual.data ? kernel_of_sum<Walk::kOneLine, kNarrow, Limits::kBoth>(e)
+                         : kernel_without_sum<Walk::kOneLine, kNarrow>(relu);
 }
 
 void run(const ConvArgs& a, Range rows, Range blocks) {
@@ -84,10 +92,11 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   if (rows.begin >= rows.end || blocks.begin >= blocks.end) return;
   TileFinish f;
   f.codes = make_register_finish(e);
+  const bool relu = relu_shortcut(a, a.geometry.in_channels);
   if (padded_channels(a.geometry.out_channels) >= kUnit * kChannelBlock)
-    blocks.begin = run_blocks<kUnit>(a, wide_kernel(a), rows, blocks, f);
+    blocks.begin = run_blocks<kUnit>(a, wide_kernel(a, relu), rows, blocks, relu, f);
   if (is_one_line(a) && e.out.w >= kPixels<kNarrow>)
-    blocks.begin = run_blocks<kNarrow>(a, narrow_kernel(e), rows, blocks, f);
+    blocks.begin = run_blocks<kNarrow>(a, narrow_kernel(e, relu), rows, blocks, relu, f);
   conv_avx512_vnni(a, rows, blocks);
 }
 

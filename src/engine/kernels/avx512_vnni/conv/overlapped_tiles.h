@@ -34,8 +34,7 @@ struct UnitPlace {
 };
 
 // From the sums of one unit to its codes, in steps that products of the next tile come between.
-// kPlain: zero point 0, codes 0..255.
-template <int V, Sum S, Residual R, bool kPlain>
+template <int V, Sum S, Residual R, Limits L>
 struct UnitFinish {
   static constexpr int kSteps = 9;
 
@@ -54,7 +53,7 @@ struct UnitFinish {
     if constexpr (Step == 8) {
       pack_words(values[0], values[1]);
       pack_words(values[2], values[3]);
-      pack_codes<kPlain>(values[0], values[2], f.codes);
+      pack_codes<L>(values[0], values[2], f.codes);
       store(values[0], at);
     }
   }
@@ -62,12 +61,13 @@ struct UnitFinish {
  private:
   template <int N>
   static OCTET_INLINE void begin(const TileFinish& f, const MiddleLimits& limits, Z (&values)[kUnit]) {
+    if constexpr (S == Sum::kRelu) return scale_relu_sums<N % V>(values[N], f.codes);
     scale_sums<N % V>(values[N], f.codes);
     if constexpr (S != Sum::kNone) round_middle(values[N], limits);
   }
   template <int N>
   static OCTET_INLINE void complete(const TileFinish& f, Z (&values)[kUnit], const UnitPlace& at) {
-    if constexpr (S != Sum::kNone) {
+    if constexpr (S != Sum::kNone && S != Sum::kRelu) {
       const uint8_t* const codes = at.residual + (N >= V ? at.residual_pixel : 0) + N % V * kChannelBlock;
       add_residual<S == Sum::kTwiceFused>(values[N], scaled_residual<R>(codes, f.codes), f.codes);
     }
@@ -329,31 +329,36 @@ inline bool overlapped_finish_applies(const Epilogue& e) {
 using RunPixels = void(const TileFinish&, const Pixels&, Weights&);
 
 // The variants that layers of real networks meet, because each takes long to compile.
-template <Walk W, int V, bool kPlain>
+template <Walk W, int V, Limits L>
 RunPixels* kernel_of_sum(const Epilogue& e) {
-  if (e.residual_tables) return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kTables, kPlain>>;
-  if (!e.sum_fuses) return run_pixels<W, V, UnitFinish<V, Sum::kTwice, Residual::kOnTwo23, kPlain>>;
-  if constexpr (kPlain) {
+  if (e.residual_tables) return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kTables, L>>;
+  if (!e.sum_fuses) return run_pixels<W, V, UnitFinish<V, Sum::kTwice, Residual::kOnTwo23, L>>;
+  if constexpr (L != Limits::kBoth) {
     if (e.residual.zero_point == 0)
-      return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kOnTwo23NoZeroPoint, kPlain>>;
+      return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kOnTwo23NoZeroPoint, L>>;
   }
-  return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kOnTwo23, kPlain>>;
+  return run_pixels<W, V, UnitFinish<V, Sum::kTwiceFused, Residual::kOnTwo23, L>>;
 }
 template <Walk W, int V>
-RunPixels* kernel_without_sum() {
-  return run_pixels<W, V, UnitFinish<V, Sum::kNone, Residual::kOnTwo23, false>>;
+RunPixels* kernel_without_sum(bool relu) {
+  if (relu) return run_pixels<W, V, UnitFinish<V, Sum::kRelu, Residual::kOnTwo23, Limits::kUpper>>;
+  return run_pixels<W, V, UnitFinish<V, Sum::kNone, Residual::kOnTwo23, Limits::kBoth>>;
 }
-// Zero point 0, codes 0..255: the last convolution of a residual block that ends with ReLU.
-inline bool is_plain(const Epilogue& e) {
-  return e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
+// Of the last convolution of a residual block: where it ends with ReLU, codes begin with 0.
+inline Limits limits_of(const Epilogue& e) {
+  if (e.out.zero_point != 0 || e.lo != 0) return Limits::kBoth;
+  return e.hi == 255 ? Limits::kPlain : Limits::kUpper;
 }
 
 // From the start of the sums and the multipliers of V blocks from block b on.
 template <int V>
-OCTET_INLINE void load_channels(const ConvArgs& a, int64_t b, TileFinish& f) {
+OCTET_INLINE void load_channels(const ConvArgs& a, int64_t b, bool relu, TileFinish& f) {
+  const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
   for (int v = 0; v < V; ++v) {
-    _mm512_store_si512(f.start + v * 16, _mm512_loadu_si512(a.acc_init + (b + v) * 16));
-    _mm512_store_ps(f.codes.multiplier + v * 16, _mm512_loadu_ps(a.epilogue.multiplier + (b + v) * 16));
+    const __m512 multiplier = _mm512_loadu_ps(a.epilogue.multiplier + (b + v) * 16);
+    _mm512_store_si512(f.start + v * 16, _mm512_add_epi32(_mm512_loadu_si512(a.acc_init + (b + v) * 16), base));
+    _mm512_store_ps(f.codes.multiplier + v * 16, multiplier);
+    _mm512_store_ps(f.codes.offset + v * 16, _mm512_mul_ps(multiplier, _mm512_set1_ps(-8388608.0f)));
   }
 }
 

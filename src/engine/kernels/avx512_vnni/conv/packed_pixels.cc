@@ -136,10 +136,12 @@ int64_t run_columns(const ConvArgs& a, const Packing& p, const uint8_t* packed, 
   Weights w{.block_bytes = p.dwords * 64, .dwords = p.dwords};
   TileFinish f;
   f.codes = make_register_finish(a.epilogue);
-  RunPixels* const run_pixels = kernel_without_sum<Walk::kRows, kUnit>();
+  const ConvGeometry& g = a.geometry;
+  const bool relu = relu_shortcut(a, g.kernel_h * g.kernel_w * g.in_channels);
+  RunPixels* const run_pixels = kernel_without_sum<Walk::kRows, kUnit>(relu);
   int64_t b = blocks.begin;
   for (; b + kUnit <= blocks.end; b += kUnit) {
-    load_channels<kUnit>(a, b, f);
+    load_channels<kUnit>(a, b, relu, f);
     w.begin = w.ahead = w.ahead_end = w.soon = w.soon_end =
         reinterpret_cast<const int8_t*>(a.prepared) + b * w.block_bytes;
     pixels.out = out.data + n * out.image_stride + y * out.row_stride + b * kChannelBlock;

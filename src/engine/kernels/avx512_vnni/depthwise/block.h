@@ -120,7 +120,7 @@ template <Finish F>
 OCTET_INLINE Z codes_of_words(Z low, Z high, const Constants& k, const uint8_t* table) {
   if constexpr (F == Finish::kFunction) return function_codes(low, high, k.function);
   const Z q = _mm512_packus_epi16(low, high);
-  if constexpr (F == Finish::kRelu) return q;
+  if constexpr (F == Finish::kRelu) return _mm512_min_epu8(q, k.high8);
   const Z limited = _mm512_min_epu8(_mm512_max_epu8(q, k.low8), k.high8);
   return F == Finish::kTable ? look_up64(limited, table) : limited;
 }

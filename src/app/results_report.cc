@@ -259,7 +259,8 @@ void add_verification(const ResultsFolder& r, report::Report& out) {
       {"tensor", "codes compared", "different", "ties of one step", "wrong"},
       {},
       "Each tensor is computed by the graph from the engine's own codes before it. A tie is a value on "
-      "the border between two codes."};
+      "the border between two codes, or within a quarter of a code of it behind an activation that is computed on "
+      "lines."};
   for (const ordered_json& t : r.verification.at("tensors"))
     tensors.rows.push_back({t.at("tensor"), str(t.at("elements").get<int64_t>()), str(t.at("different").get<int64_t>()),
                             str(t.at("ties").get<int64_t>()), str(t.at("violations").get<int64_t>())});

@@ -9,6 +9,7 @@
 #include "app/model.h"
 #include "base/error.h"
 #include "dense/program.h"
+#include "engine/kernels/code_function.h"
 #include "ir/infer.h"
 
 namespace octet::app {
@@ -212,7 +213,9 @@ class Verifier {
     for (size_t i = 0; i < codes.size(); ++i) {
       const QuantizedTensor& t = tensors_[cut_->compared[i]];
       const std::span<const float> source = t.of_image ? std::span<const float>(images_) : computed.at(next++).values;
-      different += compare_codes(source, codes[i], t.params, result.tensors[cut_->compared[i]]);
+      const bool on_lines = dumped.at(t.engine_tensor).on_lines;
+      const double near = options_.border + (on_lines ? kernels::kLineError : 0);
+      different += compare_codes(source, codes[i], t.params, near, result.tensors[cut_->compared[i]]);
     }
     const std::vector<FloatArray> exact = exact_scores_->run(inputs);
     for (size_t i = 0; i < outputs_.size(); ++i)
@@ -221,7 +224,7 @@ class Verifier {
   }
 
   int64_t compare_codes(std::span<const float> source, const std::vector<int32_t>& codes,
-                        const numerics::QuantParams& params, TensorCheck& check) const {
+                        const numerics::QuantParams& params, double near, TensorCheck& check) const {
     if (source.size() != codes.size())
       refuse(str("tensor '", check.tensor, "' has ", source.size(), " elements in the model and ", codes.size(),
                  " in the engine"));
@@ -235,7 +238,7 @@ class Verifier {
       check.largest_step = std::max(check.largest_step, step);
       const double position = static_cast<double>(source[i]) / params.scale + params.zero_point;
       const double border = (static_cast<double>(expected) + codes[i]) / 2;
-      if (step == 1 && std::abs(position - border) <= options_.border)
+      if (step == 1 && std::abs(position - border) <= near)
         ++check.ties;
       else
         ++check.violations;

@@ -17,7 +17,7 @@ struct VerifyOptions {
   int64_t tensor_images = 200;  // the first images of the run whose tensors are compared; mismatching ones always are
   // How far from a rounding border, in steps, a differing code may lie: float32 summation order, and the bias that the
   // engine rounds to the accumulator's unit (half a unit is up to half a requantize multiplier, 0.01 of a step at most
-  // in practice).
+  // in practice). Behind a function on lines (kernels/code_function.h) kernels::kLineError is added.
   double border = 0.02;
   std::function<void(int64_t done)> progress;
 };

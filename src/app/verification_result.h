@@ -17,8 +17,9 @@ struct TensorCheck {
   TensorPlace place = TensorPlace::kCompared;
   std::string note;  // where it is not compared: why
   int64_t elements = 0;
-  int64_t different = 0;     // codes that differ at all
-  int64_t ties = 0;          // of these: by one step, and the graph's value lies on the border between the two codes
+  int64_t different = 0;  // codes that differ at all
+  int64_t ties = 0;  // of these: by one step, and the graph's value lies on the border between the two codes, or near
+                     // it behind an activation on lines (VerifyOptions::border)
   int64_t violations = 0;    // all others: the engine is wrong there
   int64_t largest_step = 0;  // largest difference in codes
 };

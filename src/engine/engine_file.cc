@@ -156,8 +156,15 @@ std::string front_bytes(std::string plan_text, std::span<const std::byte> consta
   return std::string(characters(std::as_bytes(std::span(&header, 1)))) + plan_text;
 }
 
+// A function on lines is among the numbers of its step.
+bool has_lines(const Step& step) {
+  return std::any_of(step.ints.begin(), step.ints.end(),
+                     [](const auto& number) { return number.first.ends_with("function_line_shift"); });
+}
+
 uint32_t format_of(const Plan& plan) {
-  return plan.program ? kEngineFormatVersion : kPlainFormatVersion;
+  const bool newer = plan.program || std::any_of(plan.steps.begin(), plan.steps.end(), has_lines);
+  return newer ? kEngineFormatVersion : kPlainFormatVersion;
 }
 
 }  // namespace

@@ -15,7 +15,8 @@
 
 namespace octet::engine {
 
-// Files are of the oldest format that can say what they say: 4 has a program, 3 has none. Both are read.
+// Files are of the oldest format that can say what they say: 4 has a program or
+// functions on lines (kernels/code_function.h), 3 has none of these. Both are read.
 inline constexpr uint32_t kEngineFormatVersion = 4, kPlainFormatVersion = 3;
 
 // The bytes of the file.

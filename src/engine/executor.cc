@@ -289,6 +289,8 @@ TensorDump Executor::dump(int id) const {
     return out;
   }
   if (out.is_codes) out.scale = b.scale, out.zero_point = b.zero_point - b.code_offset;
+  for (const Step& step : plan_->steps)
+    out.on_lines |= step.ints.contains("function_line_shift") && plan_->root(step.outputs[0]) == plan_->root(id);
   if (out.is_codes && b.layout != Layout::kCodes) {
     const kernels::QTensor& t = arena_.memory.codes[id];
     const bool swapped = b.layout == Layout::kCodeColumns;

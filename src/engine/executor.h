@@ -44,6 +44,7 @@ struct TensorDump {
   std::vector<float> values;  // where the tensor is float
   float scale = 1;
   int32_t zero_point = 0;
+  bool on_lines = false;  // codes of a function of sums that is on lines: within kernels::kLineError of a code
   // Codes that a step keeps to itself: TENSOR/gate/0, TENSOR/gate/1 ... from the last to the first of the small layers
   // by which a squeeze-and-excite makes TENSOR, and last the mean. They are as the engine has them, 128 more than the
   // graph's where the quantizer is signed, and scale and zero point are not known here.

@@ -191,10 +191,16 @@ RowWork row_work(const kernels::ConvGeometry& g,
 
 void read_code_function(const StepReader& r, const std::string& key, kernels::Epilogue* e) {
   kernels::CodeFunction& f = e->function;
-  f.rises = static_cast<int32_t>(r.integer(key + "_rises", 0, kernels::kMostRises));
-  f.turn = static_cast<int32_t>(r.integer(key + "_turn", -128, 127));
   f.tails = std::ldexp(1.0f, -static_cast<int>(r.integer_or(key + "_tail_shift", 0, 0, kernels::kMostTailShift)));
-  f.rows = r.constant<uint8_t>(key, kernels::CodeFunction::bytes(f.rises)).data();
+  if (const int64_t shift = r.integer_or(key + "_line_shift", 0, 0, kernels::kGreatestLineShift)) {
+    r.check(shift >= kernels::kLeastLineShift, key, "_line_shift is below ", kernels::kLeastLineShift);
+    f.line_shift = static_cast<int32_t>(shift);
+    f.lines = r.constant<uint8_t>(key, kernels::kLineBytes).data();
+  } else {
+    f.rises = static_cast<int32_t>(r.integer(key + "_rises", 0, kernels::kMostRises));
+    f.turn = static_cast<int32_t>(r.integer(key + "_turn", -128, 127));
+    f.rows = r.constant<uint8_t>(key, kernels::CodeFunction::bytes(f.rises)).data();
+  }
   e->lo = kernels::kLeastStep, e->hi = kernels::kGreatestStep;
 }
 

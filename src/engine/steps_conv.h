@@ -14,8 +14,8 @@ kernels::ConvGeometry read_conv_geometry(const StepReader& reader, const Buffer&
 // Window of a pooling step. Every window has a tap in the image.
 kernels::PoolWindow read_pool_window(const StepReader& reader, const Buffer& in, const Buffer& out);
 
-// The function of steps (kernels/code_function.h) in the constant `key`, with its numbers KEY_rises, KEY_turn and
-// KEY_tail_shift.
+// The function of steps (kernels/code_function.h) in the constant `key`, with its numbers KEY_tail_shift and either
+// KEY_line_shift or KEY_rises and KEY_turn.
 void read_code_function(const StepReader& reader, const std::string& key, kernels::Epilogue* epilogue);
 
 inline constexpr const char* kConvKind = "conv";

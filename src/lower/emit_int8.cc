@@ -1,6 +1,7 @@
 #include "lower/emit_int8.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -38,6 +39,9 @@ std::vector<float> multipliers(const Int8Chain& chain) {
     m[c] = chain.middle   ? numerics::requantize_multiplier(x, w, chain.middle->scale)
            : chain.output ? numerics::requantize_multiplier(x, w, chain.output->scale)
                           : x * w;
+    // Sums in steps: the two bits are 1/128 of a step at most, and kernels that know them to be zero are quicker
+    // (ChannelLimits::short_multipliers).
+    if (chain.function && !chain.middle) m[c] = std::bit_cast<float>((std::bit_cast<uint32_t>(m[c]) + 2) & ~3u);
   }
   return m;
 }
@@ -123,9 +127,13 @@ CodeLimits code_limits(const Bounds& bounds, const numerics::QuantParams& params
   return {numerics::quantize(bounds.lo, params) + offset, numerics::quantize(bounds.hi, params) + offset};
 }
 
-void write_function(Step& s, const std::string& key, const StepFunction& function, const engine::ConstantRef& rows) {
-  s.constants[key] = rows;
-  s.ints[key + "_rises"] = function.rises, s.ints[key + "_turn"] = function.turn;
+void write_function(Step& s, const std::string& key, const StepFunction& function, const engine::ConstantRef& table) {
+  s.constants[key] = table;
+  if (function.line_shift > 0) {
+    s.ints[key + "_line_shift"] = function.line_shift;
+  } else {
+    s.ints[key + "_rises"] = function.rises, s.ints[key + "_turn"] = function.turn;
+  }
   if (function.tail_shift > 0) s.ints[key + "_tail_shift"] = function.tail_shift;
 }
 
@@ -148,7 +156,7 @@ void emit_conv(PlanBuilder& b, const Int8Chain& chain, const ConvBuffers& at) {
   const auto accumulator = b.constant(chain.weights->accumulator), multiplier = b.constant(multipliers(chain));
   engine::ConstantRef table_ref;
   if (table) table_ref = b.constant(chain.table);
-  if (chain.function) table_ref = b.constant(chain.function->rows);
+  if (chain.function) table_ref = b.constant(chain.function->table);
   b.set_source(*chain.end, *chain.weighted.node, chain.op);
   Step& s = b.step(depthwise ? "depthwise" : "conv", *chain.end, inputs, {at.out});
   s.int8 = true;

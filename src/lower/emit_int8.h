@@ -39,7 +39,7 @@ std::vector<int8_t> pack_weights(const Int8Chain& chain, bool depthwise);
 std::vector<float> multipliers(const Int8Chain& chain);
 // The constant `key` of a step, with its numbers.
 void write_function(engine::Step& step, const std::string& key, const StepFunction& function,
-                    const engine::ConstantRef& rows);
+                    const engine::ConstantRef& table);
 void emit_int8_chain(PlanBuilder& builder, const Int8Chain& chain);
 
 // x * gate(mean(x)): squeeze-and-excite. The layers are 1x1 convolutions over one pixel; the last makes the gate.

@@ -237,7 +237,11 @@ std::optional<Int8Chain> Lowering::read_function_chain(const Node& node) {
     const QuantParams out = quantizer_params(node);
     PointwiseProgram program(*activations_, node.output(), source.root, 0);
     const auto code_of = [&](float x) { return static_cast<uint8_t>(program.code_of(x) + code_offset(out)); };
-    chain->function = step_function(code_of, greatest_sum(*chain));
+    // A code in a squeeze-and-excite or another small tensor decides over many, and takes hardly any time.
+    constexpr int64_t kSmall = 4096;
+    const ir::Shape& shape = shape_of(node.output());
+    const bool small = ir::element_count(shape) / shape[0] <= kSmall;
+    chain->function = step_function(code_of, greatest_sum(*chain), small ? Fit::kExact : Fit::kClose);
     if (!chain->function) return std::nullopt;
     chain->output = chain->function->steps(), chain->table_output = out;
     chain->end = &node, chain->out = node.output();

@@ -78,7 +78,7 @@ void emit_squeeze_excite(PlanBuilder& b, const SqueezeExcite& block) {
     c.weights = b.constant(pack_weights(layer, false));
     c.acc_init = b.constant(layer.weights->accumulator), c.multiplier = b.constant(multipliers(layer));
     if (!layer.table.empty()) c.table = b.constant(layer.table);
-    if (layer.function) c.table = b.constant(layer.function->rows);
+    if (layer.function) c.table = b.constant(layer.function->table);
   }
   b.set_source(*block.end, *block.name, block.op);
   engine::Step& s = b.step("squeeze_excite", *block.end, {in, sums}, {out});

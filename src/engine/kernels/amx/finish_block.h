@@ -36,16 +36,19 @@ struct FinishJob {
 // What is known of a layer's numbers, and saves instructions.
 enum class Values {
   kAny,
-  kTable,    // as kAny, with a table in registers behind the codes, or a function of steps
-  kBounded,  // no scaled sum leaves int32, so the upper limit can wait for the codes
-  kPlain,    // besides, all zero points are 0 and the limits are 0 and 255: saturation is all there is
-  kRelu      // besides, relu_shortcut() holds
+  kTable,       // as kAny, with a table in registers behind the codes, or a function of steps
+  kLines,       // as kBounded, with a function of steps on lines behind the sums
+  kShortLines,  // besides, lines_shortcut() holds
+  kBounded,     // no scaled sum leaves int32, so the upper limit can wait for the codes
+  kPlain,       // besides, all zero points are 0 and the limits are 0 and 255: saturation is all there is
+  kRelu         // besides, relu_shortcut() holds
 };
 
 template <Values V>
 OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
   if constexpr (V == Values::kTable)
     return k.function ? pack_function(a, b, c, d, k) : look_up64(pack(a, b, c, d, k), k.table);
+  if constexpr (V == Values::kLines || V == Values::kShortLines) return pack_lines(a, b, c, d, k);
   if constexpr (V < Values::kPlain) return pack(a, b, c, d, k);
   const Z codes =
       _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
@@ -74,9 +77,10 @@ class CodesFinish {
     for (int n = 0; n < N; ++n) {
       start_[n] = _mm512_loadu_si512(job.acc_init + job.channel + n * 16);
       m_[n] = _mm512_loadu_ps(job.epilogue->multiplier + job.channel + n * 16);
-      if constexpr (V == Values::kRelu) {
-        start_[n] = _mm512_add_epi32(start_[n], _mm512_set1_epi32(kBitsOfTwo23));
-        correction_[n] = _mm512_mul_ps(m_[n], _mm512_set1_ps(8388608.0f));
+      if constexpr (V == Values::kRelu || V == Values::kShortLines) {
+        constexpr bool kIsRelu = V == Values::kRelu;
+        start_[n] = _mm512_add_epi32(start_[n], _mm512_set1_epi32(kIsRelu ? kBitsOfTwo23 : kBitsOfMiddle));
+        correction_[n] = _mm512_mul_ps(m_[n], _mm512_set1_ps(kIsRelu ? 8388608.0f : kMiddle));
       }
     }
   }
@@ -109,7 +113,7 @@ class CodesFinish {
 
  private:
   static constexpr Numbers kNumbers = V <= Values::kTable     ? Numbers::kAny
-                                      : V == Values::kBounded ? Numbers::kBounded
+                                      : V <= Values::kBounded ? Numbers::kBounded
                                                               : Numbers::kNoZeroPoint;
 
   OCTET_INLINE std::byte* out(int64_t pixel) const {
@@ -128,7 +132,7 @@ class CodesFinish {
     const uint8_t* r = nullptr;
     if constexpr (S != Sum::kNone) r = residual_of(pixel, n);
     const Z sum = sum_of(pixel, n);
-    if constexpr (V == Values::kRelu)  // exact: see relu_shortcut()
+    if constexpr (V == Values::kRelu || V == Values::kShortLines)  // exact: see the shortcuts
       return _mm512_cvtps_epi32(_mm512_fmsub_ps(_mm512_castsi512_ps(sum), m_[n], correction_[n]));
     return scale<S, kNumbers>(sum, m_[n], r, k_);
   }
@@ -225,6 +229,10 @@ FinishChoice finish_for(Values values, bool saturating = false) {
       return {finish_codes_block<N, S, Values::kAny>};
     case Values::kTable:
       return {finish_codes_block<N, S, Values::kTable>};
+    case Values::kShortLines:
+      return {finish_codes_block<N, S, Values::kShortLines>};
+    case Values::kLines:
+      return {finish_codes_block<N, S, Values::kLines>};
     case Values::kBounded:
       return {finish_codes_block<N, S, Values::kBounded>, kInLine ? InLine::kBounded : InLine::kNot};
     default:
@@ -242,7 +250,9 @@ FinishChoice choose_finish(const ConvArgs& a, const Constants& c, int64_t produc
     return {e.rounds_twice ? finish_table_block<N, Sum::kTwice> : finish_table_block<N, Sum::kOnce>};
   }
   const bool zero = e.out.zero_point == 0 && (e.residual.data == nullptr || e.residual.zero_point == 0);
-  const Values values = e.table || e.function              ? Values::kTable
+  const Values values = c.lines.rows && lines_shortcut(e)  ? Values::kShortLines
+                        : c.bounded && c.lines.rows        ? Values::kLines
+                        : e.table || e.function            ? Values::kTable
                         : !c.bounded                       ? Values::kAny
                         : zero && e.lo == 0 && e.hi == 255 ? Values::kPlain
                                                            : Values::kBounded;

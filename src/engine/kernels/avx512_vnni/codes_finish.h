@@ -9,21 +9,24 @@ namespace {
 // What a tile of codes without a residual needs to go from its products to its codes in registers.
 struct alignas(64) CodesFinish {
   int32_t start[4 * 16];
-  float multiplier[4 * 16], offset[4 * 16];  // offset: -2^23 * multiplier, for kRelu
+  float multiplier[4 * 16],
+      offset[4 * 16];  // offset: for kRelu and kShortLines, what sums start with, times -multiplier
   Constants constants;
   int64_t out_pixel = 0;
 };
 
-// How: see relu_shortcut(); else the numbers are bounded, and the codes with zero point 0 and 0..255, or any, or any
-// and then the table (Constants::table), or the function of steps. A way of its own each, for what is asked in the
-// loop.
-enum class Finish { kRelu, kPlain, kAny, kTable, kFunction };
-constexpr int kFinishes = 5;
+// How: see relu_shortcut(); else the numbers are bounded, and the codes are 0..255 with zero point 0, or with another,
+// or have limits, or these and then the table (Constants::table), or are the function of steps: on lines with
+// lines_shortcut(), on lines, or any. A way of its own each, for what is asked in the loop.
+enum class Finish { kRelu, kPlain, kAllCodes, kAny, kTable, kShortLines, kLines, kFunction };
+constexpr int kFinishes = 8;
 
-OCTET_INLINE Finish choose_finish(bool relu, const Constants& c) {
+OCTET_INLINE Finish choose_finish(bool relu, const Epilogue& e, const Constants& c) {
   if (relu) return Finish::kRelu;
+  if (c.lines.rows) return lines_shortcut(e) ? Finish::kShortLines : Finish::kLines;
   if (c.function) return Finish::kFunction;
-  return c.table ? Finish::kTable : c.plain ? Finish::kPlain : Finish::kAny;
+  if (c.table) return Finish::kTable;
+  return c.plain ? Finish::kPlain : c.all_codes ? Finish::kAllCodes : Finish::kAny;
 }
 
 // Whether the finish of these codes can be one of them.
@@ -32,14 +35,16 @@ OCTET_INLINE bool has_codes_finish(const Epilogue& e) {
 }
 
 // Takes over the numbers of `vectors` blocks of channels from block `block` on.
-OCTET_INLINE void set_channels(CodesFinish& f, const ConvArgs& a, int64_t block, int vectors, bool relu) {
-  const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : 0);
+OCTET_INLINE void set_channels(CodesFinish& f, const ConvArgs& a, int64_t block, int vectors, Finish finish) {
+  const bool relu = finish == Finish::kRelu, lines = finish == Finish::kShortLines;
+  const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : lines ? kBitsOfMiddle : 0);
+  const __m512 offset = _mm512_set1_ps(relu ? -8388608.0f : -kMiddle);
   for (int v = 0; v < vectors; ++v) {
     const int64_t channel = (block + v) * kChannelBlock;
     const __m512 m = _mm512_loadu_ps(a.epilogue.multiplier + channel);
     _mm512_store_si512(f.start + v * 16, _mm512_add_epi32(_mm512_loadu_si512(a.acc_init + channel), base));
     _mm512_store_ps(f.multiplier + v * 16, m);
-    _mm512_store_ps(f.offset + v * 16, _mm512_mul_ps(m, _mm512_set1_ps(-8388608.0f)));
+    _mm512_store_ps(f.offset + v * 16, _mm512_mul_ps(m, offset));
   }
 }
 
@@ -48,7 +53,7 @@ template <Finish F, int P, int V>
 OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f, uint8_t* out) {
   const auto rounded = [&](int p, int v) __attribute__((always_inline)) {
     const __m512 multiplier = _mm512_load_ps(f.multiplier + v * 16);
-    if constexpr (F == Finish::kRelu)
+    if constexpr (F == Finish::kRelu || F == Finish::kShortLines)
       return _mm512_cvtps_epi32(
           _mm512_fmadd_ps(_mm512_castsi512_ps(acc[p][v]), multiplier, _mm512_load_ps(f.offset + v * 16)));
     // By hand: the compiler would convert some sums early, and spill others for it.
@@ -62,10 +67,12 @@ OCTET_INLINE void finish_in_registers(const Z (&acc)[P][V], const CodesFinish& f
   };
   const auto codes = [&](Z a, Z b, Z c, Z d) __attribute__((always_inline)) {
     Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
-    if constexpr (F == Finish::kAny || F == Finish::kTable || F == Finish::kFunction)
-      low = _mm512_adds_epi16(low, f.constants.zero_point16), high = _mm512_adds_epi16(high, f.constants.zero_point16);
+    if constexpr (F == Finish::kLines || F == Finish::kShortLines)
+      return ordered_line_codes(low, high, f.constants.lines);
     if constexpr (F == Finish::kFunction)
       return _mm512_permutexvar_epi32(pack_order(), function_codes(low, high, f.constants.function));
+    if constexpr (F == Finish::kAllCodes || F == Finish::kAny || F == Finish::kTable)
+      low = _mm512_adds_epi16(low, f.constants.zero_point16), high = _mm512_adds_epi16(high, f.constants.zero_point16);
     const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
     if constexpr (F == Finish::kRelu) return _mm512_min_epu8(bytes, f.constants.high8);
     if constexpr (F != Finish::kAny && F != Finish::kTable) return bytes;

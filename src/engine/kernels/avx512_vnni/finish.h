@@ -33,10 +33,12 @@ struct Constants {
   Z mid_zero_point;
   Z residual_zero_point, zero_point16, low8, high8;
   bool bounded = false;            // Numbers::kBounded
-  bool plain = false;              // zero point 0, codes 0..255: what saturation gives
+  bool all_codes = false;          // 0..255: what saturation gives
+  bool plain = false;              // besides, zero point 0
   const uint8_t* table = nullptr;  // applied in registers
   CodeFunction function;
   bool tails = false;  // of the function
+  Lines lines;         // of the function, where it has some and they are quick
 };
 
 OCTET_INLINE Constants make_constants(const Epilogue& e) {
@@ -55,10 +57,12 @@ OCTET_INLINE Constants make_constants(const Epilogue& e) {
   c.low8 = _mm512_set1_epi8(static_cast<char>(e.lo));
   c.high8 = _mm512_set1_epi8(static_cast<char>(e.hi));
   c.bounded = sums_are_bounded(e) && !e.function.has_tails();  // else only scale() would have to draw them in
-  c.plain = e.out.zero_point == 0 && e.lo == 0 && e.hi == 255;
+  c.all_codes = e.lo == 0 && e.hi == 255;
+  c.plain = e.out.zero_point == 0 && c.all_codes;
   c.table = has_vbmi() ? e.table : nullptr;
   c.function = e.function;
   c.tails = e.function.has_tails();
+  if (e.function.lines && has_vbmi()) c.lines = make_lines(e.function);
   return c;
 }
 
@@ -101,6 +105,7 @@ OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const Constants& k) {
   if (k.plain) return _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
   low = _mm512_adds_epi16(low, k.zero_point16), high = _mm512_adds_epi16(high, k.zero_point16);
   const Z bytes = _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
+  if (k.all_codes) return bytes;
   return _mm512_min_epu8(_mm512_max_epu8(bytes, k.low8), k.high8);
 }
 
@@ -108,6 +113,11 @@ OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const Constants& k) {
 OCTET_INLINE Z pack_function(Z a, Z b, Z c, Z d, const Constants& k) {
   return _mm512_permutexvar_epi32(pack_order(),
                                   function_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), k.function));
+}
+
+// The same where Constants::lines has them.
+OCTET_INLINE Z pack_lines(Z a, Z b, Z c, Z d, const Constants& k) {
+  return ordered_line_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), k.lines);
 }
 
 // Stores the 16 bytes of lane L, or 4 where a pixel has no more.
@@ -142,6 +152,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
       return _mm512_min_epu8(_mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(_mm512_packs_epi32(v0, v1),
                                                                                         _mm512_packs_epi32(v2, v3))),
                              c.high8);
+    if (c.lines.rows) return pack_lines(v0, v1, v2, v3, c);
     if (c.function) return pack_function(v0, v1, v2, v3, c);
     const Z q = pack(v0, v1, v2, v3, c);
     return c.table ? look_up64(q, table) : q;

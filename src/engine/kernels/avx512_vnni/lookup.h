@@ -39,6 +39,10 @@ OCTET_INLINE Z permute64(Z index, const uint8_t* table) {
   asm("vpermb %2, %1, %0" : "=v"(out) : "v"(index), "m"(*reinterpret_cast<const uint8_t(*)[64]>(table)));
   return out;
 }
+OCTET_INLINE Z permute64_by(Z index, Z bytes) {
+  asm("vpermb %1, %0, %0" : "+v"(index) : "v"(bytes));
+  return index;
+}
 OCTET_INLINE void permute64(Z& out, __mmask64 lanes, Z index, const uint8_t* table) {
   asm("vpermb %3, %2, %0%{%1%}"
       : "+v"(out)
@@ -70,8 +74,73 @@ __attribute__((noinline)) inline Z function_codes_by_words(Z low, Z high, const 
   return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), first);
 }
 
+// Entries of a row of 64 by the low six bits of the index, in four parts: vpermb where there is none.
+OCTET_INLINE Z line_entries(Z cell, const uint8_t* row) {
+  const auto part = [row](int i) __attribute__((always_inline)) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 16 * i)));
+  };
+  const __mmask64 odd = _mm512_test_epi8_mask(cell, _mm512_set1_epi8(16)),
+                  upper = _mm512_test_epi8_mask(cell, _mm512_set1_epi8(32));
+  const Z within = _mm512_and_si512(cell, _mm512_set1_epi8(15));
+  Z out = _mm512_shuffle_epi8(part(0), within);
+  out = _mm512_mask_shuffle_epi8(out, odd & ~upper, part(1), within);
+  out = _mm512_mask_shuffle_epi8(out, upper & ~odd, part(2), within);
+  return _mm512_mask_shuffle_epi8(out, upper & odd, part(3), within);
+}
+
+// Where the bytes of 64 sums lie after vpackssdw and interleaving: of four vectors, the first two in `low`.
+struct LineOrder {
+  uint8_t bytes[64] = {};
+  constexpr LineOrder() {
+    for (int i = 0; i < 64; ++i)
+      bytes[i] = static_cast<uint8_t>(2 * (i % 16 / 4 * 8 + i / 16 % 2 * 4 + i % 4) + i / 32);
+  }
+};
+
+// CodeFunction::lines, with its shift where vpsravw wants it.
+struct Lines {
+  const uint8_t* rows = nullptr;
+  Z shift, shift_up;  // of words; the latter moves the result to the upper byte
+};
+OCTET_INLINE Lines make_lines(const CodeFunction& f) {
+  return {f.lines, _mm512_set1_epi16(static_cast<int16_t>(f.line_shift)),
+          _mm512_set1_epi16(static_cast<int16_t>(f.line_shift - 8))};
+}
+
+// 64 codes, those of `low` in the even bytes and those of `high` in the odd ones: so a product of bytes with zeros in
+// the others is one of words.
+template <bool kVbmi>
+OCTET_INLINE Z interleaved_line_codes(Z low, Z high, const Lines& lines) {
+  constexpr int kSelect = 0xca;  // even ? a : b
+  const Z even = _mm512_set1_epi16(255);
+  const auto entries = [&](Z cell, int row) __attribute__((always_inline)) {
+    const uint8_t* const table = lines.rows + row * kLineCells;
+    return kVbmi ? permute64(cell, table) : line_entries(cell, table);
+  };
+  const Z cell = _mm512_ternarylogic_epi64(even, _mm512_srli_epi16(low, 10), _mm512_srli_epi16(high, 2), kSelect);
+  const Z step = _mm512_ternarylogic_epi64(even, _mm512_srli_epi16(low, 3), _mm512_slli_epi16(high, 5), kSelect);
+  const Z slope = entries(cell, 1), place = _mm512_add_epi8(step, entries(cell, 2));
+  const Z rise_low = _mm512_maddubs_epi16(_mm512_and_si512(place, even), slope),
+          rise_high = _mm512_maddubs_epi16(_mm512_andnot_si512(even, place), slope);
+  const Z rise = _mm512_ternarylogic_epi64(even, _mm512_srav_epi16(rise_low, lines.shift),
+                                           _mm512_srav_epi16(rise_high, lines.shift_up), kSelect);
+  return _mm512_add_epi8(entries(cell, 0), rise);
+}
+// The same in the order that vpackuswb leaves.
+template <bool kVbmi>
+OCTET_INLINE Z line_codes(Z low, Z high, const Lines& lines) {
+  const Z order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15));
+  return _mm512_shuffle_epi8(interleaved_line_codes<kVbmi>(low, high, lines), order);
+}
+// The same in the order of the sums that vpackssdw made the words of; only with has_vbmi().
+OCTET_INLINE Z ordered_line_codes(Z low, Z high, const Lines& lines) {
+  alignas(64) static constexpr LineOrder kOrder;
+  return permute64_by(_mm512_load_si512(kOrder.bytes), interleaved_line_codes<true>(low, high, lines));
+}
+
 // The function of 64 steps, 32 words in each half -> codes, in the order that vpackuswb leaves.
 OCTET_INLINE Z function_codes(Z low, Z high, const CodeFunction& f) {
+  if (f.lines) return line_codes<false>(low, high, make_lines(f));
   if (!has_vbmi()) return function_codes_by_words(low, high, f);
   const Z cell = _mm512_packus_epi16(_mm512_srli_epi16(low, 8), _mm512_srli_epi16(high, 8));
   const Z bytes = _mm512_set1_epi16(255), ones = _mm512_set1_epi8(-1);

@@ -40,6 +40,15 @@ class Finish {
   }
   static Codes apply(const CodeFunction& f, const Ints (&steps)[4]) {
     Codes codes;
+    if (f.lines) {
+      for (int i = 0; i < 16; ++i) {
+        const int32_t step = steps[i / 4][i % 4];
+        const uint8_t* line = f.lines + ((step >> 10) & (kLineCells - 1));
+        const auto place = static_cast<uint8_t>((step >> 3) + line[2 * kLineCells]);
+        codes[i] = static_cast<uint8_t>(line[0] + (static_cast<int8_t>(line[kLineCells]) * place >> f.line_shift));
+      }
+      return codes;
+    }
     for (int i = 0; i < 16; ++i) {
       const int32_t step = steps[i / 4][i % 4], cell = step >> 8;
       const uint8_t* column = f.rows + (cell & 255);

@@ -16,6 +16,11 @@ using numerics::requantize_with_residual;
 uint8_t apply(const CodeFunction& f, float v) {
   const float inner = static_cast<float>(kInnerSteps), near = std::min(std::max(v, -inner), inner);
   const int32_t step = numerics::round_to_int(near + (v - near) * f.tails, kLeastStep, kGreatestStep, 0);
+  if (f.lines) {
+    const uint8_t* line = f.lines + ((step >> 10) & (kLineCells - 1));
+    const auto place = static_cast<uint8_t>((step >> 3) + line[2 * kLineCells]);
+    return static_cast<uint8_t>(line[0] + (static_cast<int8_t>(line[kLineCells]) * place >> f.line_shift));
+  }
   const int32_t cell = step >> 8;
   const uint8_t* column = f.rows + (cell & 255);
   const int32_t place = cell < f.turn ? 255 - (step & 255) : step & 255;

@@ -206,9 +206,11 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
   const bool relu = relu_shortcut(a, all_dwords * 4);
   const bool codes_only = relu || (has_codes_finish(e) && !single);
   static constexpr MultiplyAndFinish* const* kByFinish[kFinishes] = {
-      kMultiplyAndFinish<Finish::kRelu>, kMultiplyAndFinish<Finish::kPlain>, kMultiplyAndFinish<Finish::kAny>,
-      kMultiplyAndFinish<Finish::kTable>, kMultiplyAndFinish<Finish::kFunction>};
-  MultiplyAndFinish* const* const multiply_and_finish = kByFinish[static_cast<int>(choose_finish(relu, constants))];
+      kMultiplyAndFinish<Finish::kRelu>,  kMultiplyAndFinish<Finish::kPlain>,   kMultiplyAndFinish<Finish::kAllCodes>,
+      kMultiplyAndFinish<Finish::kAny>,   kMultiplyAndFinish<Finish::kTable>,   kMultiplyAndFinish<Finish::kShortLines>,
+      kMultiplyAndFinish<Finish::kLines>, kMultiplyAndFinish<Finish::kFunction>};
+  const Finish way = choose_finish(relu, e, constants);
+  MultiplyAndFinish* const* const multiply_and_finish = kByFinish[static_cast<int>(way)];
   // With more products the finish hardly counts, and wide tiles of weights that come from afar lose what it gains.
   const bool short_sums = all_dwords <= 32;
   const FinishCost& finish_cost = relu || !short_sums ? kNoFinish : e.residual.data ? kSums : kCodes;
@@ -220,7 +222,6 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
 
   for (int64_t b = blocks.begin; b < blocks.end;) {
     const int vectors = static_cast<int>(smaller(chosen, blocks.end - b));
-    set_channels(finish, a, b, vectors, relu);
     const int64_t tiles = (width + kMaxPixels[vectors] - 1) / kMaxPixels[vectors];
     const int64_t size = width / tiles, longer = width % tiles;
     // Codes in registers need whole tiles, so that pixels are repeated; the other way through memory takes about two
@@ -228,6 +229,7 @@ void conv_row_runs(const ConvArgs& a, const RowRuns& r, Range rows, Range blocks
     const int64_t repeated = tiles * kMaxPixels[vectors] - width;
     const bool in_registers =
         codes_only && vectors > 1 && width >= kMaxPixels[vectors] && repeated * all_dwords <= 5 * width;
+    set_channels(finish, a, b, vectors, in_registers || relu ? way : Finish::kAny);
     const int8_t* weights = r.weights + b * r.block_bytes;
     const bool last = b + vectors >= blocks.end;
     const int8_t* const fetch_begin =

@@ -98,8 +98,11 @@ constexpr Shape make_shape() {
   };
   set.template operator()<Finish::kRelu>();
   set.template operator()<Finish::kPlain>();
+  set.template operator()<Finish::kAllCodes>();
   set.template operator()<Finish::kAny>();
   set.template operator()<Finish::kTable>();
+  set.template operator()<Finish::kShortLines>();
+  set.template operator()<Finish::kLines>();
   set.template operator()<Finish::kFunction>();
   return s;
 }
@@ -134,7 +137,8 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
   CodesFinish f;
   f.constants = make_constants(e);
   f.out_pixel = e.out.c_pitch;
-  RunGroup* const* const run_group = shape.run[static_cast<int>(choose_finish(relu, f.constants))];
+  const Finish finish = choose_finish(relu, e, f.constants);
+  RunGroup* const* const run_group = shape.run[static_cast<int>(finish)];
 
   const bool flat = is_one_line(a);
   const int64_t width = flat ? (rows.end - rows.begin) * e.out.w : e.out.w;
@@ -153,7 +157,7 @@ void run(const ConvArgs& a, Range rows, Range blocks) {
       if (first != x) line.pixels = kMaxPixels;
       for (int64_t b = blocks.begin; b < blocks.end;) {
         const int vectors = static_cast<int>(smaller(shape.most_vectors, blocks.end - b));
-        set_channels(f, a, b, vectors, relu);
+        set_channels(f, a, b, vectors, finish);
         line.in = in + first * line.in_pixel, line.out = out + first * e.out.c_pitch + b * 16;
         run_group[vectors](line, a.weights + b * block_bytes, block_bytes, f);
         b += vectors;

@@ -36,9 +36,11 @@ OCTET_INLINE void to_lane_order(const Z (&n)[4], Z (&out)[4]) {
 //   kClamped  always right
 //   kScale    scaled sums fit an int32 (Constants::bounded), so they need no upper limit before the conversion
 //   kTable    kScale, then the table
-//   kFunction kScale, then the function of steps
+//   kLines    kScale, then the function of steps on lines (Constants::lines)
+//   kShortLines  the same by lines_shortcut()
+//   kFunction kScale, then any function of steps
 //   kRelu     relu_shortcut()
-enum class Finish { kClamped, kScale, kTable, kFunction, kRelu };
+enum class Finish { kClamped, kScale, kTable, kLines, kShortLines, kFunction, kRelu };
 
 constexpr int64_t kMaxQuads = 32;
 
@@ -47,7 +49,7 @@ struct alignas(64) Block {
   Z weights[kMaxQuads][4];
   Z start[4];
   __m512 multiplier[4];
-  __m512 offset[4];                           // kRelu: -2^23 * multiplier
+  __m512 offset[4];                           // kRelu and kShortLines: what sums start with, times -multiplier
   __mmask64 mask;                             // bytes to store
   int64_t in_part[4] = {}, out_part[4] = {};  // bytes from the first part's pixel to that of the others
 };
@@ -83,7 +85,8 @@ struct BlockMaker {
   void set_epilogue(Block& b, Finish finish) const {
     Z start[4], multiplier[4], ordered[4];
     int real = 0;
-    const Z base = _mm512_set1_epi32(finish == Finish::kRelu ? kBitsOfTwo23 : 0);
+    const bool relu = finish == Finish::kRelu, lines = finish == Finish::kShortLines;
+    const Z base = _mm512_set1_epi32(relu ? kBitsOfTwo23 : lines ? kBitsOfMiddle : 0);
     for (int64_t i = 0; i < 4; ++i) {
       const int64_t c = source(i);
       real += c >= 0;
@@ -95,7 +98,7 @@ struct BlockMaker {
     to_lane_order(multiplier, ordered);
     for (int i = 0; i < 4; ++i) {
       b.multiplier[i] = _mm512_castsi512_ps(ordered[i]);
-      b.offset[i] = _mm512_mul_ps(b.multiplier[i], _mm512_set1_ps(-8388608.0f));
+      b.offset[i] = _mm512_mul_ps(b.multiplier[i], _mm512_set1_ps(relu ? -8388608.0f : -kMiddle));
     }
   }
 };
@@ -104,7 +107,7 @@ struct BlockMaker {
 template <Finish F>
 OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* offset, const Constants& k) {
   const auto rounded = [&](Z sum, int i) __attribute__((always_inline)) {
-    if constexpr (F == Finish::kRelu)
+    if constexpr (F == Finish::kRelu || F == Finish::kShortLines)
       return _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_castsi512_ps(sum), multiplier[i], offset[i]));
     if constexpr (F == Finish::kClamped) return scale<Sum::kNone>(sum, multiplier[i], nullptr, k);
     const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier[i]);
@@ -112,12 +115,15 @@ OCTET_INLINE Z words_of(Z sum0, Z sum1, const __m512* multiplier, const __m512* 
     return _mm512_cvtps_epi32(v);
   };
   const Z words = _mm512_packs_epi32(rounded(sum0, 0), rounded(sum1, 1));
-  return F == Finish::kRelu ? words : _mm512_adds_epi16(words, k.zero_point16);
+  constexpr bool kNoZeroPoint =
+      F == Finish::kRelu || F == Finish::kLines || F == Finish::kShortLines || F == Finish::kFunction;
+  return kNoZeroPoint ? words : _mm512_adds_epi16(words, k.zero_point16);
 }
 
 // 64 codes from two such halves.
 template <Finish F>
 OCTET_INLINE Z codes_of_words(Z low, Z high, const Constants& k, const uint8_t* table) {
+  if constexpr (F == Finish::kLines || F == Finish::kShortLines) return line_codes<true>(low, high, k.lines);
   if constexpr (F == Finish::kFunction) return function_codes(low, high, k.function);
   const Z q = _mm512_packus_epi16(low, high);
   if constexpr (F == Finish::kRelu) return _mm512_min_epu8(q, k.high8);

@@ -56,7 +56,8 @@ void general(const ConvArgs& a, Range rows) {
 Finish choose_finish(const ConvArgs& a, const Constants& constants) {
   if (relu_shortcut(a, a.geometry.kernel_h * a.geometry.kernel_w)) return Finish::kRelu;
   if (!sums_are_bounded(a.epilogue)) return Finish::kClamped;
-  if (constants.function) return Finish::kFunction;
+  if (constants.lines.rows && lines_shortcut(a.epilogue)) return Finish::kShortLines;
+  if (constants.function) return constants.lines.rows && !constants.tails ? Finish::kLines : Finish::kFunction;
   return constants.table ? Finish::kTable : Finish::kScale;
 }
 
@@ -66,6 +67,10 @@ Walks walks_for(Finish finish, const ConvGeometry& g, int64_t parts) {
       return choose_walks<Finish::kRelu>(g, parts);
     case Finish::kTable:
       return choose_walks<Finish::kTable>(g, parts);
+    case Finish::kShortLines:
+      return choose_walks<Finish::kShortLines>(g, parts);
+    case Finish::kLines:
+      return choose_walks<Finish::kLines>(g, parts);
     case Finish::kFunction:
       return choose_walks<Finish::kFunction>(g, parts);
     default:
@@ -176,7 +181,7 @@ void depthwise_avx512_vnni(const ConvArgs& a, Range rows) {
   if (e.function && !walks) return general(a, rows);
   if (walks) {
     walk(job, rows);
-    if (job.finish == Finish::kTable || job.finish == Finish::kFunction) return;
+    if (job.finish == Finish::kTable || e.function) return;
   } else {
     gather(job, rows, quads);
   }

@@ -8,38 +8,20 @@
 namespace octet::kernels {
 namespace {
 
-// A table of 64 entries in the same way, without its upper half.
-class Lookup64 {
- public:
-  Lookup64() = default;
-  explicit Lookup64(const uint8_t* table) {
-    for (int i = 0; i < 4; ++i) {
-      __m128i row = load16(table + 16 * i);
-      if (i > 0) row = _mm_xor_si128(row, load16(table + 16 * (i - 1)));
-      rows_[i] = _mm256_broadcastsi128_si256(row);
-    }
+// Of 16 N entries, in halves of eight rows.
+template <int N>
+OCTET_INLINE void load_rows(const uint8_t* table, Y (&rows)[N]) {
+  for (int i = 0; i < N; ++i) {
+    __m128i row = load16(table + 16 * i);
+    if (i % 8 != 0) row = _mm_xor_si128(row, load16(table + 16 * (i - 1)));
+    rows[i] = _mm256_broadcastsi128_si256(row);
   }
-  // indices: the index less 16 i, for i = 0..3.
-  OCTET_INLINE Y operator()(const Y (&indices)[4]) const {
-    return _mm256_xor_si256(
-        _mm256_xor_si256(_mm256_shuffle_epi8(rows_[0], indices[0]), _mm256_shuffle_epi8(rows_[1], indices[1])),
-        _mm256_xor_si256(_mm256_shuffle_epi8(rows_[2], indices[2]), _mm256_shuffle_epi8(rows_[3], indices[3])));
-  }
-
- private:
-  Y rows_[4];
-};
+}
 
 class Lookup {
  public:
   Lookup() = default;
-  explicit Lookup(const uint8_t* table) {
-    for (int i = 0; i < 16; ++i) {
-      __m128i row = load16(table + 16 * i);
-      if (i % 8 != 0) row = _mm_xor_si128(row, load16(table + 16 * (i - 1)));
-      rows_[i] = _mm256_broadcastsi128_si256(row);
-    }
-  }
+  explicit Lookup(const uint8_t* table) { load_rows(table, rows_); }
   OCTET_INLINE Y operator()(Y codes) const {
     const Y sixteen = _mm256_set1_epi8(16);
     Y low = codes, high = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
@@ -56,6 +38,22 @@ class Lookup {
 
  private:
   Y rows_[16];
+};
+
+// A table of 64 entries in the same way, without its upper half.
+class Lookup64 {
+ public:
+  Lookup64() = default;
+  explicit Lookup64(const uint8_t* table) { load_rows(table, rows_); }
+  // indices: the index less 16 i, for i = 0..3.
+  OCTET_INLINE Y operator()(const Y (&indices)[4]) const {
+    return _mm256_xor_si256(
+        _mm256_xor_si256(_mm256_shuffle_epi8(rows_[0], indices[0]), _mm256_shuffle_epi8(rows_[1], indices[1])),
+        _mm256_xor_si256(_mm256_shuffle_epi8(rows_[2], indices[2]), _mm256_shuffle_epi8(rows_[3], indices[3])));
+  }
+
+ private:
+  Y rows_[4];
 };
 
 }  // namespace

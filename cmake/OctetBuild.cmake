@@ -122,8 +122,8 @@ function(octet_library layer)
   target_link_libraries(octet_${layer} PRIVATE ${arg_PRIVATE_DEPENDS})
 endfunction()
 
-# How often threads of LibTorch look before they sleep while they wait (src/cli/waiting_threads.h); tests have it, too.
-set(OCTET_GOMP_SPINCOUNT 3000)
+# How often threads of LibTorch look in tests before they sleep while they wait: tests run beside each other.
+set(OCTET_TEST_SPINCOUNT 3000)
 
 # Tests of layers that read, decide and write find in a build with sanitizers what they find in one without, and more: who
 # runs both (test.sh) leaves those that are declared as ONCE to that one.
@@ -175,7 +175,7 @@ function(octet_test folder)
   if(NOT arg_SHARDS)
     add_test(NAME ${folder} COMMAND ${folder}_test)
     set_tests_properties(${folder} PROPERTIES LABELS unit TIMEOUT 600
-                         ENVIRONMENT "GOMP_SPINCOUNT=${OCTET_GOMP_SPINCOUNT};OCTET_THREADS=1")
+                         ENVIRONMENT "GOMP_SPINCOUNT=${OCTET_TEST_SPINCOUNT};OCTET_THREADS=1")
     return()
   endif()
   math(EXPR last "${arg_SHARDS} - 1")

@@ -112,10 +112,16 @@ void share_cpus(int processes) {
 }
 
 bool pin_this_thread(int cpu) {
-  if (cpu < 0 || cpu >= kMaxCpus) return false;
-  const CpuSet only;
-  CPU_SET_S(cpu, only.bytes, only.set);
-  return ::sched_setaffinity(0, only.bytes, only.set) == 0;
+  return allow_this_thread({cpu});
+}
+
+bool allow_this_thread(const std::vector<int>& cpus) {
+  const CpuSet allowed;
+  for (const int cpu : cpus) {
+    if (cpu < 0 || cpu >= kMaxCpus) return false;
+    CPU_SET_S(cpu, allowed.bytes, allowed.set);
+  }
+  return ::sched_setaffinity(0, allowed.bytes, allowed.set) == 0;
 }
 
 int64_t second_level_cache_bytes() {

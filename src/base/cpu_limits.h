@@ -23,6 +23,9 @@ int available_cpus();
 // Lets this thread run on that CPU alone. False where the system does not allow it.
 bool pin_this_thread(int cpu);
 
+// Lets this thread run on those CPUs. False where the system does not allow it.
+bool allow_this_thread(const std::vector<int>& cpus);
+
 // Of one CPU's second-level cache; 256 KiB where the system does not say.
 int64_t second_level_cache_bytes();
 

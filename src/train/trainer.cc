@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "train/diagnosis.h"
 #include "train/loss_scaler.h"
 #include "train/parameters.h"
+#include "train/placed_threads.h"
 #include "train/regularizer.h"
 #include "train/step.h"
 
@@ -237,6 +239,7 @@ class TrainingRun {
     if (listener_) listener_->on_epoch_start(record.epoch, run_.batches_done, steps_per_epoch_);
     freeze_what_is_due();
     loader_.start_epoch(static_cast<int>(run_.epochs_done), run_.batches_done * options_.accumulate);
+    std::optional<PlacedThreads> placed(std::in_place, options_.executor.device == "cpu");
     while (run_.batches_done < steps_per_epoch_) {
       for (int64_t i = 1; i < options_.accumulate; ++i)
         if (const std::optional<data::Batch> batch = loader_.next()) step_.accumulate(*batch);
@@ -275,6 +278,7 @@ class TrainingRun {
         return false;
       }
     }
+    placed.reset();
     loss_.end_epoch(communicator_);
     record.loss = run_.loss_sum / static_cast<double>(std::max<int64_t>(run_.batches_done - run_.skipped, 1));
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

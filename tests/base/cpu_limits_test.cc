@@ -63,6 +63,11 @@ TEST(CpuLimits, APinnedThreadSeesOneCpu) {
     EXPECT_EQ(available_cpus(), 1);
     EXPECT_FALSE(pin_this_thread(-1));
     EXPECT_FALSE(pin_this_thread(1 << 20));
+    EXPECT_FALSE(allow_this_thread({}));
+    EXPECT_FALSE(allow_this_thread({cpus.back(), -1}));
+    EXPECT_EQ(allowed_cpus(), std::vector<int>{cpus.back()});
+    ASSERT_TRUE(allow_this_thread(cpus));
+    EXPECT_EQ(allowed_cpus(), cpus);
   }).join();
   EXPECT_EQ(allowed_cpus(), cpus);
 }

@@ -12,6 +12,7 @@
 #include "train/executor_state.h"
 #include "train/fake_quant.h"
 #include "train/ops_fused.h"
+#include "train/placed_threads.h"
 #include "train/torch_runtime.h"
 
 namespace octet::train {
@@ -171,6 +172,8 @@ void Executor::State::execute(Run& run, const std::vector<Step>& steps) {
 
 std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode mode) {
   State& s = *state_;
+  // A training has placed them already, for all of its steps.
+  const PlacedThreads placed(mode == Mode::kEval && s.device.is_cpu());
   const auto& expected = s.graph.inputs();
   require(inputs.size() == expected.size(), "graph '", s.graph.name, "' takes ", expected.size(), " inputs, not ",
           inputs.size());

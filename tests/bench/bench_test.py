@@ -319,6 +319,20 @@ class TrainingUnderLoad(unittest.TestCase):
         self.assertEqual(rows[0, "one-thread"]["of_default"], 0.6)
         self.assertEqual(rows[2, "one-thread"]["images_per_s"], {"median": 300, "most": 400})
 
+    def test_requirements_are_of_the_default_threads(self):
+        sys.path.insert(0, str(ROOT / "bench"))
+        import training_under_load
+
+        def misses(one, two):
+            speeds = {(0, "default"): [900], (0, "one-thread"): [600], (1, "default"): [one], (1, "one-thread"): [600],
+                      (2, "default"): [two], (2, "one-thread"): [150]}
+            return training_under_load.missed(training_under_load.rows_of(speeds), 2)
+
+        self.assertEqual(misses(420, 310), [])
+        self.assertIn("beside 1 busy processes 0.60 of one thread's speed", " ".join(misses(360, 310)))
+        self.assertIn("beside 2 busy processes 0.30 of the idle speed", " ".join(misses(420, 270)))
+        self.assertEqual(len(misses(360, 90)), 3)
+
 
 class Rivals(Bench):
     ONNX = ["--onnx", "mobilenetv2_u8s8.onnx", "--onnx", "mobilenetv2_s8s8.onnx"]

@@ -10,6 +10,7 @@
 #include "train/executor.h"
 #include "train/layer_examples.h"
 #include "train/optimizer.h"
+#include "train/placed_threads.h"
 
 namespace octet::train {
 namespace {
@@ -76,6 +77,7 @@ class Trial {
 Rounding round(const ir::Node& node, const WeightGrid& grid, LayerExamples& examples,
                const quant::AdaRoundOptions& options) {
   Trial trial(node, examples);
+  const PlacedThreads placed;
   const at::Tensor ratio = grid.weights / grid.scale, below = at::floor(ratio);
   // h(v) is where the weight lies between its two codes.
   const at::Tensor part = at::clamp(ratio - below, 1e-4, 1 - 1e-4);

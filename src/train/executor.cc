@@ -172,8 +172,8 @@ void Executor::State::execute(Run& run, const std::vector<Step>& steps) {
 
 std::vector<at::Tensor> Executor::forward(std::vector<at::Tensor> inputs, Mode mode) {
   State& s = *state_;
-  // A training has placed them already, for all of its steps.
-  const PlacedThreads placed(mode == Mode::kEval && s.device.is_cpu());
+  // Does nothing within what has placed them for longer, as the steps of a training.
+  const PlacedThreads placed(s.device.is_cpu());
   const auto& expected = s.graph.inputs();
   require(inputs.size() == expected.size(), "graph '", s.graph.name, "' takes ", expected.size(), " inputs, not ",
           inputs.size());

@@ -10,6 +10,7 @@
 #include "train/layer_examples.h"
 #include "train/layer_moments.h"
 #include "train/parallel.h"
+#include "train/placed_threads.h"
 
 namespace octet::train {
 namespace {
@@ -134,6 +135,7 @@ Rounding round(const ir::Node& node, const WeightGrid& grid, LayerExamples& exam
   const std::optional<PatchProducts> products = patch_products(node, w);
   if (!products) return {};
   const LayerMoments moments = layer_moments(node, *products, w, examples);
+  const PlacedThreads placed;
   const auto rows = [&](const at::Tensor& values) { return as_rows(node, *products, w, values); };
   const at::Tensor below = at::floor(w / grid.scale);
   Problem problem{.weights = rows(w),

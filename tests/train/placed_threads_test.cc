@@ -39,6 +39,12 @@ TEST_F(PlacedThreadsTest, GivesEachThreadACpuAndTakesItBack) {
       own.insert(mask[0]);
     }
     EXPECT_EQ(own, std::set<int>(cpus_.begin(), cpus_.end()));
+    const std::vector<std::vector<int>> before = masks();
+    {
+      const PlacedThreads within;
+      EXPECT_EQ(masks(), before);
+    }
+    EXPECT_EQ(masks(), before);
   }
   EXPECT_EQ(masks(), anywhere);
   {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/name_lines.h"
 #include "engine/foreign_metadata.h"
+#include "engine/json_depth.h"
 
 namespace octet::engine {
 namespace {
@@ -30,11 +31,9 @@ class Entry {
     return *text_;
   }
   InfoJson json() const {
+    if (json_depth(*text_) > kMaxInfoDepth) refuse("JSON of a few levels");
     try {
-      return InfoJson::parse(*text_, [this](int depth, InfoJson::parse_event_t, InfoJson&) {
-        if (depth > kMaxInfoDepth) refuse("JSON of a few levels");
-        return true;
-      });
+      return InfoJson::parse(*text_);
     } catch (const InfoJson::exception&) {
       refuse("valid JSON");
     }

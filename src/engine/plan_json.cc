@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/json_depth.h"
 
 namespace octet::engine {
 namespace {
@@ -168,11 +169,9 @@ Step read_step(const Json& json, size_t index) {
 }
 
 Json parse(std::string_view text) {
+  require(json_depth(text) <= kMaxDepth, "the plan is nested too deeply");
   try {
-    return Json::parse(text, [](int depth, Json::parse_event_t, Json&) {
-      require(depth <= kMaxDepth, "the plan is nested too deeply");
-      return true;
-    });
+    return Json::parse(text);
   } catch (const nlohmann::json::exception& e) {
     fail("the plan is not valid JSON (", e.what(), ")");
   }

@@ -22,6 +22,7 @@ void set_said_batch(ir::Graph& graph, const std::string& path, const ir::InputSh
 }
 
 ir::Graph with_shapes(ir::Graph graph, const std::string& name, const std::vector<ir::InputShape>& shapes) {
+  if (shapes.empty()) return graph;
   ir::infer_shapes(graph);
   for (const ir::InputShape& said : shapes) set_said_batch(graph, name, said);
   ir::verify(graph);

@@ -5,12 +5,12 @@
 namespace octet::ir {
 namespace {
 
-void check_declared(const Graph& graph, const Value& value, const char* what) {
+void check_declared(const Graph& graph, const Value& value) {
   if (!value.type.shape) return;
   int64_t count = 1;
   for (const int64_t d : *value.type.shape) {
     if (d < kDynamic || d > kMaxDimension || (d > 0 && (count > kMaxDimension / d || (count *= d) > kMaxDimension)))
-      fail("graph '", graph.name, "': ", what, " '", value.name, "' has the impossible shape ",
+      fail("graph '", graph.name, "': input '", value.name, "' has the impossible shape ",
            shape_string(*value.type.shape));
   }
 }
@@ -35,8 +35,26 @@ void infer_node(Node& node) {
   info.infer(node);
 }
 
+std::vector<TensorType> inferred_types(const Node& node) {
+  std::vector<Value> values(node.outputs.size());
+  Node copy = node;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!node.outputs[i]) continue;
+    values[i].name = node.outputs[i]->name, values[i].type = node.outputs[i]->type;
+    copy.outputs[i] = &values[i];
+  }
+  infer_node(copy);
+  std::vector<TensorType> types;
+  for (Value& value : values) types.push_back(std::move(value.type));
+  return types;
+}
+
+void check_inputs(const Graph& graph) {
+  for (const Value* value : graph.inputs()) check_declared(graph, *value);
+}
+
 void infer_shapes(Graph& graph) {
-  for (const Value* value : graph.inputs()) check_declared(graph, *value, "input");
+  check_inputs(graph);
   for (const auto& node : graph.nodes()) infer_node(*node);
 }
 

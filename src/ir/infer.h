@@ -7,6 +7,12 @@ namespace octet::ir {
 // Checks the number of inputs and outputs of one node and runs its shape rule. UserError names the node.
 void infer_node(Node& node);
 
+// The types that infer_node() would give the outputs (an empty one for those that are absent), without changing them.
+std::vector<TensorType> inferred_types(const Node& node);
+
+// UserError for an input whose declared dimensions are none, or too large.
+void check_inputs(const Graph& graph);
+
 // Runs every node's shape rule in execution order. UserError names the first node that does not fit.
 void infer_shapes(Graph& graph);
 

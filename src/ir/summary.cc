@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <optional>
 #include <sstream>
 #include <unordered_set>
 
@@ -67,20 +68,21 @@ std::optional<int64_t> macs_of(const Node& node) {
   }
 }
 
+bool has_dynamic_batch(const Value* value) {
+  return value->type.shape && !value->type.shape->empty() && value->type.shape->front() == kDynamic;
+}
+
 // The graph for one image: rows that a dynamic batch is a part of (the tokens of all images) have their number then.
-Graph of_one_image(const Graph& graph) {
+// Nothing where the graph itself says what there is to know.
+std::optional<Graph> of_one_image(const Graph& graph) {
+  if (std::ranges::none_of(graph.inputs(), has_dynamic_batch)) return std::nullopt;
   Graph one = graph.clone();
-  bool dynamic = false;
   for (Value* input : one.inputs())
-    if (input->type.shape && !input->type.shape->empty() && input->type.shape->front() == kDynamic) {
-      input->type.shape->front() = 1;
-      dynamic = true;
-    }
-  if (!dynamic) return one;
+    if (has_dynamic_batch(input)) input->type.shape->front() = 1;
   try {
     infer_shapes(one);
   } catch (const UserError&) {  // one is no batch for it
-    return graph.clone();
+    return std::nullopt;
   }
   return one;
 }
@@ -124,8 +126,8 @@ GraphSummary summarize(const Graph& graph) {
     for (const Value* v : graph.outputs()) out.outputs.push_back(summary_of(*v));
   for (const Value* v : graph.constants()) out.constant_bytes += static_cast<int64_t>(v->constant->bytes().size());
   std::unordered_set<const Value*> counted;
-  const Graph one = of_one_image(graph);
-  auto sized = one.nodes().begin();
+  const std::optional<Graph> one = of_one_image(graph);
+  auto sized = (one ? *one : graph).nodes().begin();
   for (const auto& node : graph.nodes()) {
     NodeSummary& n = out.nodes.emplace_back();
     n.name = node->name;

@@ -20,13 +20,14 @@ using testing::Not;
 using testing::StartsWith;
 
 // Conv, Relu, average, product. `prefix` goes before the names of all tensors between.
-ir::Graph network(float gain, const std::string& prefix = "", bool sigmoid = false) {
+ir::Graph network(float gain, const std::string& prefix = "", bool sigmoid = false, bool silu = false) {
   ir::Graph g;
   ir::Value* x = g.add_input("x", {ir::DataType::kFloat32, ir::Shape{ir::kDynamic, 3, 8, 8}});
   ir::Value* w = g.add_constant("w", noise({8, 3, 3, 3}, 1, 0.2f), true);
   ir::Value* v = g.add_constant("v", noise({8, 3}, 2, gain), true);
   ir::Value* conv = g.add(OpKind::kConv, prefix + "conv", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}});
-  ir::Value* relu = g.add(OpKind::kRelu, prefix + "relu", {conv});
+  ir::Value* relu = silu ? g.add(OpKind::kMul, prefix + "silu", {conv, g.add(OpKind::kSigmoid, "", {conv})})
+                         : g.add(OpKind::kRelu, prefix + "relu", {conv});
   ir::Value* flat =
       g.add(OpKind::kFlatten, prefix + "flat", {g.add(OpKind::kGlobalAveragePool, prefix + "pool", {relu})});
   ir::Value* y = g.add(OpKind::kMatMul, sigmoid ? prefix + "product" : "y", {flat, v});
@@ -132,6 +133,29 @@ TEST_F(Verify, SeesOneWrongCode) {
     const Outcome outcome = verify("one.q.onnx", "wrong.octet", "--reference " + reference);
     EXPECT_EQ(outcome.code, 3) << outcome.out;
     EXPECT_THAT(outcome.out, testing::AnyOf(HasSubstr("codes are wrong"), HasSubstr("in the model")));
+  }
+}
+
+// The engine computes SiLU behind a convolution on lines, which are up to a quarter of a step from it: another code may
+// be right there, and a wrong weight is one all the same.
+TEST_F(Verify, LeavesCodesOfAnActivationAsNearAsItsLines) {
+  make("one", network(1, "", false, true));
+  ir::Graph other = network(1, "", false, true);
+  ir::Value* weights = other.find_value("w");
+  std::vector<float> values = weights->constant->to_floats();
+  values[5] += 0.02f;
+  other.set_constant(weights, Tensor::of<float>({8, 3, 3, 3}, values));
+  make("wrong", std::move(other));
+  for (const std::string reference : kReferences) {
+    const Outcome outcome = verify("one.q.onnx", "one.octet", "--reference " + reference);
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("0 wrong codes"));
+    const auto tensors = nlohmann::json::parse(read("one.octet.json"))["tensors"];
+    const auto silu = std::ranges::find(tensors, "silu/fake_quantize", [](const auto& t) { return t["tensor"]; });
+    ASSERT_NE(silu, tensors.end()) << tensors;
+    EXPECT_GT((*silu)["ties"], 0) << *silu;
+    EXPECT_LT((*silu)["ties"], (*silu)["elements"].get<int64_t>() / 20) << *silu;
+    EXPECT_EQ(verify("one.q.onnx", "wrong.octet", "--reference " + reference).code, 3);
   }
 }
 

@@ -51,12 +51,17 @@ Ints ints_of(const Value* constant) {
   return constant->constant->to_ints();
 }
 
-// The axes of a reduction or a Squeeze; nothing where they are not said, or not known.
+// The axes of a reduction or a Squeeze; nothing where they are not said, or not known. A reduction's list of none says
+// nothing: it means all axes, or none.
 std::optional<Ints> listed_axes(const Node& node) {
   if (node.kind == OpKind::kArgMax) return Ints{node.get_int("axis", 0)};
-  if (node.has("axes")) return node.get_ints("axes");
-  if (!node.has_input(1) || !node.input(1)->is_constant()) return std::nullopt;
-  return ints_of(node.input(1));
+  std::optional<Ints> axes;
+  if (node.has("axes"))
+    axes = node.get_ints("axes");
+  else if (node.has_input(1) && node.input(1)->is_constant())
+    axes = ints_of(node.input(1));
+  if (axes && axes->empty() && is_reduction(node.kind)) axes.reset();
+  return axes;
 }
 
 // The scales of a Resize change the size of these axes.

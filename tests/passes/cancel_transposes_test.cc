@@ -205,6 +205,25 @@ TEST(CancelTransposesTest, BeforeClassifiers) {
   EXPECT_EQ(b.graph.outputs()[1]->type.shape, (ir::Shape{1, 8, 3}));
 }
 
+// A list of axes without any means all of them, as no list does: nothing of the order is left behind the reduction.
+TEST(CancelTransposesTest, BesideAReductionOfAllAxes) {
+  using Ints = std::vector<int64_t>;
+  for (const int64_t keepdims : {0, 1})
+    for (const std::string stated : {"no", "attribute", "input"}) {
+      LayoutBuilder b;
+      auto* y = b.to_nhwc(b.conv(b.x, "conv", 3), "t1");
+      std::vector<ir::Value*> inputs = {b.relu(y, "relu")};
+      ir::Attributes attributes = {{"keepdims", keepdims}};
+      if (stated == "attribute") attributes["axes"] = Ints{};
+      if (stated == "input") inputs.push_back(b.graph.add_constant("axes", ir::Tensor::of<int64_t>({0}, Ints{})));
+      auto* all = b.op(OpKind::kReduceMax, "all", inputs, attributes);
+      b.graph.add_output(b.conv(b.to_nchw(b.relu(y, "again"), "t2"), "conv2", 2));
+      b.graph.add_output(all);
+      run_and_compare(b.graph, cancel_transposes, 1e-6);
+      EXPECT_EQ(all->type.shape, keepdims != 0 ? ir::Shape(4, 1) : ir::Shape());
+    }
+}
+
 // support/keras_twin.h: what is left is the same as in NCHW, but for the Transpose behind the input.
 TEST(CancelTransposesTest, AKerasNetworkIsItsTwin) {
   for (const int64_t batch : {1, 2}) {

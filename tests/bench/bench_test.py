@@ -16,6 +16,8 @@ import sys
 import tempfile
 import unittest
 
+from training_under_load_test import TrainingUnderLoad
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OCTET = pathlib.Path(sys.argv[1]).resolve() / "octet"
 os.environ["OCTET_RIVAL_SCRIPT"] = str(ROOT / "bench/rival.py")  # the build folder may lie anywhere
@@ -302,36 +304,6 @@ class ProductTable(unittest.TestCase):
         begin, end = "<!-- product, newer: begin (bench/product_table.py) -->", "<!-- product, newer: end -->"
         self.assertIn("| ViT-Tiny | AVX-512 VNNI | 1.000", after.split(begin)[1].split(end)[0])
         self.assertEqual((before.split(begin)[0], before.split(end)[1]), (after.split(begin)[0], after.split(end)[1]))
-
-
-class TrainingUnderLoad(unittest.TestCase):
-    """bench/training_under_load.py: what it makes of the speeds of its rounds."""
-
-    def test_ratios_are_of_the_same_round(self):
-        sys.path.insert(0, str(ROOT / "bench"))
-        import training_under_load
-
-        # A slow second round hits all alike, and no ratio.
-        speeds = {(0, "default"): [1000, 500], (0, "one-thread"): [600, 300], (2, "default"): [500, 250], (2, "one-thread"): [400, 200]}
-        rows = {(r["busy"], r["variant"]): r for r in training_under_load.rows_of(speeds)}
-        self.assertEqual(rows[2, "default"]["of_idle"], 0.5)
-        self.assertEqual(rows[2, "default"]["of_one_thread"], 1.25)
-        self.assertEqual(rows[0, "one-thread"]["of_default"], 0.6)
-        self.assertEqual(rows[2, "one-thread"]["images_per_s"], {"median": 300, "most": 400})
-
-    def test_requirements_are_of_the_default_threads(self):
-        sys.path.insert(0, str(ROOT / "bench"))
-        import training_under_load
-
-        def misses(one, two):
-            speeds = {(0, "default"): [900], (0, "one-thread"): [600], (1, "default"): [one], (1, "one-thread"): [600],
-                      (2, "default"): [two], (2, "one-thread"): [150]}
-            return training_under_load.missed(training_under_load.rows_of(speeds), 2)
-
-        self.assertEqual(misses(420, 310), [])
-        self.assertIn("beside 1 busy processes 0.60 of one thread's speed", " ".join(misses(360, 310)))
-        self.assertIn("beside 2 busy processes 0.30 of the idle speed", " ".join(misses(420, 270)))
-        self.assertEqual(len(misses(360, 90)), 3)
 
 
 class Rivals(Bench):

@@ -1,6 +1,8 @@
 // From the sums of a block of tiles to the outputs of a layer, a few pixels at a time, so that the vector unit finishes
 // one block while the tile unit multiplies the next. The rules are those of Epilogue in int8_conv.h.
 #pragma once
+#include <type_traits>
+
 #include "engine/kernels/avx512_vnni/finish.h"
 
 namespace octet::kernels {
@@ -44,11 +46,21 @@ enum class Values {
   kRelu         // besides, relu_shortcut() holds
 };
 
+constexpr bool has_lines(Values v) {
+  return v == Values::kLines || v == Values::kShortLines;
+}
+
+// What a finish keeps of the constants: copies in registers, as for all that the compiler knows the codes that it
+// stores could change what it refers to. But not of all constants, which would stay a copy of a kilobyte in memory,
+// made for every few pixels.
 template <Values V>
-OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, const Constants& k) {
+using KeptConstants = std::conditional_t<V <= Values::kTable, const Constants&, const SumConstants>;
+
+template <Values V>
+OCTET_INLINE Z pack_codes(Z a, Z b, Z c, Z d, KeptConstants<V>& k, const Lines& lines) {
   if constexpr (V == Values::kTable)
     return k.function ? pack_function(a, b, c, d, k) : look_up64(pack(a, b, c, d, k), k.table);
-  if constexpr (V == Values::kLines || V == Values::kShortLines) return pack_lines(a, b, c, d, k);
+  if constexpr (has_lines(V)) return pack_lines(a, b, c, d, lines);
   if constexpr (V < Values::kPlain) return pack(a, b, c, d, k);
   const Z codes =
       _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
@@ -67,6 +79,7 @@ class CodesFinish {
 
   explicit OCTET_INLINE CodesFinish(const FinishJob& job)
       : k_(*job.constants),
+        lines_(job.constants->lines),
         at_(job.pixels),
         sums_(job.sums),
         residual_(job.residual),
@@ -151,13 +164,14 @@ class CodesFinish {
         if constexpr (S == Sum::kTwiceFused) return _mm512_cvtps_epi32(_mm512_fmadd_ps(q, k_.mid_multiplier, r));
         return _mm512_cvtps_epi32(_mm512_add_ps(_mm512_mul_ps(q, k_.mid_multiplier), r));
       };
-      return pack_codes<V>(add(0, p0, n0), add(1, p1, n1), add(2, p2, n2), add(3, p3, n3), k_);
+      return pack_codes<V>(add(0, p0, n0), add(1, p1, n1), add(2, p2, n2), add(3, p3, n3), k_, lines_);
     } else {
-      return pack_codes<V>(value(p0, n0), value(p1, n1), value(p2, n2), value(p3, n3), k_);
+      return pack_codes<V>(value(p0, n0), value(p1, n1), value(p2, n2), value(p3, n3), k_, lines_);
     }
   }
 
-  const Constants k_;
+  KeptConstants<V> k_;
+  const Lines lines_;
   const PixelList at_;
   const std::byte *sums_, *residual_;
   std::byte* out_;

@@ -26,15 +26,18 @@ enum class Numbers {
   kNoZeroPoint  // besides, the residual's zero point is 0
 };
 
-struct Constants {
+// From sums to codes, unless there is more to it: that part alone is what kernels copy that store codes.
+struct SumConstants {
   __m512 mid_low, mid_high, mid_multiplier, residual_multiplier, high;
   __m512 residual_start, residual_correction;  // see residual_product()
   __m512 mid_start;                            // 2^23 + the zero point
   Z mid_zero_point;
   Z residual_zero_point, zero_point16, low8, high8;
+  bool all_codes = false;  // 0..255: what saturation gives
+  bool plain = false;      // besides, zero point 0
+};
+struct Constants : SumConstants {
   bool bounded = false;            // Numbers::kBounded
-  bool all_codes = false;          // 0..255: what saturation gives
-  bool plain = false;              // besides, zero point 0
   const uint8_t* table = nullptr;  // applied in registers
   CodeFunction function;
   bool tails = false;  // of the function
@@ -76,7 +79,7 @@ OCTET_INLINE __m512 bytes_on_two23(Z bytes, Z places) {
 // fl((r - zero_point) * multiplier) of 16 codes r, without a conversion. Without a zero point,
 // fma(2^23 + r, m, -2^23 m) is that product in one instruction.
 template <Numbers K>
-OCTET_INLINE __m512 residual_product(const uint8_t* residual, const Constants& c) {
+OCTET_INLINE __m512 residual_product(const uint8_t* residual, const SumConstants& c) {
   const Z places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512 r = bytes_on_two23(_mm512_broadcast_i32x4(load16(residual)), places);
   if constexpr (K == Numbers::kNoZeroPoint) return _mm512_fmadd_ps(r, c.residual_multiplier, c.residual_correction);
@@ -85,8 +88,8 @@ OCTET_INLINE __m512 residual_product(const uint8_t* residual, const Constants& c
 
 // 16 outputs, rounded, before the zero point is added. Unless the numbers are bounded the upper limit is applied here,
 // because too large a float has no int32; too small a one becomes INT32_MIN and saturates correctly in pack().
-template <Sum S, Numbers K = Numbers::kAny>
-OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Constants& c) {
+template <Sum S, Numbers K = Numbers::kAny, typename C>
+OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const C& c) {
   __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), multiplier);
   if constexpr (S == Sum::kTwice || S == Sum::kTwiceFused) {
     v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -95,12 +98,13 @@ OCTET_INLINE Z scale(Z acc, __m512 multiplier, const uint8_t* residual, const Co
   }
   if constexpr (S == Sum::kTwiceFused) v = _mm512_fmadd_ps(v, c.mid_multiplier, residual_product<K>(residual, c));
   if constexpr (S == Sum::kOnce || S == Sum::kTwice) v = _mm512_add_ps(v, residual_product<K>(residual, c));
-  if (K == Numbers::kAny && c.tails) v = draw_in(v, c.function);
+  if constexpr (K == Numbers::kAny)
+    if (c.tails) v = draw_in(v, c.function);
   return _mm512_cvtps_epi32(K == Numbers::kAny ? _mm512_min_ps(v, c.high) : v);
 }
 
 // 64 codes in the order of the arguments.
-OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const Constants& k) {
+OCTET_INLINE Z pack(Z a, Z b, Z c, Z d, const SumConstants& k) {
   Z low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
   if (k.plain) return _mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(low, high));
   low = _mm512_adds_epi16(low, k.zero_point16), high = _mm512_adds_epi16(high, k.zero_point16);
@@ -115,9 +119,9 @@ OCTET_INLINE Z pack_function(Z a, Z b, Z c, Z d, const Constants& k) {
                                   function_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), k.function));
 }
 
-// The same where Constants::lines has them.
-OCTET_INLINE Z pack_lines(Z a, Z b, Z c, Z d, const Constants& k) {
-  return ordered_line_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), k.lines);
+// The same where there are lines.
+OCTET_INLINE Z pack_lines(Z a, Z b, Z c, Z d, const Lines& lines) {
+  return ordered_line_codes(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d), lines);
 }
 
 // Stores the 16 bytes of lane L, or 4 where a pixel has no more.
@@ -152,7 +156,7 @@ OCTET_INLINE void finish_codes(const FinishTile& t, const Epilogue& e, const Con
       return _mm512_min_epu8(_mm512_permutexvar_epi32(pack_order(), _mm512_packus_epi16(_mm512_packs_epi32(v0, v1),
                                                                                         _mm512_packs_epi32(v2, v3))),
                              c.high8);
-    if (c.lines.rows) return pack_lines(v0, v1, v2, v3, c);
+    if (c.lines.rows) return pack_lines(v0, v1, v2, v3, c.lines);
     if (c.function) return pack_function(v0, v1, v2, v3, c);
     const Z q = pack(v0, v1, v2, v3, c);
     return c.table ? look_up64(q, table) : q;

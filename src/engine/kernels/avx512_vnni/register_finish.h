@@ -11,7 +11,7 @@ namespace {
 struct alignas(64) RegisterFinish {
   float multiplier[4 * 16];
   float offset[4 * 16];  // -2^23 * multiplier, for relu_shortcut()
-  Constants constants;
+  SumConstants constants;
   Z two23, places, order;              // see bytes_on_two23(), pack_order()
   __m512 residual_high, residual_low;  // Epilogue::residual_tables
 };
@@ -85,7 +85,7 @@ enum class Residual {
 
 template <Residual R>
 OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
-  const Constants& c = f.constants;
+  const SumConstants& c = f.constants;
   const auto& bytes = *reinterpret_cast<const uint8_t(*)[16]>(codes);
   Z r, t;
   if constexpr (R == Residual::kTables) {
@@ -129,10 +129,11 @@ OCTET_INLINE Z scaled_residual(const uint8_t* codes, const RegisterFinish& f) {
 template <bool kFused>
 OCTET_INLINE void add_residual(Z& v, const Z& residual, const RegisterFinish& f) {
   if constexpr (kFused) {
-    asm volatile("vfmadd132ps %c[at](%[f]), %[residual], %[v]"
-                 : [v] "+v"(v)
-                 : [residual] "v"(residual), [f] "r"(&f), [at] "i"(kConstantsAt + offsetof(Constants, mid_multiplier)),
-                   "m"(f));
+    asm volatile(
+        "vfmadd132ps %c[at](%[f]), %[residual], %[v]"
+        : [v] "+v"(v)
+        : [residual] "v"(residual), [f] "r"(&f), [at] "i"(kConstantsAt + offsetof(SumConstants, mid_multiplier)),
+          "m"(f));
   } else {
     asm volatile(
         "vmulps %[multiplier], %[v], %[v]\n\t"

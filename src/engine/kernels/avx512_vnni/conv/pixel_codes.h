@@ -26,7 +26,7 @@ class PixelCodes {
       return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps((Z)sum), multiplier));
     };
     const Z a = rounded(sums[0]), b = rounded(sums[1]), c = rounded(sums[2]), d = rounded(sums[3]);
-    Z codes = constants_.lines.rows ? pack_lines(a, b, c, d, constants_)
+    Z codes = constants_.lines.rows ? pack_lines(a, b, c, d, constants_.lines)
               : constants_.function ? pack_function(a, b, c, d, constants_)
                                     : pack(a, b, c, d, constants_);
     if (constants_.table) codes = look_up64(codes, constants_.table);

@@ -11,9 +11,10 @@ import subprocess
 import sys
 import time
 
+import inference_change
 import parts
 import performance_table
-from parts import STRENGTH, kept_measurement
+from parts import STRENGTH, joined_measurement, kept_measurement
 
 ROOT = parts.ROOT
 NETWORKS = ("resnet50", "resnet18", "mobilenetv2", "efficientnetb0", "detectnet")
@@ -29,21 +30,21 @@ def arguments():
     parser.add_argument("--windows", type=int, default=9, help="interleaved turns of each contender (default 9)")
     parser.add_argument("--window-ms", type=int, default=120, help="least length of a turn (default 120)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="build folder with bin/octet")
+    parser.add_argument("--before", type=pathlib.Path, metavar="BUILD",
+                        help="another program's build folder: measured in turns with --build, and both reports are written")
+    parser.add_argument("--rounds", type=int, help="how often to compile and measure everything (default 1, with --before 2)")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench", help="graphs, engines, raw reports")
     parser.add_argument("--output", type=pathlib.Path, help="default: bench/results/inference-<cpu>.json; --quick: none")
     options = parser.parse_args()
     if options.quick:
         options.windows = 3
+    options.rounds = options.rounds or (2 if options.before else 1)
     return options
 
 
 OPTIONS = arguments()
-OCTET = OPTIONS.build / "bin/octet"
+PROGRAMS = {name: build / "bin/octet" for name, build in (("before", OPTIONS.before), ("after", OPTIONS.build)) if build}
 MODES = (("latency", "2"),) if OPTIONS.quick else (("latency", "1,2"), ("throughput", "2"))
-
-
-def octet(*words):
-    return parts.run_octet(OCTET, *words)
 
 
 def make_graphs(folder):
@@ -65,11 +66,11 @@ def make_graphs(folder):
         sys.exit(f"{folder}: the graphs differ from bench/qdq_graphs.sha256")
 
 
-def bench(engine, graphs, isa, mode, threads, report):
+def bench(program, engine, graphs, isa, mode, threads, report):
     """`octet bench` against every rival that can be held to `isa`."""
-    octet("bench", engine, "--isa", isa, "--mode", mode, "--threads", threads, "--compare", "onnxruntime,openvino",
-          *(word for g in graphs for word in ("--onnx", g)), "--runs", 3 * OPTIONS.windows, "--windows", OPTIONS.windows,
-          "--window_ms", OPTIONS.window_ms, "--json", report)
+    parts.run_octet(program, "bench", engine, "--isa", isa, "--mode", mode, "--threads", threads, "--compare", "onnxruntime,openvino",
+                    *(word for g in graphs for word in ("--onnx", g)), "--runs", 3 * OPTIONS.windows, "--windows", OPTIONS.windows,
+                    "--window_ms", OPTIONS.window_ms, "--json", report)
     return json.loads(report.read_text())
 
 
@@ -90,60 +91,94 @@ def kept_kernels(report):
     return sorted(kernels.values(), key=lambda row: -row["us"])
 
 
-def compile_engine(graph, engine, isa, tactics):
+def compile_engine(program, graph, engine, isa, tactics):
     """Milliseconds of the whole command."""
     start = time.perf_counter()
-    octet("compile", graph, "-o", engine, "--isa", isa, "--tactics", tactics, "--threads", 2, "--force", "--quiet")
+    parts.run_octet(program, "compile", graph, "-o", engine, "--isa", isa, "--tactics", tactics, "--threads", 2, "--force", "--quiet")
     return round((time.perf_counter() - start) * 1e3, 1)
 
 
-def run_network(network, isas):
+def measure(program, network, isa):
+    """What one program compiles, and how fast it is."""
     graphs = [OPTIONS.work / "graphs" / f"{network}_{mode}.onnx" for mode in ("u8s8", "s8s8")]
-    found = {}
-    for isa in isas:
-        engine = OPTIONS.work / f"{network}-{isa}.octet"
-        compile_ms = {"model": compile_engine(graphs[0], engine, isa, "model")}
-        if OPTIONS.tactics == "timing":
-            compile_ms["timing"] = compile_engine(graphs[0], engine, isa, "timing")
-        row = {"compile_ms": compile_ms}
-        for mode, threads in MODES:
-            report = bench(engine, graphs, isa, mode, threads, OPTIONS.work / f"{network}-{isa}-{mode}.json")
-            row[mode] = [kept_measurement(m) for m in report["measurements"]]
-            if mode == "latency":
-                # The layers are those of the last number of threads, the totals too.
-                row.update({key: report[key] for key in ("load_to_first_ms", "rss_mb", "rss_engine_mb", "weights_mb",
-                                                         "derived_mb", "arena_mb", "peak", "line_exchange_ns", "totals")})
-                row["kernels"] = kept_kernels(report)
+    engine = OPTIONS.work / f"{network}-{isa}.octet"
+    compile_ms = {"model": compile_engine(program, graphs[0], engine, isa, "model")}
+    if OPTIONS.tactics == "timing":
+        compile_ms["timing"] = compile_engine(program, graphs[0], engine, isa, "timing")
+    row = {"compile_ms": compile_ms}
+    for mode, threads in MODES:
+        report = bench(program, engine, graphs, isa, mode, threads, OPTIONS.work / f"{network}-{isa}-{mode}.json")
+        row[mode] = [kept_measurement(m) for m in report["measurements"]]
+        if mode == "latency":
+            # The layers are those of the last number of threads, the totals too.
+            row.update({key: report[key] for key in ("load_to_first_ms", "rss_mb", "rss_engine_mb", "weights_mb", "derived_mb",
+                                                     "arena_mb", "peak", "line_exchange_ns", "totals")})
+            row["kernels"] = kept_kernels(report)
+    return row
+
+
+def joined(rounds):
+    """The rows of several rounds as one."""
+    return rounds[-1] | {mode: [joined_measurement(same) for same in zip(*(row[mode] for row in rounds))] for mode, _ in MODES}
+
+
+def run_rounds(network, isa):
+    """A row for each program. Who begins changes from round to round, so that what drifts drifts for both. Where a ratio fell by
+    more than its spread, up to twice as many rounds follow: the rival's time may have been another one of its own accord. All
+    windows count."""
+    rounds = {name: [] for name in PROGRAMS}
+    for number in range(3 * OPTIONS.rounds if OPTIONS.before else OPTIONS.rounds):
+        rows = {name: joined(measured) for name, measured in rounds.items() if measured}
+        if number >= OPTIONS.rounds and not any(c["fell"] for c in inference_change.row_changes(rows["before"], rows["after"])):
+            break
+        for name in sorted(PROGRAMS, reverse=number % 2 == 0):
+            rounds[name].append(measure(PROGRAMS[name], network, isa))
+    rows = {name: joined(measured) for name, measured in rounds.items()}
+    for name, row in rows.items():
+        for mode, _ in MODES:
             for m in row[mode]:
                 ratio = m["ratio"]
-                print(f"{network:15} {isa:12} {mode:10} {m['threads']} threads: {m['median_ms']:8.3f} ms" +
+                print(f"{name if OPTIONS.before else '':7}{network:15} {isa:12} {mode:10} {m['threads']} threads: {m['median_ms']:8.3f} ms" +
                       (f", {ratio['median']:.2f} times as fast as {m['fastest_rival']} ({ratio['min']:.2f}-{ratio['max']:.2f})"
                        if ratio else ""), flush=True)
-        found[isa] = row
-    return found
+    return rows
+
+
+def output_of(name, native):
+    """The file of a report, or None."""
+    slug = parts.cpu_slug(native["cpu"], native["isa"])
+    output = OPTIONS.output or (None if OPTIONS.quick else ROOT / f"bench/results/inference-{slug}.json")
+    return output.with_name("before-" + output.name) if output and name == "before" else output
 
 
 def main():
-    if not OCTET.exists():
-        sys.exit("build first: cmake --preset release && cmake --build --preset release --target octet_cli")
+    for program in PROGRAMS.values():
+        if not program.exists():
+            sys.exit(f"{program} is not there; build first: cmake --preset release && cmake --build --preset release --target octet_cli")
     started = time.time()
     make_graphs(OPTIONS.work / "graphs")
     probe = OPTIONS.work / "probe.json"
-    octet("bench", OPTIONS.work / "graphs" / f"{OPTIONS.networks[0]}_u8s8.onnx", "--runs", 1, "--json", probe)
+    parts.run_octet(PROGRAMS["after"], "bench", OPTIONS.work / "graphs" / f"{OPTIONS.networks[0]}_u8s8.onnx", "--runs", 1, "--json", probe)
     native = json.loads(probe.read_text())
     best = STRENGTH.index(native["isa"])
     isas = OPTIONS.isas or [native["isa"]] + ([] if OPTIONS.quick else [i for i in WEAKER if STRENGTH.index(i) < best])
-    report = {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
-              "load_average_before": round(os.getloadavg()[0], 2), "windows": OPTIONS.windows, "window_ms": OPTIONS.window_ms,
-              "tactics": OPTIONS.tactics, "networks": {}}
-    parts.warn_if_busy(report["load_average_before"])
+    load = round(os.getloadavg()[0], 2)
+    parts.warn_if_busy(load)
+    reports = {name: {"cpu": native["cpu"], "cpus": os.cpu_count(), "best_isa": native["isa"], "date": time.strftime("%Y-%m-%d"),
+                      "commit": parts.commit(program.parent), "load_average_before": load, "rounds": OPTIONS.rounds,
+                      "windows": OPTIONS.windows, "window_ms": OPTIONS.window_ms, "tactics": OPTIONS.tactics,
+                      "networks": {network: {} for network in OPTIONS.networks}} for name, program in PROGRAMS.items()}
     for network in OPTIONS.networks:
-        report["networks"][network] = run_network(network, isas)
-    report["minutes"] = round((time.time() - started) / 60, 1)
-    output = OPTIONS.output or (None if OPTIONS.quick else ROOT / "bench/results" / f"inference-{parts.cpu_slug(native['cpu'], native['isa'])}.json")
-    if output:
-        parts.write_json(output, report)
-    print("\n" + performance_table.markdown(report))
+        for isa in isas:
+            for name, row in run_rounds(network, isa).items():
+                reports[name]["networks"][network][isa] = row
+    for name, report in reports.items():
+        report["minutes"] = round((time.time() - started) / 60, 1)
+        if output := output_of(name, native):
+            parts.write_json(output, report)
+    print("\n" + performance_table.markdown(reports["after"]))
+    if OPTIONS.before:
+        print(inference_change.markdown(reports["before"], reports["after"]))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #   bench/inference.sh [--quick] [...]      options: bench/inference.py --help
 # Writes bench/results/inference-<cpu>.json and prints the tables of docs/studies. Takes about ten minutes on
 # an idle machine with two cores; on a busy one the numbers mean nothing.
+#   --before OTHER/build/release: in turns with another program; also before-inference-<cpu>.json and the change of each ratio
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/peers_venv.sh >/dev/null

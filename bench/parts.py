@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 
@@ -27,8 +28,9 @@ def training_speed(done):
     return float(found[-1][0]) * (1000 if found[-1][1] else 1)
 
 
-def commit():
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+def commit(folder=ROOT):
+    """Of the working tree that `folder` is in."""
+    done = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
 
 
@@ -65,6 +67,22 @@ def kept_measurement(measurement):
     return {"threads": measurement["threads"], "min_ms": rounded(measurement["min_ms"]),
             "median_ms": rounded(measurement["median_ms"]), "fastest_rival": measurement["fastest_rival"],
             "ratio": ratio and {k: rounded(ratio[k]) for k in ("median", "min", "max")}, "contenders": contenders}
+
+
+def joined_measurement(rounds):
+    """kept_measurement() of several rounds as one with all their windows: least of the least times, median of the medians."""
+    first = rounds[0]
+    if len(rounds) == 1 or not first["ratio"]:
+        return first
+    contenders = []
+    for same in zip(*(m["contenders"] for m in rounds)):
+        contenders.append({**same[0], "min_ms": min(c["min_ms"] for c in same),
+                           "median_ms": rounded(statistics.median(c["median_ms"] for c in same)),
+                           "times_as_long": [ratio for c in same for ratio in c["times_as_long"]]})
+    rival = min(contenders[1:], key=lambda c: statistics.median(c["times_as_long"]))
+    windows = rival["times_as_long"]
+    return {**first, "min_ms": contenders[0]["min_ms"], "median_ms": contenders[0]["median_ms"], "fastest_rival": rival["name"],
+            "ratio": {"median": rounded(statistics.median(windows)), "min": min(windows), "max": max(windows)}, "contenders": contenders}
 
 
 def compact(value, indent=0):

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import unittest
 
+from inference_change_test import InferenceChange
 from training_under_load_test import TrainingUnderLoad
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -366,7 +367,7 @@ def main():
         have = subprocess.run([ROOT / "scripts/peers_venv.sh", "--print"], capture_output=True)
         if have.returncode != 0:
             sys.exit(77)
-    cases = {"report": [Report], "rivals": [Rivals], "table": [Table, ProductTable, TrainingUnderLoad]}[part]
+    cases = {"report": [Report], "rivals": [Rivals], "table": [Table, ProductTable, TrainingUnderLoad, InferenceChange]}[part]
     load = unittest.defaultTestLoader.loadTestsFromTestCase
     result = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(map(load, cases)))
     sys.exit(not result.wasSuccessful())

@@ -111,7 +111,7 @@ class Bench:
 def main():
     options = arguments()
     bench = Bench(options)
-    if not bench.program.exists():
+    if not bench.program.exists() or not (options.build / "lib/liboctet.so").exists():  # the library measures accuracy
         sys.exit("build first: cmake --preset release && cmake --build --preset release")
     started = time.time()
     options.work.mkdir(parents=True, exist_ok=True)
